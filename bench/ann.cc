@@ -54,8 +54,8 @@ struct Arguments {
 };
 
 struct Work {
-  Matrix base;
-  Matrix queries;
+  inference::Matrix base;
+  inference::Matrix queries;
   std::vector<bool> admitted;  // empty: all
   std::vector<float> thresholds;
   size_t possible = 0;
@@ -97,7 +97,7 @@ absl::Status Make(const Arguments& arguments) {
 
 // The rows that the filter admits: any ones, or those nearest to one row, which are far from most
 // queries.
-std::vector<bool> Admitted(const Matrix& base, const Arguments& arguments) {
+std::vector<bool> Admitted(const inference::Matrix& base, const Arguments& arguments) {
   Random random(kSeed);
   std::vector<float> keys(base.rows);
   const std::span<const float> centre = base.row(random.Below(base.rows));
@@ -126,7 +126,7 @@ absl::StatusOr<Work> Load(const Arguments& arguments) {
                  "rows have {} values, queries {}; give files of one dimension",
                  work.base.dimension, work.queries.dimension);
   }
-  for (Matrix* matrix : {&work.base, &work.queries}) {
+  for (inference::Matrix* matrix : {&work.base, &work.queries}) {
     for (size_t i = 0; i < matrix->rows; ++i) {
       Normalise({matrix->values.data() + i * matrix->dimension, matrix->dimension});
     }
@@ -227,7 +227,7 @@ void Churn(const Work& work, const Arguments& arguments, RuvdIndex* index, AnnEn
     for (const size_t ef : arguments.ef) {
       Score score;
       Pass(work, *engine, arguments.k, ef, &score);
-      const HnswCounts counts = index->index().Counts();
+      const storage::HnswCounts counts = index->index().Counts();
       fmt::print(
           "{{\"engine\": \"ruvd\", \"round\": {}, \"ef\": {}, \"recall\": {:.4f}, \"p50_us\": "
           "{:.1f}, \"memory_bytes\": {}, \"nodes\": {}, \"live\": {}, \"round_cpu_s\": {:.1f}}}\n",
@@ -238,10 +238,10 @@ void Churn(const Work& work, const Arguments& arguments, RuvdIndex* index, AnnEn
   }
 }
 
-HnswRescore RescoreOf(const std::string& name) {
-  return name == "residual" ? HnswRescore::kResidual
-         : name == "source" ? HnswRescore::kSource
-                            : HnswRescore::kCodes;
+storage::HnswRescore RescoreOf(const std::string& name) {
+  return name == "residual" ? storage::HnswRescore::kResidual
+         : name == "source" ? storage::HnswRescore::kSource
+                            : storage::HnswRescore::kCodes;
 }
 
 absl::Status Measure(const Arguments& arguments) {
@@ -258,13 +258,13 @@ absl::Status Measure(const Arguments& arguments) {
   std::fflush(stdout);
   const bool filtered = !work.admitted.empty();
   std::vector<Measured> all;
-  all.push_back({MakeRuvdEngine(index, filtered, HnswPath::kAuto), build_s, bytes});
+  all.push_back({MakeRuvdEngine(index, filtered, storage::HnswPath::kAuto), build_s, bytes});
   if (filtered || arguments.scan) {
-    all.push_back({MakeRuvdEngine(index, filtered, HnswPath::kScan), 0, bytes});
+    all.push_back({MakeRuvdEngine(index, filtered, storage::HnswPath::kScan), 0, bytes});
   }
   if (filtered) {
-    all.push_back({MakeRuvdEngine(index, filtered, HnswPath::kWalk), build_s, bytes});
-    all.push_back({MakeRuvdEngine(index, filtered, HnswPath::kTwoHop), build_s, bytes});
+    all.push_back({MakeRuvdEngine(index, filtered, storage::HnswPath::kWalk), build_s, bytes});
+    all.push_back({MakeRuvdEngine(index, filtered, storage::HnswPath::kTwoHop), build_s, bytes});
   }
   if (arguments.load.searchers > 0) {
     for (const size_t ef : arguments.ef) {

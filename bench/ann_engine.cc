@@ -15,9 +15,9 @@ namespace {
 constexpr size_t kStep = 1024;
 
 // The base file as a table of rows that somebody else keeps.
-class MatrixSource : public HnswRowSource {
+class MatrixSource : public storage::HnswRowSource {
  public:
-  explicit MatrixSource(const Matrix& matrix) : matrix_(matrix) {}
+  explicit MatrixSource(const inference::Matrix& matrix) : matrix_(matrix) {}
   bool Read(uint32_t label, uint32_t, std::span<float> row) const override {
     const std::span<const float> from = matrix_.row(label);
     std::copy(from.begin(), from.end(), row.begin());
@@ -25,36 +25,36 @@ class MatrixSource : public HnswRowSource {
   }
 
  private:
-  const Matrix& matrix_;
+  const inference::Matrix& matrix_;
 };
 
 class RuvdEngine : public AnnEngine {
  public:
-  RuvdEngine(RuvdIndex& index, bool filtered, HnswPath path)
+  RuvdEngine(RuvdIndex& index, bool filtered, storage::HnswPath path)
       : index_(index), filtered_(filtered), path_(path) {}
 
   std::string name() const override {
     switch (path_) {
-      case HnswPath::kAuto:
+      case storage::HnswPath::kAuto:
         return "ruvd";
-      case HnswPath::kScan:
+      case storage::HnswPath::kScan:
         return "ruvd-scan";
-      case HnswPath::kWalk:
+      case storage::HnswPath::kWalk:
         return "ruvd-walk";
-      case HnswPath::kTwoHop:
+      case storage::HnswPath::kTwoHop:
         break;
     }
     return "ruvd-two-hop";
   }
   AnnAnswer Search(std::span<const float> query, size_t k, size_t ef) override {
-    HnswQuery request{.vector = query, .k = k, .ef = ef, .path = path_};
+    storage::HnswQuery request{.vector = query, .k = k, .ef = ef, .path = path_};
     if (filtered_) {
       request.filter.owner = 1;
     }
     AnnAnswer answer;
     const auto hits = index_.index().Search(request, &answer.trace);
     RUVD_CHECK(hits.ok());
-    for (const HnswHit& hit : *hits) {
+    for (const storage::HnswHit& hit : *hits) {
       answer.rows.push_back(hit.label);
       answer.similarities.push_back(hit.similarity);
     }
@@ -64,7 +64,7 @@ class RuvdEngine : public AnnEngine {
  private:
   RuvdIndex& index_;
   const bool filtered_;
-  const HnswPath path_;
+  const storage::HnswPath path_;
 };
 
 }  // namespace
@@ -88,18 +88,18 @@ size_t ResidentBytes() {
   return kib * 1024;
 }
 
-RuvdIndex::RuvdIndex(const Matrix& base, const std::vector<bool>& admitted,
+RuvdIndex::RuvdIndex(const inference::Matrix& base, const std::vector<bool>& admitted,
                      const AnnOptions& options)
     : base_(base), admitted_(admitted) {
-  HnswOptions made{.dimension = static_cast<uint32_t>(base.dimension),
-                   .m = options.m,
-                   .ef_construction = options.ef_construction,
-                   .rescore = options.rescore};
-  if (options.rescore == HnswRescore::kSource) {
+  storage::HnswOptions made{.dimension = static_cast<uint32_t>(base.dimension),
+                            .m = options.m,
+                            .ef_construction = options.ef_construction,
+                            .rescore = options.rescore};
+  if (options.rescore == storage::HnswRescore::kSource) {
     source_ = std::make_unique<MatrixSource>(base);
     made.rows = source_.get();
   }
-  auto index = HnswIndex::Create(made);
+  auto index = storage::HnswIndex::Create(made);
   RUVD_CHECK(index.ok());
   index_ = std::move(*index);
   const double before = ThreadCpuSeconds();
@@ -107,7 +107,7 @@ RuvdIndex::RuvdIndex(const Matrix& base, const std::vector<bool>& admitted,
     Put(row, 1);
   }
   put_cpu_us_ = 1e6 * (ThreadCpuSeconds() - before) / static_cast<double>(base.rows);
-  Settle();
+  actors::Settle();
 }
 
 RuvdIndex::~RuvdIndex() = default;
@@ -128,7 +128,7 @@ void RuvdIndex::Settle() {
   } while (index_->LinkSome(kStep) > 0);
 }
 
-std::unique_ptr<AnnEngine> MakeRuvdEngine(RuvdIndex& index, bool filtered, HnswPath path) {
+std::unique_ptr<AnnEngine> MakeRuvdEngine(RuvdIndex& index, bool filtered, storage::HnswPath path) {
   return std::make_unique<RuvdEngine>(index, filtered, path);
 }
 

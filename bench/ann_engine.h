@@ -18,13 +18,13 @@ namespace ruvd::bench {
 struct AnnOptions {
   uint32_t m = 16;
   uint32_t ef_construction = 200;
-  HnswRescore rescore = HnswRescore::kCodes;
+  storage::HnswRescore rescore = storage::HnswRescore::kCodes;
 };
 
 struct AnnAnswer {
   std::vector<uint32_t> rows;       // best first
   std::vector<float> similarities;  // of them as the engine says; the peer says none
-  HnswTrace trace;                  // of our engines
+  storage::HnswTrace trace;         // of our engines
 };
 
 // An index under measurement; one thread uses it. Rows are unit vectors, named by their number.
@@ -39,28 +39,30 @@ class AnnEngine {
 // rows that a filter will ask for: they get another owner.
 class RuvdIndex {
  public:
-  RuvdIndex(const Matrix& base, const std::vector<bool>& admitted, const AnnOptions& options);
+  RuvdIndex(const inference::Matrix& base, const std::vector<bool>& admitted,
+            const AnnOptions& options);
   ~RuvdIndex();
   void Put(uint32_t row, uint32_t generation);
   // Links and repairs until nothing is left to do.
   void Settle();
-  HnswIndex& index() { return *index_; }
+  storage::HnswIndex& index() { return *index_; }
   double put_cpu_us() const { return put_cpu_us_; }  // of one row, without linking
 
  private:
-  const Matrix& base_;
+  const inference::Matrix& base_;
   const std::vector<bool>& admitted_;
-  std::unique_ptr<HnswRowSource> source_;
-  std::unique_ptr<HnswIndex> index_;
+  std::unique_ptr<storage::HnswRowSource> source_;
+  std::unique_ptr<storage::HnswIndex> index_;
   double put_cpu_us_ = 0;
 };
 
 // Searches by one path; kAuto is what users get.
-std::unique_ptr<AnnEngine> MakeRuvdEngine(RuvdIndex& index, bool filtered, HnswPath path);
+std::unique_ptr<AnnEngine> MakeRuvdEngine(RuvdIndex& index, bool filtered, storage::HnswPath path);
 
 // hnswlib's index over the same rows, built by its addPoint; null where the header was not found
 // when configuring.
-std::unique_ptr<AnnEngine> MakeHnswlibEngine(const Matrix& base, const AnnOptions& options);
+std::unique_ptr<AnnEngine> MakeHnswlibEngine(const inference::Matrix& base,
+                                             const AnnOptions& options);
 
 // CPU time of this thread, seconds.
 double ThreadCpuSeconds();

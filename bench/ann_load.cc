@@ -23,8 +23,9 @@ double SecondsSince(Clock::time_point start) {
 }
 
 // The times of one thread's searches, microseconds.
-std::vector<double> SearchUntil(const std::atomic<bool>& done, const Matrix& queries,
-                                const HnswIndex& index, const LoadOptions& options, size_t first) {
+std::vector<double> SearchUntil(const std::atomic<bool>& done, const inference::Matrix& queries,
+                                const storage::HnswIndex& index, const LoadOptions& options,
+                                size_t first) {
   std::vector<double> times;
   for (size_t i = first; !done; ++i) {
     const Clock::time_point start = Clock::now();
@@ -56,7 +57,8 @@ size_t PutAtRate(RuvdIndex& index, size_t rows, const LoadOptions& options, Rand
 
 }  // namespace
 
-void MeasureLoad(const Matrix& queries, RuvdIndex& index, size_t rows, const LoadOptions& options) {
+void MeasureLoad(const inference::Matrix& queries, RuvdIndex& index, size_t rows,
+                 const LoadOptions& options) {
   Random random(1);
   for (const double rate : {0.0, options.puts_per_s}) {
     std::atomic<bool> done = false;

@@ -125,10 +125,11 @@ std::vector<Group> MakeGroups(const Arguments& arguments, size_t most) {
 // The first passage of documents that lie evenly over a file, then the second ones, as many as it
 // takes.
 absl::StatusOr<std::vector<Vector>> Embed(const std::string& file, size_t count, int tokens,
-                                          const ModelPackage& package, Transformer& transformer) {
-  ASSIGN_OR_RETURN(const auto documents, ReadTextDocuments(file));
+                                          const inference::ModelPackage& package,
+                                          inference::Transformer& transformer) {
+  ASSIGN_OR_RETURN(const auto documents, inference::ReadTextDocuments(file));
   const size_t used = std::min(documents.size(), count);
-  std::vector<std::vector<TokenId>> streams;
+  std::vector<std::vector<inference::TokenId>> streams;
   for (size_t i = 0; i < used; ++i) {
     streams.push_back(package.model->tokenizer().Encode(documents[documents.size() * i / used]));
   }
@@ -140,9 +141,10 @@ absl::StatusOr<std::vector<Vector>> Embed(const std::string& file, size_t count,
     }
     for (size_t i = 0; i < used && embeddings.size() < count; ++i) {
       if (streams[i].size() >= begin + length) {
-        ASSIGN_OR_RETURN(embeddings.emplace_back(),
-                         EmbedText(transformer, std::span(streams[i]).subspan(begin, length),
-                                   package.whitening.get()));
+        ASSIGN_OR_RETURN(
+            embeddings.emplace_back(),
+            inference::EmbedText(transformer, std::span(streams[i]).subspan(begin, length),
+                                 package.whitening.get()));
       }
     }
   }
@@ -153,11 +155,12 @@ absl::StatusOr<std::vector<Group>> ReadGroups(const Arguments& arguments, size_t
   if (arguments.queries.size() != arguments.texts.size() || arguments.texts.empty()) {
     return absl::InvalidArgumentError("a model needs --texts and as many --queries");
   }
-  ASSIGN_OR_RETURN(const ModelPackage package, LoadModelPackage(arguments.model));
+  ASSIGN_OR_RETURN(const inference::ModelPackage package,
+                   inference::LoadModelPackage(arguments.model));
   ThreadParallelRunner runner(arguments.threads);
-  ASSIGN_OR_RETURN(
-      const auto transformer,
-      DefaultBackend().Load(package.model, {.precision = Precision::kFast, .runner = runner}));
+  ASSIGN_OR_RETURN(const auto transformer,
+                   DefaultBackend().Load(package.model, {.precision = inference::Precision::kFast,
+                                                         .runner = runner}));
   std::vector<Group> groups;
   for (size_t i = 0; i < arguments.texts.size(); ++i) {
     Group& group = groups.emplace_back();
@@ -197,7 +200,7 @@ std::vector<size_t> OwnersOf(const std::vector<Group>& groups, size_t members,
 }
 
 absl::StatusOr<Found> ReleaseOnce(const std::vector<Group>& groups, size_t members,
-                                  const dp::CentroidTerms& terms, uint64_t seed) {
+                                  const privacy::dp::CentroidTerms& terms, uint64_t seed) {
   std::vector<std::span<const float>> examples;
   std::vector<Vector> means;
   for (const Group& group : groups) {
@@ -210,9 +213,11 @@ absl::StatusOr<Found> ReleaseOnce(const std::vector<Group>& groups, size_t membe
   const auto bytes = [&random](std::span<uint8_t> out) {
     std::ranges::generate(out, [&random] { return static_cast<uint8_t>(random.Next() >> 56); });
   };
-  ASSIGN_OR_RETURN(const auto noise, dp::DiscreteGaussian::Create(terms.grid.sigma_units));
-  const auto anchors = dp::PublicAnchors(Sha256(fmt::format("anchors {}", seed)), terms.dimension);
-  ASSIGN_OR_RETURN(const auto passes, dp::NoisedPasses(examples, anchors, terms, noise, bytes));
+  ASSIGN_OR_RETURN(const auto noise, privacy::dp::DiscreteGaussian::Create(terms.grid.sigma_units));
+  const auto anchors =
+      privacy::dp::PublicAnchors(Sha256(fmt::format("anchors {}", seed)), terms.dimension);
+  ASSIGN_OR_RETURN(const auto passes,
+                   privacy::dp::NoisedPasses(examples, anchors, terms, noise, bytes));
   std::vector<Vector> centres;
   for (const std::vector<int64_t>& sum : passes[passes.size() - 2]) {
     centres.push_back(Direction(sum));
@@ -220,7 +225,8 @@ absl::StatusOr<Found> ReleaseOnce(const std::vector<Group>& groups, size_t membe
   const std::vector<size_t> owners = OwnersOf(groups, members, centres);
   std::vector<Vector> left;
   std::vector<size_t> of;
-  for (const dp::NoisedCentroid& centroid : dp::CentroidsOf(passes.back(), terms)) {
+  for (const privacy::dp::NoisedCentroid& centroid :
+       privacy::dp::CentroidsOf(passes.back(), terms)) {
     left.push_back(centroid.direction);
     of.push_back(owners[centroid.cell]);
   }
@@ -272,13 +278,14 @@ double CoherenceOf(const std::vector<Group>& groups) {
 absl::Status PrintRow(const Arguments& arguments, const std::vector<Group>& groups, int members,
                       double epsilon) {
   const size_t dimension = groups.front().members.front().size();
-  ASSIGN_OR_RETURN(const double rho, dp::RhoWithin(epsilon, 1e-6));
+  ASSIGN_OR_RETURN(const double rho, privacy::dp::RhoWithin(epsilon, 1e-6));
   const double multiplier = 1 / std::sqrt(2 * rho);
-  ASSIGN_OR_RETURN(dp::CentroidTerms terms,
-                   dp::MakeCentroidTerms(multiplier, dimension, limits::kMinCentroidExamples));
+  ASSIGN_OR_RETURN(
+      privacy::dp::CentroidTerms terms,
+      privacy::dp::MakeCentroidTerms(multiplier, dimension, limits::kMinCentroidExamples));
   terms.least_examples =
-      std::max(terms.least_examples, std::ceil(terms.least_examples / dp::SnrOf(terms)));
-  RETURN_IF_ERROR(dp::RequireCentroidSnr(terms));
+      std::max(terms.least_examples, std::ceil(terms.least_examples / privacy::dp::SnrOf(terms)));
+  RETURN_IF_ERROR(privacy::dp::RequireCentroidSnr(terms));
   Found mean;
   for (int i = 0; i < arguments.repeats; ++i) {
     ASSIGN_OR_RETURN(const Found found, ReleaseOnce(groups, static_cast<size_t>(members), terms,
@@ -288,7 +295,7 @@ absl::Status PrintRow(const Arguments& arguments, const std::vector<Group>& grou
     mean.cosine += found.cosine / arguments.repeats;
   }
   fmt::print("| {} | {:g} | {:.2f} | {:g} | {:.1f} | {:.2f} | {:.2f} | {:.2f} |\n", members,
-             epsilon, dp::NoiseMultiplierOf(terms), terms.least_examples, mean.centroids,
+             epsilon, privacy::dp::NoiseMultiplierOf(terms), terms.least_examples, mean.centroids,
              mean.share, mean.cosine, ShareOfMeans(groups, static_cast<size_t>(members)));
   std::fflush(stdout);
   return absl::OkStatus();

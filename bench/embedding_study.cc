@@ -51,11 +51,12 @@ struct Pair {
   std::vector<float> second;
 };
 
-absl::StatusOr<std::vector<float>> TrainRows(const Arguments& arguments, Transformer& transformer) {
+absl::StatusOr<std::vector<float>> TrainRows(const Arguments& arguments,
+                                             inference::Transformer& transformer) {
   std::vector<float> rows;
   const auto length = static_cast<size_t>(arguments.tokens);
   for (const std::string& file : arguments.train) {
-    ASSIGN_OR_RETURN(const auto documents, ReadTextDocuments(file));
+    ASSIGN_OR_RETURN(const auto documents, inference::ReadTextDocuments(file));
     const size_t wanted = static_cast<size_t>(arguments.train_passages) / arguments.train.size();
     const size_t each = wanted / documents.size() + 1;
     size_t taken = 0;
@@ -63,8 +64,8 @@ absl::StatusOr<std::vector<float>> TrainRows(const Arguments& arguments, Transfo
       const auto tokens = transformer.model().tokenizer().Encode(documents[d]);
       for (size_t i = 0; i < each && tokens.size() >= length && taken < wanted; ++i, ++taken) {
         const size_t at = (tokens.size() - length) * i / each;
-        ASSIGN_OR_RETURN(const auto row,
-                         EmbedTokens(transformer, std::span(tokens).subspan(at, length)));
+        ASSIGN_OR_RETURN(const auto row, inference::EmbedTokens(
+                                             transformer, std::span(tokens).subspan(at, length)));
         rows.insert(rows.end(), row.begin(), row.end());
       }
     }
@@ -72,20 +73,22 @@ absl::StatusOr<std::vector<float>> TrainRows(const Arguments& arguments, Transfo
   return rows;
 }
 
-absl::StatusOr<std::vector<Pair>> TestPairs(const Arguments& arguments, Transformer& transformer) {
+absl::StatusOr<std::vector<Pair>> TestPairs(const Arguments& arguments,
+                                            inference::Transformer& transformer) {
   std::vector<Pair> pairs;
   const auto length = static_cast<size_t>(arguments.tokens);
   size_t number = 0;
   for (size_t file = 0; file < arguments.test.size(); ++file) {
-    ASSIGN_OR_RETURN(const auto documents, ReadTextDocuments(arguments.test[file]));
+    ASSIGN_OR_RETURN(const auto documents, inference::ReadTextDocuments(arguments.test[file]));
     for (const std::string& document : documents) {
       const auto tokens = transformer.model().tokenizer().Encode(document);
       const auto each = static_cast<size_t>(arguments.pairs_per_document);
       for (size_t i = 0; i < each && tokens.size() >= 2 * length * each; ++i) {
         const auto passage = std::span(tokens).subspan(tokens.size() / each * i);
         Pair pair{.file = file, .document = number};
-        ASSIGN_OR_RETURN(pair.first, EmbedTokens(transformer, passage.first(length)));
-        ASSIGN_OR_RETURN(pair.second, EmbedTokens(transformer, passage.subspan(length, length)));
+        ASSIGN_OR_RETURN(pair.first, inference::EmbedTokens(transformer, passage.first(length)));
+        ASSIGN_OR_RETURN(pair.second,
+                         inference::EmbedTokens(transformer, passage.subspan(length, length)));
         pairs.push_back(std::move(pair));
       }
       ++number;
@@ -151,16 +154,18 @@ nlohmann::ordered_json Judge(const std::string& name, const std::vector<Pair>& p
 }
 
 absl::Status Run(const Arguments& arguments) {
-  ASSIGN_OR_RETURN(const auto model, Model::Load(arguments.model));
+  ASSIGN_OR_RETURN(const auto model, inference::Model::Load(arguments.model));
   ThreadParallelRunner runner(arguments.threads);
-  ASSIGN_OR_RETURN(const auto transformer,
-                   DefaultBackend().Load(model, {.precision = Precision::kFast, .runner = runner}));
+  ASSIGN_OR_RETURN(
+      const auto transformer,
+      DefaultBackend().Load(model, {.precision = inference::Precision::kFast, .runner = runner}));
   ASSIGN_OR_RETURN(const std::vector<float> rows, TrainRows(arguments, *transformer));
   ASSIGN_OR_RETURN(const std::vector<Pair> pairs, TestPairs(arguments, *transformer));
   fmt::print("{}\n", Judge("as it is", pairs).dump());
   for (const float shrinkage : {1.0F, 0.5F, 0.2F, 0.1F, 0.05F, 0.02F, 0.01F}) {
-    ASSIGN_OR_RETURN(const Whitening whitening,
-                     Whitening::Estimate(model->hash(), rows, model->config().width, shrinkage));
+    ASSIGN_OR_RETURN(
+        const inference::Whitening whitening,
+        inference::Whitening::Estimate(model->hash(), rows, model->config().width, shrinkage));
     std::vector<Pair> whitened = pairs;
     for (Pair& pair : whitened) {
       pair.first = whitening.Apply(pair.first);

@@ -80,7 +80,7 @@ CLI::App* AddRun(CLI::App& app, const std::string& name, const std::string& desc
 }
 
 absl::StatusOr<std::string> Dispatch(const CLI::App& app, const Arguments& arguments) {
-  RETURN_IF_ERROR(CheckKernelsVariable());
+  RETURN_IF_ERROR(inference::CheckKernelsVariable());
   if (app.got_subcommand("make")) {
     RETURN_IF_ERROR(WriteRandomModel(arguments.make));
     return fmt::format("wrote {}", arguments.make.path);

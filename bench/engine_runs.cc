@@ -46,41 +46,46 @@ absl::StatusOr<std::vector<int>> SelectRows(const std::string& rows, int tokens)
   return selected;
 }
 
-absl::StatusOr<SamplingOptions> ReadSampling(const RunOptions& options,
-                                             const DenoiseOptions& denoise) {
-  SamplingOptions sampling;
-  sampling.mode = denoise.block > 0 ? DecodingMode::kBlock : DecodingMode::kDiffusion;
+absl::StatusOr<inference::SamplingOptions> ReadSampling(const RunOptions& options,
+                                                        const DenoiseOptions& denoise) {
+  inference::SamplingOptions sampling;
+  sampling.mode =
+      denoise.block > 0 ? inference::DecodingMode::kBlock : inference::DecodingMode::kDiffusion;
   sampling.max_tokens = options.tokens;
   sampling.steps = denoise.steps;
   sampling.block_length = denoise.block;
   sampling.confidence_threshold = denoise.threshold;
   sampling.ignore_end_of_text = true;
   if (!denoise.sampler.empty()) {
-    sampling.sampler = SamplerByName(denoise.sampler);
+    sampling.sampler = inference::SamplerByName(denoise.sampler);
     if (!sampling.sampler) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "no sampler \"{}\"; there are {}", denoise.sampler, SamplerNames());
+                   "no sampler \"{}\"; there are {}", denoise.sampler, inference::SamplerNames());
     }
   }
   return sampling;
 }
 
 // Runs `batch` equal completions to their ends, all in the same forwards.
-absl::Status Complete(const Model& model, Transformer& transformer, const std::string& prompt,
-                      const SamplingOptions& sampling, int batch) {
-  std::vector<std::unique_ptr<Generation>> generations;
-  std::vector<Generation*> running;
+absl::Status Complete(const inference::Model& model, inference::Transformer& transformer,
+                      const std::string& prompt, const inference::SamplingOptions& sampling,
+                      int batch) {
+  std::vector<std::unique_ptr<inference::Generation>> generations;
+  std::vector<inference::Generation*> running;
   for (int i = 0; i < batch; ++i) {
-    ASSIGN_OR_RETURN(auto generation, Generation::Create(model, model.tokenizer().Encode(prompt),
-                                                         sampling, nullptr));
+    ASSIGN_OR_RETURN(
+        auto generation,
+        inference::Generation::Create(model, model.tokenizer().Encode(prompt), sampling, nullptr));
     running.push_back(generations.emplace_back(std::move(generation)).get());
   }
-  StepScratch scratch;
+  inference::StepScratch scratch;
   while (!running.empty()) {
-    for (const RoundResult& result : StepTogether(running, transformer, &scratch)) {
+    for (const inference::RoundResult& result :
+         inference::StepTogether(running, transformer, &scratch)) {
       RETURN_IF_ERROR(result.status());
     }
-    std::erase_if(running, [](const Generation* generation) { return generation->done(); });
+    std::erase_if(running,
+                  [](const inference::Generation* generation) { return generation->done(); });
   }
   return absl::OkStatus();
 }
@@ -102,16 +107,16 @@ absl::StatusOr<std::string> RunForward(const RunOptions& options, const ForwardO
   ASSIGN_OR_RETURN(const std::vector<int> selected, SelectRows(forward.rows, options.tokens));
   ASSIGN_OR_RETURN(const EngineSession session, OpenSession(options));
   MeteredTransformer& transformer = *session.transformer;
-  const std::vector<TokenId> tokens =
+  const std::vector<inference::TokenId> tokens =
       RandomTokens(session.config(), static_cast<size_t>(options.tokens));
-  AdapterMix mix;
+  inference::AdapterMix mix;
   if (forward.adapter_rank > 0) {
     mix.parts.push_back({.adapter = RandomAdapter(*session.model, forward.adapter_rank)});
   }
-  const ForwardInput input{
+  const inference::ForwardInput input{
       .tokens = tokens, .attention = session.attention(), .adapters = &mix, .rows = selected};
   std::vector<float> logits(selected.size() * static_cast<size_t>(session.config().vocabulary));
-  ForwardOutput output;
+  inference::ForwardOutput output;
   Measurement measurement;
   for (int rep = -1; rep < options.reps; ++rep) {
     if (rep == 0) {
@@ -132,13 +137,14 @@ absl::StatusOr<std::string> RunForward(const RunOptions& options, const ForwardO
 absl::StatusOr<std::string> RunDecode(const RunOptions& options, int prompt) {
   ASSIGN_OR_RETURN(const EngineSession session, OpenSession(options));
   MeteredTransformer& transformer = *session.transformer;
-  const std::vector<TokenId> tokens =
+  const std::vector<inference::TokenId> tokens =
       RandomTokens(session.config(), static_cast<size_t>(std::max(prompt, 1)));
-  KvCache cache(session.config(), static_cast<int>(tokens.size()) + options.tokens);
-  ForwardInput input{
-      .attention = {.kind = Attention::Kind::kCausal}, .cache = &cache, .extend_cache = true};
+  inference::KvCache cache(session.config(), static_cast<int>(tokens.size()) + options.tokens);
+  inference::ForwardInput input{.attention = {.kind = inference::Attention::Kind::kCausal},
+                                .cache = &cache,
+                                .extend_cache = true};
   std::vector<float> logits(static_cast<size_t>(session.config().vocabulary));
-  ForwardOutput output;
+  inference::ForwardOutput output;
   Measurement measurement;
   for (int rep = -1; rep < options.reps; ++rep) {
     cache.Truncate(0);
@@ -146,13 +152,13 @@ absl::StatusOr<std::string> RunDecode(const RunOptions& options, int prompt) {
     const MeteredTransformer::Totals before = transformer.totals();
     RETURN_IF_ERROR(transformer.Forward(input, &output));
     transformer.Restore(rep <= 0 ? MeteredTransformer::Totals() : before);
-    TokenId next = tokens.back();
+    inference::TokenId next = tokens.back();
     input.tokens = std::span(&next, 1);
     const Meter meter;
     for (int i = 0; i < options.tokens; ++i) {
       RETURN_IF_ERROR(transformer.Forward(input, &output));
       transformer.Logits(output.hidden, nullptr, logits);
-      next = static_cast<TokenId>(std::ranges::max_element(logits) - logits.begin());
+      next = static_cast<inference::TokenId>(std::ranges::max_element(logits) - logits.begin());
     }
     if (rep >= 0) {
       measurement.Add(meter);
@@ -165,7 +171,7 @@ absl::StatusOr<std::string> RunDecode(const RunOptions& options, int prompt) {
 
 absl::StatusOr<std::string> RunDenoise(const RunOptions& options, const DenoiseOptions& denoise) {
   ASSIGN_OR_RETURN(const EngineSession session, OpenSession(options));
-  ASSIGN_OR_RETURN(const SamplingOptions sampling, ReadSampling(options, denoise));
+  ASSIGN_OR_RETURN(const inference::SamplingOptions sampling, ReadSampling(options, denoise));
   MeteredTransformer& transformer = *session.transformer;
   const std::string prompt = session.model->tokenizer().Decode(
       RandomTokens(session.config(), static_cast<size_t>(denoise.prompt)));

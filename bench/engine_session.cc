@@ -13,14 +13,15 @@
 namespace ruvd::bench {
 namespace {
 
-constexpr TokenId kLastSpecial = 16;  // ids at the end of a vocabulary that may be special
+constexpr inference::TokenId kLastSpecial =
+    16;  // ids at the end of a vocabulary that may be special
 
-absl::StatusOr<Precision> ReadPrecision(const std::string& name) {
+absl::StatusOr<inference::Precision> ReadPrecision(const std::string& name) {
   if (name == "fast") {
-    return Precision::kFast;
+    return inference::Precision::kFast;
   }
   if (name == "exact") {
-    return Precision::kExact;
+    return inference::Precision::kExact;
   }
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                "--precision {} must be fast or exact", name);
@@ -34,9 +35,9 @@ absl::StatusOr<EngineSession> OpenSession(const RunOptions& options) {
                  "threads, repetitions and tokens must be at least 1");
   }
   EngineSession session;
-  ASSIGN_OR_RETURN(session.model, Model::Load(options.model));
+  ASSIGN_OR_RETURN(session.model, inference::Model::Load(options.model));
   session.runner = std::make_unique<ThreadParallelRunner>(options.threads);
-  ASSIGN_OR_RETURN(const Precision precision, ReadPrecision(options.precision));
+  ASSIGN_OR_RETURN(const inference::Precision precision, ReadPrecision(options.precision));
   ASSIGN_OR_RETURN(
       auto transformer,
       DefaultBackend().Load(session.model, {.precision = precision, .runner = *session.runner}));
@@ -44,12 +45,12 @@ absl::StatusOr<EngineSession> OpenSession(const RunOptions& options) {
   return session;
 }
 
-std::vector<TokenId> RandomTokens(const ModelConfig& config, size_t count) {
+std::vector<inference::TokenId> RandomTokens(const inference::ModelConfig& config, size_t count) {
   Random random(1);
-  std::vector<TokenId> tokens(count);
-  for (TokenId& token : tokens) {
-    token =
-        static_cast<TokenId>(random.Below(static_cast<uint64_t>(config.vocabulary) - kLastSpecial));
+  std::vector<inference::TokenId> tokens(count);
+  for (inference::TokenId& token : tokens) {
+    token = static_cast<inference::TokenId>(
+        random.Below(static_cast<uint64_t>(config.vocabulary) - kLastSpecial));
   }
   return tokens;
 }

@@ -15,21 +15,22 @@ namespace ruvd::bench {
 
 // A loaded model with threads to run it.
 struct EngineSession {
-  std::shared_ptr<const Model> model;
+  std::shared_ptr<const inference::Model> model;
   std::unique_ptr<ParallelRunner> runner;
   std::unique_ptr<MeteredTransformer> transformer;
 
-  const ModelConfig& config() const { return model->config(); }
+  const inference::ModelConfig& config() const { return model->config(); }
   // How the architecture attends when it is read the way it was trained: dream looks both ways.
-  bool causal() const { return config().architecture != Architecture::kDream; }
-  Attention attention() const {
-    return {.kind = causal() ? Attention::Kind::kCausal : Attention::Kind::kBidirectional};
+  bool causal() const { return config().architecture != inference::Architecture::kDream; }
+  inference::Attention attention() const {
+    return {.kind = causal() ? inference::Attention::Kind::kCausal
+                             : inference::Attention::Kind::kBidirectional};
   }
 };
 
 absl::StatusOr<EngineSession> OpenSession(const RunOptions& options);
 
 // The same ids every time, none of them special.
-std::vector<TokenId> RandomTokens(const ModelConfig& config, size_t count);
+std::vector<inference::TokenId> RandomTokens(const inference::ModelConfig& config, size_t count);
 
 }  // namespace ruvd::bench

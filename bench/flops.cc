@@ -9,15 +9,15 @@
 namespace ruvd::bench {
 namespace {
 
-size_t CountVisible(const AttentionInput& shape, size_t row) {
+size_t CountVisible(const inference::AttentionInput& shape, size_t row) {
   size_t count = 0;
-  for (const KeyRange& range : KeysVisibleTo(shape, row)) {
+  for (const inference::KeyRange& range : inference::KeysVisibleTo(shape, row)) {
     count += range.empty() ? 0 : range.end - range.begin;
   }
   return count;
 }
 
-AttentionInput ShapeOf(const ForwardInput& input) {
+inference::AttentionInput ShapeOf(const inference::ForwardInput& input) {
   const size_t held = input.cache == nullptr ? 0 : static_cast<size_t>(input.cache->length());
   const size_t first = input.position < 0 ? held : static_cast<size_t>(input.position);
   const size_t end = first + input.tokens.size();
@@ -29,8 +29,8 @@ AttentionInput ShapeOf(const ForwardInput& input) {
 
 }  // namespace
 
-double ForwardFlops(const ModelConfig& config, const ForwardInput& input) {
-  const AttentionInput shape = ShapeOf(input);
+double ForwardFlops(const inference::ModelConfig& config, const inference::ForwardInput& input) {
+  const inference::AttentionInput shape = ShapeOf(input);
   double pairs = 0;
   for (size_t row = 0; row < shape.tokens; ++row) {
     pairs += static_cast<double>(CountVisible(shape, row));
@@ -55,7 +55,7 @@ double ForwardFlops(const ModelConfig& config, const ForwardInput& input) {
   return 2 * (all_layers + wanted * for_rows + wanted_pairs * for_pairs);
 }
 
-double LogitsFlops(const ModelConfig& config, double rows) {
+double LogitsFlops(const inference::ModelConfig& config, double rows) {
   return 2.0 * rows * config.width * config.vocabulary;
 }
 

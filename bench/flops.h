@@ -11,9 +11,9 @@ namespace ruvd::bench {
 // and of attention over the keys each token may see, in the last layer for the wanted rows only.
 // Norms, rotations and activations are left out. Reads the cache's length, so call it before the
 // forward.
-double ForwardFlops(const ModelConfig& config, const ForwardInput& input);
+double ForwardFlops(const inference::ModelConfig& config, const inference::ForwardInput& input);
 
 // The output matrix for this many rows.
-double LogitsFlops(const ModelConfig& config, double rows);
+double LogitsFlops(const inference::ModelConfig& config, double rows);
 
 }  // namespace ruvd::bench

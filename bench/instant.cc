@@ -41,28 +41,28 @@ std::vector<float> Logits() {
   return Normal(kTokens * kVocabulary, 2.5, 1);
 }
 
-CommitTrail Trail(uint64_t seed) {
+inference::CommitTrail Trail(uint64_t seed) {
   const std::vector<float> hidden = Normal(kTokens * kWidth, 1, seed);
   Random random(seed);
-  CommitTrail trail(kWidth);
+  inference::CommitTrail trail(kWidth);
   trail.Reserve(kTokens);
   for (size_t i = 0; i < kTokens; ++i) {
-    std::vector<TokenProbability> candidates;
+    std::vector<inference::TokenProbability> candidates;
     for (int j = 0; j < 32; ++j) {
-      candidates.push_back({static_cast<TokenId>(random.Below(kVocabulary)), 0.02F});
+      candidates.push_back({static_cast<inference::TokenId>(random.Below(kVocabulary)), 0.02F});
     }
-    trail.Add(static_cast<int>(i), static_cast<TokenId>(random.Below(kVocabulary)), 0.3F,
+    trail.Add(static_cast<int>(i), static_cast<inference::TokenId>(random.Below(kVocabulary)), 0.3F,
               std::span(hidden).subspan(i * kWidth, kWidth), candidates);
   }
   return trail;
 }
 
-std::shared_ptr<const InstantMemory> MemoryOf(size_t requests) {
-  auto memory = std::make_shared<const InstantMemory>(InstantMemoryOptions());
+std::shared_ptr<const inference::InstantMemory> MemoryOf(size_t requests) {
+  auto memory = std::make_shared<const inference::InstantMemory>(inference::InstantMemoryOptions());
   for (size_t i = 0; i < requests; ++i) {
-    const CommitTrail trail = Trail(i + 10);
-    memory = memory->With(
-        InstantStep::Make(std::to_string(i), kWidth, LessonsOfReward(trail.Positions(), 1), {}));
+    const inference::CommitTrail trail = Trail(i + 10);
+    memory = memory->With(inference::InstantStep::Make(
+        std::to_string(i), kWidth, inference::LessonsOfReward(trail.Positions(), 1), {}));
   }
   return memory;
 }
@@ -73,17 +73,17 @@ void Propose(benchmark::State& state) {
   const bool record = state.range(0) != 0;
   const std::vector<float> original = Logits();
   const std::vector<float> hidden = Normal(kWidth, 1, 3);
-  ProposerOptions options{.choice = {.excluded = kVocabulary - 1}};
+  inference::ProposerOptions options{.choice = {.excluded = kVocabulary - 1}};
   if (state.range(1) != 0) {  // what is served by default
     options.penalties = {.repetition = 1.2F, .no_repeat_ngram = 3};
   }
-  Proposer proposer(options);
+  inference::Proposer proposer(options);
   if (record) {
     proposer.AskForCandidates();
   }
-  std::vector<TokenId> tokens(192);
+  std::vector<inference::TokenId> tokens(192);
   for (size_t i = 0; i < tokens.size(); ++i) {
-    tokens[i] = static_cast<TokenId>(i * 37 % 5000);
+    tokens[i] = static_cast<inference::TokenId>(i * 37 % 5000);
   }
   proposer.Observe(tokens);
   std::vector<float> logits;
@@ -91,10 +91,10 @@ void Propose(benchmark::State& state) {
     state.PauseTiming();
     logits = original;
     state.ResumeTiming();
-    CommitTrail trail(kWidth);
+    inference::CommitTrail trail(kWidth);
     trail.Reserve(record ? kTokens : 0);
     for (size_t i = 0; i < kTokens; ++i) {
-      const Proposal proposal = proposer.Propose(
+      const inference::Proposal proposal = proposer.Propose(
           static_cast<int>(128 + i), std::span(logits).subspan(i * kVocabulary, kVocabulary));
       if (record) {
         trail.Add(static_cast<int>(i), proposal.token, proposal.probability, hidden,
@@ -112,10 +112,11 @@ BENCHMARK(Propose)
 
 // Behind the response: one request of 64 tokens becomes a step of a memory of `requests` requests.
 void Learn(benchmark::State& state) {
-  const CommitTrail trail = Trail(1);
+  const inference::CommitTrail trail = Trail(1);
   const auto memory = MemoryOf(static_cast<size_t>(state.range(0)));
   for (auto _ : state) {
-    const auto step = InstantStep::Make("new", kWidth, LessonsOfReward(trail.Positions(), 1), {});
+    const auto step = inference::InstantStep::Make(
+        "new", kWidth, inference::LessonsOfReward(trail.Positions(), 1), {});
     benchmark::DoNotOptimize(memory->With(step));
   }
   state.counters["floor_us"] = kTokens * kWidth * sizeof(float) / kBytesPerUs;

@@ -33,13 +33,13 @@ void Product(benchmark::State& state, bool transposed) {
   const auto rows = static_cast<size_t>(state.range(0));
   const int outputs = static_cast<int>(state.range(1));
   const int columns = static_cast<int>(state.range(2));
-  const auto type = static_cast<TensorType>(state.range(3));
+  const auto type = static_cast<inference::TensorType>(state.range(3));
   const size_t weights = static_cast<size_t>(outputs) * static_cast<size_t>(columns);
   const std::string bytes = Quantize(type, RandomFloats(weights)).value();
-  const Matrix w{.type = type,
-                 .rows = outputs,
-                 .columns = columns,
-                 .data = reinterpret_cast<const uint8_t*>(bytes.data())};
+  const inference::Matrix w{.type = type,
+                            .rows = outputs,
+                            .columns = columns,
+                            .data = reinterpret_cast<const uint8_t*>(bytes.data())};
   const std::vector<float> x =
       RandomFloats(rows * static_cast<size_t>(transposed ? outputs : columns));
   std::vector<float> y(rows * static_cast<size_t>(transposed ? columns : outputs));
@@ -51,18 +51,18 @@ void Product(benchmark::State& state, bool transposed) {
     }
     benchmark::DoNotOptimize(y.data());
   }
-  state.SetLabel(std::string(TensorTypeName(type)) + " " + Kernels().target);
+  state.SetLabel(std::string(inference::TensorTypeName(type)) + " " + inference::Kernels().target);
   state.counters["flops"] = benchmark::Counter(2.0 * static_cast<double>(rows * weights),
                                                benchmark::Counter::kIsIterationInvariantRate);
 }
 
-constexpr int64_t Id(TensorType type) {
+constexpr int64_t Id(inference::TensorType type) {
   return static_cast<int64_t>(type);
 }
 
 void Shapes(benchmark::internal::Benchmark* bench) {
-  for (const int64_t type :
-       {Id(TensorType::kF32), Id(TensorType::kF16), Id(TensorType::kQ8_0), Id(TensorType::kQ4_0)}) {
+  for (const int64_t type : {Id(inference::TensorType::kF32), Id(inference::TensorType::kF16),
+                             Id(inference::TensorType::kQ8_0), Id(inference::TensorType::kQ4_0)}) {
     for (const int64_t rows : {1, 4, 16, 64, 512}) {
       bench->Args({rows, 1536, 512, type});
     }
@@ -72,46 +72,48 @@ void Shapes(benchmark::internal::Benchmark* bench) {
 }
 
 BENCHMARK_CAPTURE(Product, forward, false)->Apply(Shapes);
-BENCHMARK_CAPTURE(Product, transposed, true)->Args({64, 8192, 512, Id(TensorType::kQ8_0)});
+BENCHMARK_CAPTURE(Product, transposed, true)
+    ->Args({64, 8192, 512, Id(inference::TensorType::kQ8_0)});
 
 // The integer path: products with repacked weights, activations rounded beforehand. Arguments: rows
 // of x, outputs, columns, tensor type. "bytes_per_second" counts the weights: for one row it is
 // what the memory delivers.
 void PackedProductRate(benchmark::State& state) {
   const auto rows = static_cast<size_t>(state.range(0));
-  const auto type = static_cast<TensorType>(state.range(3));
-  Matrix w{.type = type,
-           .rows = static_cast<int>(state.range(1)),
-           .columns = static_cast<int>(state.range(2))};
+  const auto type = static_cast<inference::TensorType>(state.range(3));
+  inference::Matrix w{.type = type,
+                      .rows = static_cast<int>(state.range(1)),
+                      .columns = static_cast<int>(state.range(2))};
   const auto outputs = static_cast<size_t>(w.rows);
   const auto columns = static_cast<size_t>(w.columns);
   // Bytes below 64 make small positive scales in every format.
-  std::vector<uint8_t> bytes(RowBytes(w) * outputs);
+  std::vector<uint8_t> bytes(inference::RowBytes(w) * outputs);
   Random random(2);
   for (uint8_t& byte : bytes) {
     byte = static_cast<uint8_t>(random.Next() & 63U);
   }
   w.data = bytes.data();
-  const PackedMatrix packed = PackedMatrix::Pack(SerialRunner(), w);
-  QuantizedRows x;
+  const inference::PackedMatrix packed = inference::PackedMatrix::Pack(SerialRunner(), w);
+  inference::QuantizedRows x;
   Quantize(SerialRunner(), RandomFloats(rows * columns), columns, &x);
   std::vector<float> y(rows * outputs);
-  const PackedTask task{.w = &packed, .y = y.data(), .y_stride = outputs};
+  const inference::PackedTask task{.w = &packed, .y = y.data(), .y_stride = outputs};
   for (auto _ : state) {
     Multiply(SerialRunner(), x, {&task, 1});
     benchmark::DoNotOptimize(y.data());
   }
-  state.SetLabel(std::string(TensorTypeName(type)) + " " + Kernels().name);
+  state.SetLabel(std::string(inference::TensorTypeName(type)) + " " + inference::Kernels().name);
   state.SetBytesProcessed(static_cast<int64_t>(packed.bytes()) * state.iterations());
   state.counters["flops"] = benchmark::Counter(2.0 * static_cast<double>(rows * outputs * columns),
                                                benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void PackedShapes(benchmark::internal::Benchmark* bench) {
-  for (const TensorType type :
-       {TensorType::kQ4_0, TensorType::kQ8_0, TensorType::kQ4_K, TensorType::kQ6_K,
-        TensorType::kQ4_1, TensorType::kQ5_0, TensorType::kQ5_1, TensorType::kQ5_K}) {
-    const bool super = BlockValues(type) == 256;
+  for (const inference::TensorType type :
+       {inference::TensorType::kQ4_0, inference::TensorType::kQ8_0, inference::TensorType::kQ4_K,
+        inference::TensorType::kQ6_K, inference::TensorType::kQ4_1, inference::TensorType::kQ5_0,
+        inference::TensorType::kQ5_1, inference::TensorType::kQ5_K}) {
+    const bool super = inference::BlockValues(type) == 256;
     const int64_t narrow = super ? 1024 : 896;
     const int64_t wide = super ? 4096 : 4864;
     for (const int64_t rows : {1, 2, 8, 32, 128, 512}) {
@@ -130,7 +132,7 @@ void QuantizeRate(benchmark::State& state) {
   const auto rows = static_cast<size_t>(state.range(0));
   const auto columns = static_cast<size_t>(state.range(1));
   const std::vector<float> x = RandomFloats(rows * columns);
-  QuantizedRows out;
+  inference::QuantizedRows out;
   for (auto _ : state) {
     Quantize(SerialRunner(), x, columns, &out);
     benchmark::DoNotOptimize(out.view().codes);
@@ -157,20 +159,22 @@ void LayerOnThreads(benchmark::State& state) {
   constexpr int kShapes[][2] = {{896, 896},  {128, 896},  {128, 896}, {896, 896},
                                 {4864, 896}, {4864, 896}, {896, 4864}};
   const std::vector<uint8_t> bytes(size_t{4864} * 896, 0x21);
-  std::vector<PackedMatrix> layer;
+  std::vector<inference::PackedMatrix> layer;
   for (const auto& [outputs, columns] : kShapes) {
-    layer.push_back(PackedMatrix::Pack(
-        SerialRunner(),
-        {.type = TensorType::kQ4_0, .rows = outputs, .columns = columns, .data = bytes.data()}));
+    layer.push_back(
+        inference::PackedMatrix::Pack(SerialRunner(), {.type = inference::TensorType::kQ4_0,
+                                                       .rows = outputs,
+                                                       .columns = columns,
+                                                       .data = bytes.data()}));
   }
   const std::vector<float> x = RandomFloats(rows * 4864);
   std::vector<float> y(rows * 4864);
-  QuantizedRows quantized;
+  inference::QuantizedRows quantized;
   double products = 0;
   for (auto _ : state) {
-    for (const PackedMatrix& w : layer) {
+    for (const inference::PackedMatrix& w : layer) {
       Quantize(runner, std::span(x).first(rows * w.columns()), w.columns(), &quantized);
-      const PackedTask task{.w = &w, .y = y.data(), .y_stride = w.outputs()};
+      const inference::PackedTask task{.w = &w, .y = y.data(), .y_stride = w.outputs()};
       Multiply(runner, quantized, {&task, 1});
       products += static_cast<double>(rows * w.outputs() * w.columns());
     }
@@ -187,14 +191,14 @@ void AttentionLayer(benchmark::State& state) {
   const std::vector<float> kv = RandomFloats(tokens * 256);
   std::vector<float> context(tokens * 512);
   for (auto _ : state) {
-    const AttentionInput input{.tokens = tokens,
-                               .heads = 8,
-                               .kv_heads = 4,
-                               .head_size = 64,
-                               .q = q.data(),
-                               .keys = kv.data(),
-                               .values = kv.data(),
-                               .context = context.data()};
+    const inference::AttentionInput input{.tokens = tokens,
+                                          .heads = 8,
+                                          .kv_heads = 4,
+                                          .head_size = 64,
+                                          .q = q.data(),
+                                          .keys = kv.data(),
+                                          .values = kv.data(),
+                                          .context = context.data()};
     Attend(SerialRunner(), std::span(&input, 1));
     benchmark::DoNotOptimize(context.data());
   }
@@ -204,11 +208,12 @@ void AttentionLayer(benchmark::State& state) {
 
 // One new token of the 0.5B shape (14 heads of 64, 2 key-value heads) over a cached prefix, layer
 // by layer, so that the pages come from memory as in decoding.
-void AttentionDecode(benchmark::State& state, KvFormat format) {
+void AttentionDecode(benchmark::State& state, inference::KvFormat format) {
   const int prefix = static_cast<int>(state.range(0));
   constexpr int kLayers = 24;
-  const ModelConfig shape{.layers = kLayers, .heads = 14, .kv_heads = 2, .head_size = 64};
-  KvCache cache(KvPool::Create(shape, format, 1U << 30).value(), prefix);
+  const inference::ModelConfig shape{
+      .layers = kLayers, .heads = 14, .kv_heads = 2, .head_size = 64};
+  inference::KvCache cache(inference::KvPool::Create(shape, format, 1U << 30).value(), prefix);
   const std::vector<float> rows = RandomFloats(static_cast<size_t>(prefix) * 128);
   if (!cache.Reserve(0, prefix).ok()) {
     return state.SkipWithError("no pages");
@@ -220,18 +225,19 @@ void AttentionDecode(benchmark::State& state, KvFormat format) {
   std::vector<float> context(14 * 64);
   for (auto _ : state) {
     for (size_t layer = 0; layer < kLayers; ++layer) {
-      const AttentionInput input{.attention = {.kind = Attention::Kind::kCausal},
-                                 .prefix = static_cast<size_t>(prefix),
-                                 .tokens = 1,
-                                 .cache = &cache,
-                                 .layer = layer,
-                                 .heads = 14,
-                                 .kv_heads = 2,
-                                 .head_size = 64,
-                                 .q = rows.data(),
-                                 .keys = rows.data(),
-                                 .values = rows.data(),
-                                 .context = context.data()};
+      const inference::AttentionInput input{
+          .attention = {.kind = inference::Attention::Kind::kCausal},
+          .prefix = static_cast<size_t>(prefix),
+          .tokens = 1,
+          .cache = &cache,
+          .layer = layer,
+          .heads = 14,
+          .kv_heads = 2,
+          .head_size = 64,
+          .q = rows.data(),
+          .keys = rows.data(),
+          .values = rows.data(),
+          .context = context.data()};
       Attend(SerialRunner(), std::span(&input, 1));
       benchmark::DoNotOptimize(context.data());
     }
@@ -241,9 +247,9 @@ void AttentionDecode(benchmark::State& state, KvFormat format) {
                          benchmark::Counter::kIsIterationInvariantRate);
 }
 
-BENCHMARK_CAPTURE(AttentionDecode, f32, KvFormat::kF32)->Arg(64)->Arg(2048);
-BENCHMARK_CAPTURE(AttentionDecode, f16, KvFormat::kF16)->Arg(64)->Arg(2048);
-BENCHMARK_CAPTURE(AttentionDecode, q8, KvFormat::kQ8)->Arg(64)->Arg(2048);
+BENCHMARK_CAPTURE(AttentionDecode, f32, inference::KvFormat::kF32)->Arg(64)->Arg(2048);
+BENCHMARK_CAPTURE(AttentionDecode, f16, inference::KvFormat::kF16)->Arg(64)->Arg(2048);
+BENCHMARK_CAPTURE(AttentionDecode, q8, inference::KvFormat::kQ8)->Arg(64)->Arg(2048);
 BENCHMARK(AttentionLayer)->Arg(64)->Arg(512);
 
 }  // namespace

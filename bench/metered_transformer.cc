@@ -8,9 +8,9 @@
 
 namespace ruvd::bench {
 
-absl::Status MeteredTransformer::Forward(std::span<const ForwardInput> batch,
-                                         std::span<ForwardOutput> outputs) {
-  for (const ForwardInput& input : batch) {
+absl::Status MeteredTransformer::Forward(std::span<const inference::ForwardInput> batch,
+                                         std::span<inference::ForwardOutput> outputs) {
+  for (const inference::ForwardInput& input : batch) {
     totals_.flops += ForwardFlops(model().config(), input);
     ++totals_.sequences;
   }
@@ -20,8 +20,9 @@ absl::Status MeteredTransformer::Forward(std::span<const ForwardInput> batch,
   return status;
 }
 
-void MeteredTransformer::Logits(std::span<const LogitsInput> batch, std::span<float> logits) {
-  const ModelConfig& config = model().config();
+void MeteredTransformer::Logits(std::span<const inference::LogitsInput> batch,
+                                std::span<float> logits) {
+  const inference::ModelConfig& config = model().config();
   totals_.flops += LogitsFlops(config, static_cast<double>(logits.size()) / config.vocabulary);
   const Meter meter;
   inner_->Logits(batch, logits);

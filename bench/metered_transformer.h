@@ -27,15 +27,15 @@ class MeteredTransformer final : public Transformer {
   // Forgets what was counted since `totals` were read.
   void Restore(const Totals& totals) { totals_ = totals; }
 
-  const std::shared_ptr<const Model>& shared_model() const override {
+  const std::shared_ptr<const inference::Model>& shared_model() const override {
     return inner_->shared_model();
   }
-  Precision precision() const override { return inner_->precision(); }
+  inference::Precision precision() const override { return inner_->precision(); }
   using Transformer::Forward;
   using Transformer::Logits;
-  absl::Status Forward(std::span<const ForwardInput> batch,
-                       std::span<ForwardOutput> outputs) override;
-  void Logits(std::span<const LogitsInput> batch, std::span<float> logits) override;
+  absl::Status Forward(std::span<const inference::ForwardInput> batch,
+                       std::span<inference::ForwardOutput> outputs) override;
+  void Logits(std::span<const inference::LogitsInput> batch, std::span<float> logits) override;
   ParallelRunner& runner() override { return inner_->runner(); }
 
  private:

@@ -98,9 +98,10 @@ class Bench {
       Open("open_with_checkpoint");
       Search("search_after_open", data_.queries.rows);
     }
-    Batch batch;
-    batch.Delete(ColumnFamily::kDefault, patterns::CheckpointKey(store_->collection()));
-    Require(database_->Write(std::move(batch), Durability::kProcessCrash));
+    storage::Batch batch;
+    batch.Delete(storage::ColumnFamily::kDefault,
+                 storage::patterns::CheckpointKey(store_->collection()));
+    Require(database_->Write(std::move(batch), storage::Durability::kProcessCrash));
     Open("open_without_checkpoint");
     Search("search_unlinked", 50);
     store_.reset();
@@ -109,8 +110,8 @@ class Bench {
   }
 
  private:
-  Pattern MakeRow(size_t i) const {
-    Pattern pattern{.bank = 0, .task = "chat", .quality = 0.5F};
+  storage::Pattern MakeRow(size_t i) const {
+    storage::Pattern pattern{.bank = 0, .task = "chat", .quality = 0.5F};
     for (size_t byte = 0; byte < sizeof(uint32_t); ++byte) {
       pattern.id[byte] = static_cast<uint8_t>(i >> (24 - 8 * byte));
     }
@@ -126,17 +127,17 @@ class Bench {
     database_.reset();
     const auto start = SteadyClock::now();
     const double cpu = CpuSeconds();
-    auto database = Database::Open({.path = settings_.folder, .seal_key = key_});
+    auto database = storage::Database::Open({.path = settings_.folder, .seal_key = key_});
     Require(database.status());
     database_ = *std::move(database);
     const double database_seconds = SecondsSince(start);
-    auto store =
-        PatternStore::Open(*database_, {.dimension = static_cast<uint32_t>(settings_.dimension),
-                                        .durability = Durability::kProcessCrash,
-                                        .capacity = limits::kMaxPatterns});
+    auto store = storage::PatternStore::Open(
+        *database_, {.dimension = static_cast<uint32_t>(settings_.dimension),
+                     .durability = storage::Durability::kProcessCrash,
+                     .capacity = limits::kMaxPatterns});
     Require(store.status());
     store_ = *std::move(store);
-    const PatternStoreStats stats = store_->Stats();
+    const storage::PatternStoreStats stats = store_->Stats();
     std::printf(
         "{\"step\":\"%s\",\"seconds\":%.3f,\"cpu_seconds\":%.3f,\"database_seconds\":%.3f,"
         "\"patterns\":%zu,"
@@ -150,7 +151,7 @@ class Bench {
     const auto start = SteadyClock::now();
     size_t linked = 0;
     for (bool more = true; more;) {
-      const PatternMaintenance done = store_->Maintain(std::chrono::seconds(1));
+      const storage::PatternMaintenance done = store_->Maintain(std::chrono::seconds(1));
       Require(done.status);
       linked += done.linked;
       more = done.more;
@@ -168,9 +169,9 @@ class Bench {
 
   const Settings settings_;
   const DataSet data_;
-  const SealKey key_ = SealKey::Generate();
-  std::unique_ptr<Database> database_;
-  std::unique_ptr<PatternStore> store_;
+  const privacy::SealKey key_ = privacy::SealKey::Generate();
+  std::unique_ptr<storage::Database> database_;
+  std::unique_ptr<storage::PatternStore> store_;
 };
 
 int Main(int argc, char** argv) {

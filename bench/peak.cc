@@ -21,6 +21,6 @@ int main() {
       "{\"int8_gops\": %.1f, \"int8_amx_gops\": %.1f, \"bf16_gflops\": %.1f, "
       "\"f32_gflops\": %.1f, \"dram_gbs\": %.1f, \"kernels\": \"%s\"}\n",
       rates.int8_gops, rates.int8_amx_gops, rates.bf16_gflops, rates.f32_gflops, rates.dram_gbs,
-      ruvd::Kernels().name);
+      ruvd::inference::Kernels().name);
   return 0;
 }

@@ -11,6 +11,6 @@
 namespace ruvd::bench {
 
 // An adapter with random factors of this rank on all linear layers, the output matrix excepted.
-std::shared_ptr<const Adapter> RandomAdapter(const Model& model, int rank);
+std::shared_ptr<const inference::Adapter> RandomAdapter(const inference::Model& model, int rank);
 
 }  // namespace ruvd::bench

@@ -56,7 +56,7 @@ absl::StatusOr<Shape> FindShape(std::string_view name) {
 // `centre`.
 struct Planned {
   std::string name;
-  TensorType type = TensorType::kF32;
+  inference::TensorType type = inference::TensorType::kF32;
   int rows = 0;
   int columns = 0;
   float centre = 0;
@@ -65,7 +65,8 @@ struct Planned {
 // Which tensors the file has and in which formats, in the order of the file.
 class Plan {
  public:
-  Plan(const Shape& shape, const QuantizationScheme& scheme) : shape_(shape), scheme_(scheme) {
+  Plan(const Shape& shape, const inference::QuantizationScheme& scheme)
+      : shape_(shape), scheme_(scheme) {
     AddMatrix("token_embd.weight", shape.vocabulary, shape.width);
     AddVector("output_norm.weight", shape.width, 1);
     for (int i = 0; i < shape.layers; ++i) {
@@ -77,9 +78,9 @@ class Plan {
 
  private:
   void AddMatrix(const std::string& name, int rows, int columns) {
-    const ModelOutline outline{.layers = static_cast<uint64_t>(shape_.layers)};
-    const TensorType type =
-        FittingType(WantedType(scheme_, name, outline), static_cast<uint64_t>(columns));
+    const inference::ModelOutline outline{.layers = static_cast<uint64_t>(shape_.layers)};
+    const inference::TensorType type =
+        FittingType(inference::WantedType(scheme_, name, outline), static_cast<uint64_t>(columns));
     tensors_.push_back({.name = name, .type = type, .rows = rows, .columns = columns});
   }
   void AddVector(const std::string& name, int length, float centre) {
@@ -105,7 +106,7 @@ class Plan {
   }
 
   const Shape& shape_;
-  const QuantizationScheme& scheme_;
+  const inference::QuantizationScheme& scheme_;
   std::vector<Planned> tensors_;
 };
 
@@ -119,17 +120,18 @@ class Weights {
     }
   }
 
-  absl::Status Write(const Planned& tensor, GgufFileStream* file) {
+  absl::Status Write(const Planned& tensor, inference::GgufFileStream* file) {
     const auto columns = static_cast<size_t>(tensor.columns);
     std::vector<float> row(columns);
-    std::vector<uint8_t> bytes(columns / BlockValues(tensor.type) * BlockBytes(tensor.type));
+    std::vector<uint8_t> bytes(columns / inference::BlockValues(tensor.type) *
+                               BlockBytes(tensor.type));
     for (int i = 0; i < std::max(tensor.rows, 1); ++i) {
       const float spread =
           tensor.rows == 0 ? kVectorSpread : 1 / std::sqrt(static_cast<float>(columns));
       const float* piece = pool_.data() + random_.Below(kPoolValues - columns);
       std::transform(piece, piece + columns, row.begin(),
                      [&](float x) { return tensor.centre + x * spread; });
-      RETURN_IF_ERROR(QuantizeInto(tensor.type, row, bytes));
+      RETURN_IF_ERROR(inference::QuantizeInto(tensor.type, row, bytes));
       RETURN_IF_ERROR(file->Append(bytes));
     }
     return absl::OkStatus();
@@ -143,7 +145,7 @@ class Weights {
 };
 
 void SetKeys(const Shape& shape, std::string_view architecture, uint32_t file_type,
-             GgufWriter* writer) {
+             inference::GgufWriter* writer) {
   const auto key = [&](std::string_view name) { return fmt::format("{}.{}", architecture, name); };
   const auto set = [&](std::string_view name, int value) {
     writer->SetUnsigned32(key(name), static_cast<uint32_t>(value));
@@ -168,14 +170,14 @@ void SetKeys(const Shape& shape, std::string_view architecture, uint32_t file_ty
   AddVocabulary(static_cast<size_t>(shape.vocabulary), writer);
 }
 
-absl::Status WriteFile(const std::string& path, GgufWriter writer, const Plan& plan,
+absl::Status WriteFile(const std::string& path, inference::GgufWriter writer, const Plan& plan,
                        uint64_t seed) {
   for (const Planned& tensor : plan.tensors()) {
     const uint64_t extents[] = {static_cast<uint64_t>(tensor.columns),
                                 static_cast<uint64_t>(tensor.rows)};
     writer.DeclareTensor(tensor.name, tensor.type, std::span(extents, tensor.rows == 0 ? 1 : 2));
   }
-  ASSIGN_OR_RETURN(const auto file, GgufFileStream::Create(path, writer));
+  ASSIGN_OR_RETURN(const auto file, inference::GgufFileStream::Create(path, writer));
   Weights weights(seed);
   for (const Planned& tensor : plan.tensors()) {
     RETURN_IF_ERROR(weights.Write(tensor, file.get()));
@@ -195,7 +197,8 @@ std::vector<std::string> ShapeNames() {
 
 absl::Status WriteRandomModel(const RandomModelOptions& options) {
   ASSIGN_OR_RETURN(Shape shape, FindShape(options.shape));
-  ASSIGN_OR_RETURN(const QuantizationScheme scheme, ParseQuantizationScheme(options.type));
+  ASSIGN_OR_RETURN(const inference::QuantizationScheme scheme,
+                   inference::ParseQuantizationScheme(options.type));
   if (options.layers > 0) {
     shape.layers = options.layers;
   }
@@ -204,7 +207,7 @@ absl::Status WriteRandomModel(const RandomModelOptions& options) {
   if (architecture == "llama") {
     shape.biases = false;
   }
-  GgufWriter writer;
+  inference::GgufWriter writer;
   SetKeys(shape, architecture, scheme.file_type, &writer);
   return WriteFile(options.path, std::move(writer), Plan(shape, scheme), options.seed);
 }

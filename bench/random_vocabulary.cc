@@ -32,15 +32,15 @@ std::vector<std::pair<std::string, char>> Continue(const std::vector<std::string
 
 }  // namespace
 
-void AddVocabulary(size_t size, GgufWriter* writer) {
+void AddVocabulary(size_t size, inference::GgufWriter* writer) {
   std::vector<std::string> tokens;
   std::vector<std::string> merges;
   tokens.reserve(size);
   merges.reserve(size);
   for (int byte = 0; byte < 256; ++byte) {
-    tokens.push_back(SpellBytes(std::string(1, static_cast<char>(byte))));
+    tokens.push_back(inference::SpellBytes(std::string(1, static_cast<char>(byte))));
   }
-  std::vector<std::string> last = {SpellBytes(" ")};
+  std::vector<std::string> last = {inference::SpellBytes(" ")};
   for (char letter = 'a'; letter <= 'z'; ++letter) {
     last.emplace_back(1, letter);
   }

@@ -13,6 +13,6 @@ namespace ruvd::bench {
 // at most some 490,000): the 256 bytes, then lower-case strings of two, three and four letters that
 // may begin with a space, each made by merging its beginning with its last letter, then the special
 // tokens <|endoftext|>, <|mask|>, <|pad|>, <|im_start|> and <|im_end|>.
-void AddVocabulary(size_t size, GgufWriter* writer);
+void AddVocabulary(size_t size, inference::GgufWriter* writer);
 
 }  // namespace ruvd::bench

@@ -52,19 +52,19 @@ struct Arguments {
 
 struct NamedRule {
   std::string name;
-  std::unique_ptr<AggregationRule> rule;
+  std::unique_ptr<federation::AggregationRule> rule;
 };
 
 // `faulty`: share of liars that they are told.
 std::vector<NamedRule> RulesFor(double faulty) {
   std::vector<NamedRule> rules;
-  rules.push_back({"mean", std::make_unique<MeanRule>()});
-  rules.push_back({"median", std::make_unique<MedianRule>()});
-  rules.push_back({"trimmed", std::make_unique<TrimmedMean>(faulty)});
-  rules.push_back({"Multi-Krum", std::make_unique<MultiKrumRule>(faulty)});
-  rules.push_back({"geometric", std::make_unique<GeometricMedianRule>()});
-  rules.push_back({"self-clip", std::make_unique<SelfClipRule>()});
-  rules.push_back({"NNM+trim", std::make_unique<NearestNeighbourRule>(faulty)});
+  rules.push_back({"mean", std::make_unique<federation::MeanRule>()});
+  rules.push_back({"median", std::make_unique<federation::MedianRule>()});
+  rules.push_back({"trimmed", std::make_unique<federation::TrimmedMean>(faulty)});
+  rules.push_back({"Multi-Krum", std::make_unique<federation::MultiKrumRule>(faulty)});
+  rules.push_back({"geometric", std::make_unique<federation::GeometricMedianRule>()});
+  rules.push_back({"self-clip", std::make_unique<federation::SelfClipRule>()});
+  rules.push_back({"NNM+trim", std::make_unique<federation::NearestNeighbourRule>(faulty)});
   return rules;
 }
 
@@ -137,7 +137,7 @@ void PrintErrors(const Arguments& arguments) {
              arguments.nodes, arguments.dimension, arguments.heterogeneity, arguments.noise,
              arguments.repeats);
   fmt::print("| attack | liars |");
-  for (const NamedRule& rule : RulesFor(kFaultyShare)) {
+  for (const NamedRule& rule : RulesFor(federation::kFaultyShare)) {
     fmt::print(" {} |", rule.name);
   }
   fmt::print("\n|---|---|---|---|---|---|---|---|---|\n");
@@ -215,7 +215,7 @@ void PrintCosts(const Arguments& arguments) {
     const auto spans = SpansOf(updates);
     std::vector<float> result(arguments.cost_dimension);
     const double bytes = static_cast<double>(nodes * arguments.cost_dimension * sizeof(float));
-    for (const NamedRule& rule : RulesFor(kFaultyShare)) {
+    for (const NamedRule& rule : RulesFor(federation::kFaultyShare)) {
       PrintCost(rule.name, nodes, Alternate(arguments, bytes, memory, [&] {
                   rule.rule->Combine({.updates = spans, .own = 0}, result);
                 }));
@@ -224,7 +224,7 @@ void PrintCosts(const Arguments& arguments) {
       std::vector<float> own = updates[0];
       PrintCost("one self-clip merge", 1,
                 Alternate(arguments, bytes / double(nodes) * 2, memory,
-                          [&] { MergeClipped(updates[1], 0.1, 0.5, own); }));
+                          [&] { federation::MergeClipped(updates[1], 0.1, 0.5, own); }));
     }
   }
 }

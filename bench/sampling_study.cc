@@ -58,9 +58,9 @@ struct Arguments {
 
 struct Study {
   const Arguments& arguments;
-  const Model& model;
-  Transformer& transformer;
-  std::vector<std::vector<TokenId>> prompts;
+  const inference::Model& model;
+  inference::Transformer& transformer;
+  std::vector<std::vector<inference::TokenId>> prompts;
 };
 
 // The beginnings of real documents in place of completions: what good text measures.
@@ -73,7 +73,7 @@ absl::StatusOr<std::vector<Text>> ReadReal(Study* study) {
   std::vector<Text> texts;
   study->prompts.clear();
   for (const std::string& document : documents) {
-    const std::vector<TokenId> tokens = study->model.tokenizer().Encode(document);
+    const std::vector<inference::TokenId> tokens = study->model.tokenizer().Encode(document);
     if (tokens.size() < length || texts.size() == kWanted) {
       continue;
     }
@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<Text>> ReadGiven(const Study& study) {
     for (size_t i = 0; valid && i < tokens.size(); ++i) {
       valid = tokens[i].is_number_unsigned() &&
               tokens[i].get<uint64_t>() < static_cast<uint64_t>(study.model.config().vocabulary);
-      text.completion.push_back(valid ? tokens[i].get<TokenId>() : 0);
+      text.completion.push_back(valid ? tokens[i].get<inference::TokenId>() : 0);
     }
     if (valid) {
       text.prompt = json["prompt"].get<size_t>();
@@ -144,12 +144,12 @@ using Values = std::vector<std::vector<double>>;  // by prompt
 
 // Nats per token of each completion given its prompt.
 absl::StatusOr<Values> Score(const Study& study, const std::vector<Text>& texts,
-                             const ScoreOptions& options) {
+                             const inference::ScoreOptions& options) {
   Values values(study.prompts.size());
   for (const Text& text : texts) {
     ASSIGN_OR_RETURN(const double nats,
-                     ScoreCompletion(study.transformer, study.prompts[text.prompt], text.completion,
-                                     nullptr, options));
+                     inference::ScoreCompletion(study.transformer, study.prompts[text.prompt],
+                                                text.completion, nullptr, options));
     values[text.prompt].push_back(nats);
   }
   return values;
@@ -158,7 +158,7 @@ absl::StatusOr<Values> Score(const Study& study, const std::vector<Text>& texts,
 absl::StatusOr<nlohmann::ordered_json> Judge(const Study& study, const std::vector<Text>& texts) {
   const Values none(study.prompts.size());
   ASSIGN_OR_RETURN(const Values entropy,
-                   Score(study, texts, {.mode = DecodingMode::kAutoregressive}));
+                   Score(study, texts, {.mode = inference::DecodingMode::kAutoregressive}));
   Values loops = none;
   std::map<size_t, Values> distinct = {{1, none}, {2, none}, {4, none}};
   double forwards = 0;
@@ -185,7 +185,7 @@ absl::StatusOr<nlohmann::ordered_json> Judge(const Study& study, const std::vect
   if (study.arguments.nelbo > 0) {
     ASSIGN_OR_RETURN(const Values nelbo,
                      Score(study, texts,
-                           {.mode = DecodingMode::kBlock,
+                           {.mode = inference::DecodingMode::kBlock,
                             .samples = study.arguments.nelbo,
                             .block_length = study.model.config().block_length}));
     json["nelbo"] = Json(BootstrapMean(nelbo));
@@ -208,15 +208,15 @@ absl::Status Print(const Study& study, const std::string& name, const std::vecto
 }
 
 void PrintPrompts(const Study& study) {
-  for (const std::vector<TokenId>& prompt : study.prompts) {
+  for (const std::vector<inference::TokenId>& prompt : study.prompts) {
     fmt::print("{}\n", nlohmann::json(prompt).dump());
   }
 }
 
-DecodingMode ModeByName(const std::string& name) {
-  return name == "block"       ? DecodingMode::kBlock
-         : name == "diffusion" ? DecodingMode::kDiffusion
-                               : DecodingMode::kAutoregressive;
+inference::DecodingMode ModeByName(const std::string& name) {
+  return name == "block"       ? inference::DecodingMode::kBlock
+         : name == "diffusion" ? inference::DecodingMode::kDiffusion
+                               : inference::DecodingMode::kAutoregressive;
 }
 
 std::vector<Candidate> CandidatesOf(const Study& study) {
@@ -225,9 +225,9 @@ std::vector<Candidate> CandidatesOf(const Study& study) {
   if (arguments.mode == "speed") {
     return SpeedCandidates(arguments.tokens, block);
   }
-  const DecodingMode mode = ModeByName(arguments.mode);
+  const inference::DecodingMode mode = ModeByName(arguments.mode);
   return Candidates(mode, arguments.tokens_per_forward,
-                    mode == DecodingMode::kBlock ? block : arguments.tokens);
+                    mode == inference::DecodingMode::kBlock ? block : arguments.tokens);
 }
 
 absl::Status CompleteAll(const Study& study) {
@@ -240,18 +240,21 @@ absl::Status CompleteAll(const Study& study) {
     const Meter meter;
     ASSIGN_OR_RETURN(
         const std::vector<Text> texts,
-        Complete(study.model, study.transformer, study.prompts, candidate,
-                 {.tokens = arguments.tokens, .seeds = arguments.seeds, .batch = arguments.batch}));
+        cli::Complete(
+            study.model, study.transformer, study.prompts, candidate,
+            {.tokens = arguments.tokens, .seeds = arguments.seeds, .batch = arguments.batch}));
     RETURN_IF_ERROR(Print(study, candidate.name, texts, meter.CpuMs()));
   }
   return absl::OkStatus();
 }
 
 absl::Status Run(const Arguments& arguments) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(arguments.model));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
+                   inference::Model::Load(arguments.model));
   ThreadParallelRunner runner(arguments.threads);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Transformer> transformer,
-                   DefaultBackend().Load(model, {.precision = Precision::kFast, .runner = runner}));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<inference::Transformer> transformer,
+      DefaultBackend().Load(model, {.precision = inference::Precision::kFast, .runner = runner}));
   Study study{arguments, *model, *transformer, {}};
   const std::span<const char* const> prompts = arguments.prompts == "reporting"
                                                    ? std::span<const char* const>(kReportingPrompts)

@@ -111,16 +111,17 @@ Rows MakeRows(uint32_t dimension) {
   return rows;
 }
 
-WriteOne StoreWriter(Database& database, const Rows& rows) {
+WriteOne StoreWriter(storage::Database& database, const Rows& rows) {
   return [&database, &rows](uint64_t n, bool synced) {
-    const std::string key = RowKey().U32(0).U32(static_cast<uint32_t>(n)).Take();
-    Batch batch;
-    batch.Put(ColumnFamily::kVec, key, rows.vector);
-    batch.Put(ColumnFamily::kMeta, key, rows.meta);
-    batch.Put(ColumnFamily::kSlot, key, rows.slot);
-    batch.Put(ColumnFamily::kOplog, RowKey().U64(n).Take(), rows.log);
+    const std::string key = storage::RowKey().U32(0).U32(static_cast<uint32_t>(n)).Take();
+    storage::Batch batch;
+    batch.Put(storage::ColumnFamily::kVec, key, rows.vector);
+    batch.Put(storage::ColumnFamily::kMeta, key, rows.meta);
+    batch.Put(storage::ColumnFamily::kSlot, key, rows.slot);
+    batch.Put(storage::ColumnFamily::kOplog, storage::RowKey().U64(n).Take(), rows.log);
     return database
-        .Write(std::move(batch), synced ? Durability::kPowerLoss : Durability::kProcessCrash)
+        .Write(std::move(batch),
+               synced ? storage::Durability::kPowerLoss : storage::Durability::kProcessCrash)
         .ok();
   };
 }
@@ -128,12 +129,12 @@ WriteOne StoreWriter(Database& database, const Rows& rows) {
 WriteOne RocksWriter(rocksdb::DB& database,
                      const std::vector<rocksdb::ColumnFamilyHandle*>& families, const Rows& rows) {
   return [&database, &families, &rows](uint64_t n, bool synced) {
-    const std::string key = RowKey().U32(0).U32(static_cast<uint32_t>(n)).Take();
+    const std::string key = storage::RowKey().U32(0).U32(static_cast<uint32_t>(n)).Take();
     rocksdb::WriteBatch batch;
     const bool built = batch.Put(families[1], key, rows.vector).ok() &&
                        batch.Put(families[2], key, rows.meta).ok() &&
                        batch.Put(families[3], key, rows.slot).ok() &&
-                       batch.Put(families[4], RowKey().U64(n).Take(), rows.log).ok();
+                       batch.Put(families[4], storage::RowKey().U64(n).Take(), rows.log).ok();
     rocksdb::WriteOptions options;
     options.sync = synced;
     return built && database.Write(options, &batch).ok();
@@ -164,7 +165,8 @@ int Main(int argc, char** argv) {
   const Rows rows = MakeRows(settings.dimension);
   RunAll("store", settings, [&](const auto& body) {
     fs::remove_all(settings.folder);
-    auto database = Database::Open({.path = settings.folder, .seal_key = SealKey::Generate()});
+    auto database = storage::Database::Open(
+        {.path = settings.folder, .seal_key = privacy::SealKey::Generate()});
     if (!database.ok()) {
       std::fprintf(stderr, "%s\n", MessageOf(database.status()).c_str());
       std::exit(1);

@@ -88,19 +88,20 @@ std::vector<float> RandomVector(uint32_t dimension, Random* random) {
   return vector;
 }
 
-PolicyId IdOf(size_t number) {
-  PolicyId id{};
+storage::PolicyId IdOf(size_t number) {
+  storage::PolicyId id{};
   std::memcpy(id.data(), &number, sizeof(number));
   return id;
 }
 
-absl::Status MeasurePolicies(const Flags& flags, Database& database, Random* random) {
-  ASSIGN_OR_RETURN(const auto store, PolicyStore::Open(database, {.dimension = flags.dimension}));
+absl::Status MeasurePolicies(const Flags& flags, storage::Database& database, Random* random) {
+  ASSIGN_OR_RETURN(const auto store,
+                   storage::PolicyStore::Open(database, {.dimension = flags.dimension}));
   for (size_t i = 0; i < flags.policies; ++i) {
-    Policy policy{.id = IdOf(i),
-                  .parameters = QuantizationPolicy{.precision = "q8"},
-                  .embedding = RandomVector(flags.dimension, random),
-                  .confidence = 0.5F};
+    storage::Policy policy{.id = IdOf(i),
+                           .parameters = storage::QuantizationPolicy{.precision = "q8"},
+                           .embedding = RandomVector(flags.dimension, random),
+                           .confidence = 0.5F};
     RETURN_IF_ERROR(store->Put(std::move(policy)));
   }
   std::vector<std::vector<float>> queries;
@@ -110,7 +111,7 @@ absl::Status MeasurePolicies(const Flags& flags, Database& database, Random* ran
   absl::Status status;
   const auto search = [&](size_t i) {
     const auto hits =
-        store->Search(PolicyKind::kQuantization, queries[i % queries.size()], /*k=*/10);
+        store->Search(storage::PolicyKind::kQuantization, queries[i % queries.size()], /*k=*/10);
     if (!hits.ok()) {
       status = hits.status();
     }
@@ -124,14 +125,15 @@ absl::Status MeasurePolicies(const Flags& flags, Database& database, Random* ran
   return status;
 }
 
-absl::Status MeasureSessions(const Flags& flags, Database& database, Random* random) {
-  ASSIGN_OR_RETURN(const auto index, SessionIndex::Open(database, {.dimension = flags.dimension}));
+absl::Status MeasureSessions(const Flags& flags, storage::Database& database, Random* random) {
+  ASSIGN_OR_RETURN(const auto index,
+                   storage::SessionIndex::Open(database, {.dimension = flags.dimension}));
   const auto name = [](size_t number) { return fmt::format("session-{}", number); };
   for (size_t i = 0; i < flags.sessions; ++i) {
-    SessionState session{.session_id = name(i),
-                         .context_embedding = RandomVector(flags.dimension, random),
-                         .active_adapter = "overlay@1",
-                         .turn_count = 3};
+    storage::SessionState session{.session_id = name(i),
+                                  .context_embedding = RandomVector(flags.dimension, random),
+                                  .active_adapter = "overlay@1",
+                                  .turn_count = 3};
     session.kv_cache = {.location = "pages/1", .cached_tokens = 512};
     RETURN_IF_ERROR(index->Put(std::move(session)));
   }
@@ -147,26 +149,26 @@ absl::Status MeasureSessions(const Flags& flags, Database& database, Random* ran
   }).Print("session_recovery", flags.sessions, 100);
   Measure(flags.repetitions / 20, [&](size_t i) {
     status.Update(index->Update(names[i % names.size()], 1,
-                                [](SessionState* session) { ++session->turn_count; }));
+                                [](storage::SessionState* session) { ++session->turn_count; }));
   }).Print("session_turn", flags.sessions, 0);
   return status;
 }
 
 // The copy of the entry that a request has made already is outside the time.
-absl::Status MeasureWitness(const Flags& flags, Database& database, Random* random) {
-  ASSIGN_OR_RETURN(const auto log, WitnessLog::Open(database));
+absl::Status MeasureWitness(const Flags& flags, storage::Database& database, Random* random) {
+  ASSIGN_OR_RETURN(const auto log, storage::WitnessLog::Open(database));
   const std::vector<float> embedding = RandomVector(flags.dimension, random);
   const Clock& clock = SystemClock();
   absl::Status status;
   Times append;
   Times flush;
   for (size_t i = 0; i < flags.witness; ++i) {
-    WitnessEntry entry{.request_id = fmt::format("{:032x}", i),
-                       .session_id = "session",
-                       .query_embedding = embedding,
-                       .model_used = "model",
-                       .latency = {.total_ms = static_cast<float>(random->Below(1000))},
-                       .timestamp_ms = static_cast<int64_t>(i)};
+    storage::WitnessEntry entry{.request_id = fmt::format("{:032x}", i),
+                                .session_id = "session",
+                                .query_embedding = embedding,
+                                .model_used = "model",
+                                .latency = {.total_ms = static_cast<float>(random->Below(1000))},
+                                .timestamp_ms = static_cast<int64_t>(i)};
     append.Call([&] { status.Update(log->Append(std::move(entry), clock.Now())); });
     if (i % limits::kWitnessBatch == limits::kWitnessBatch - 1) {
       flush.Call([&] { status.Update(log->FlushDue(clock.Now()).status()); });
@@ -186,8 +188,9 @@ absl::Status MeasureWitness(const Flags& flags, Database& database, Random* rand
 absl::Status Run(const Flags& flags) {
   std::filesystem::remove_all(flags.folder);
   std::filesystem::create_directories(flags.folder);
-  ASSIGN_OR_RETURN(const auto database, Database::Open({.path = flags.folder + "/store",
-                                                        .seal_key = SealKey::Generate()}));
+  ASSIGN_OR_RETURN(const auto database,
+                   storage::Database::Open({.path = flags.folder + "/store",
+                                            .seal_key = privacy::SealKey::Generate()}));
   Random random(1);
   RETURN_IF_ERROR(MeasurePolicies(flags, *database, &random));
   RETURN_IF_ERROR(MeasureSessions(flags, *database, &random));

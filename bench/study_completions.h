@@ -14,7 +14,7 @@ namespace ruvd::bench {
 
 struct Text {
   size_t prompt = 0;  // its number
-  std::vector<TokenId> completion;
+  std::vector<inference::TokenId> completion;
   int forwards = 0;
 };
 
@@ -25,8 +25,9 @@ struct CompleteOptions {
 };
 
 // Completions of all prompts by one way of sampling, seed by seed. End-of-text does not end them.
-absl::StatusOr<std::vector<Text>> Complete(const Model& model, Transformer& transformer,
-                                           std::span<const std::vector<TokenId>> prompts,
+absl::StatusOr<std::vector<Text>> Complete(const inference::Model& model,
+                                           inference::Transformer& transformer,
+                                           std::span<const std::vector<inference::TokenId>> prompts,
                                            const Candidate& candidate,
                                            const CompleteOptions& options);
 

@@ -11,7 +11,7 @@
 namespace ruvd::bench {
 namespace {
 
-using Change = std::function<void(SamplingOptions&)>;
+using Change = std::function<void(inference::SamplingOptions&)>;
 using enum SamplerKind;
 
 // Steps for which ancestral sampling of `scope` masks takes that many forwards on average: a step
@@ -25,34 +25,34 @@ int AncestralSteps(double forwards, int scope) {
 }
 
 Change Drawn(float temperature, float top_p) {
-  return [=](SamplingOptions& o) {
+  return [=](inference::SamplingOptions& o) {
     o.temperature = temperature;
     o.top_p = top_p;
   };
 }
 Change Repetition(float penalty, int window = 0) {
-  return [=](SamplingOptions& o) {
+  return [=](inference::SamplingOptions& o) {
     o.repetition_penalty = penalty;
     o.penalty_window = window;
   };
 }
 Change Frequency(float penalty, int window) {
-  return [=](SamplingOptions& o) {
+  return [=](inference::SamplingOptions& o) {
     o.frequency_penalty = penalty;
     o.penalty_window = window;
   };
 }
 Change Ngram(int n) {
-  return [=](SamplingOptions& o) { o.no_repeat_ngram = n; };
+  return [=](inference::SamplingOptions& o) { o.no_repeat_ngram = n; };
 }
 Change Positions(float temperature) {
-  return [=](SamplingOptions& o) { o.position_temperature = temperature; };
+  return [=](inference::SamplingOptions& o) { o.position_temperature = temperature; };
 }
 Change Guidance(float scale) {
-  return [=](SamplingOptions& o) { o.guidance_scale = scale; };
+  return [=](inference::SamplingOptions& o) { o.guidance_scale = scale; };
 }
-Change Remask(RemaskKind kind, float strength) {
-  return [=](SamplingOptions& o) {
+Change Remask(inference::RemaskKind kind, float strength) {
+  return [=](inference::SamplingOptions& o) {
     o.remask = kind;
     o.remask_strength = strength;
   };
@@ -60,12 +60,12 @@ Change Remask(RemaskKind kind, float strength) {
 
 class List {
  public:
-  List(DecodingMode mode, double tokens_per_forward, int scope)
+  List(inference::DecodingMode mode, double tokens_per_forward, int scope)
       : mode_(mode), tokens_per_forward_(tokens_per_forward), scope_(scope) {}
 
-  void Add(std::optional<SamplerKind> kind, const std::string& name,
+  void Add(std::optional<inference::SamplerKind> kind, const std::string& name,
            std::initializer_list<Change> changes) {
-    SamplingOptions options;
+    inference::SamplingOptions options;
     options.mode = mode_;
     options.sampler = kind;
     const double forwards = scope_ / tokens_per_forward_;
@@ -78,20 +78,20 @@ class List {
     for (const Change& change : changes) {
       change(options);
     }
-    const std::string prefix = kind ? std::string(SamplerName(*kind)) : "next token";
+    const std::string prefix = kind ? std::string(inference::SamplerName(*kind)) : "next token";
     candidates_.push_back({prefix + (name.empty() ? "" : ", " + name), options});
   }
   std::vector<Candidate> Take() { return std::move(candidates_); }
 
  private:
-  DecodingMode mode_;
+  inference::DecodingMode mode_;
   double tokens_per_forward_;
   int scope_;
   std::vector<Candidate> candidates_;
 };
 
 // What requests that say nothing about repetition get.
-void Serve(SamplingOptions& options) {
+void Serve(inference::SamplingOptions& options) {
   options.repetition_penalty = 1.2F;
   options.no_repeat_ngram = 3;
 }
@@ -112,7 +112,7 @@ void AddGreedy(List& list) {
   }
   list.Add(kLowConfidence, "greedy, guidance 0.5", {Guidance(0.5F)});
   list.Add(kLowConfidence, "greedy, positions at 0.2", {Positions(0.2F)});
-  for (const SamplerKind kind : {kMargin, kEntropy, kPosition, kRandom}) {
+  for (const inference::SamplerKind kind : {kMargin, kEntropy, kPosition, kRandom}) {
     list.Add(kind, "greedy", {});
     list.Add(kind, fmt::format("greedy, {}", kServed), {Serve});
   }
@@ -120,7 +120,8 @@ void AddGreedy(List& list) {
 
 void AddDrawn(List& list) {
   const Change cool = Drawn(0.7F, 0.9F);
-  for (const SamplerKind kind : {kLowConfidence, kEntropy, kPosition, kRandom, kAncestral}) {
+  for (const inference::SamplerKind kind :
+       {kLowConfidence, kEntropy, kPosition, kRandom, kAncestral}) {
     list.Add(kind, "0.7, top-p 0.9", {cool});
     list.Add(kind, fmt::format("0.7, top-p 0.9, {}", kServed), {cool, Serve});
   }
@@ -128,14 +129,15 @@ void AddDrawn(List& list) {
   list.Add(kLowConfidence, "0.7, top-p 0.9, repetition 1.1", {cool, Repetition(1.1F)});
   list.Add(kLowConfidence, "0.7, top-p 0.9, no 3-gram twice", {cool, Ngram(3)});
   list.Add(kLowConfidence, "0.7, top-p 0.9, positions at 0.2", {cool, Positions(0.2F)});
-  list.Add(kRemdm, "cap 0.05, 0.7, top-p 0.9", {cool, Remask(RemaskKind::kCap, 0.05F)});
+  list.Add(kRemdm, "cap 0.05, 0.7, top-p 0.9", {cool, Remask(inference::RemaskKind::kCap, 0.05F)});
   list.Add(kRemdm, fmt::format("cap 0.05, 0.7, top-p 0.9, {}", kServed),
-           {cool, Remask(RemaskKind::kCap, 0.05F), Serve});
-  list.Add(kRemdm, "confidence, 0.7, top-p 0.9", {cool, Remask(RemaskKind::kConfidence, 0)});
+           {cool, Remask(inference::RemaskKind::kCap, 0.05F), Serve});
+  list.Add(kRemdm, "confidence, 0.7, top-p 0.9",
+           {cool, Remask(inference::RemaskKind::kConfidence, 0)});
 }
 
 Change Threshold(float value) {
-  return [=](SamplingOptions& o) { o.confidence_threshold = value; };
+  return [=](inference::SamplingOptions& o) { o.confidence_threshold = value; };
 }
 
 // These choose how many tokens a forward commits.
@@ -145,11 +147,11 @@ void AddAdaptive(List& list) {
     list.Add(kKlass, fmt::format("{}, greedy, {}", value, kServed), {Threshold(value), Serve});
   }
   for (const float value : {0.5F, 1.0F}) {
-    const auto factor = [=](SamplingOptions& o) { o.factor = value; };
+    const auto factor = [=](inference::SamplingOptions& o) { o.factor = value; };
     list.Add(kFactor, fmt::format("{}, greedy, {}", value, kServed), {factor, Serve});
   }
   for (const float value : {0.1F, 0.5F, 1.0F}) {
-    const auto bound = [=](SamplingOptions& o) { o.entropy_bound = value; };
+    const auto bound = [=](inference::SamplingOptions& o) { o.entropy_bound = value; };
     list.Add(kEntropyBounded, fmt::format("{}, greedy, {}", value, kServed), {bound, Serve});
   }
 }
@@ -163,18 +165,18 @@ struct TokenRule {
 std::vector<TokenRule> TokenRules() {
   // The first is the peer's default.
   return {{"0.8, top-k 40, top-p 0.95",
-           [](SamplingOptions& o) {
+           [](inference::SamplingOptions& o) {
              o.temperature = 0.8F;
              o.top_k = 40;
              o.top_p = 0.95F;
            }},
-          {"greedy", [](SamplingOptions&) {}},
+          {"greedy", [](inference::SamplingOptions&) {}},
           {kServed, Serve}};
 }
 
 void AddWindows(std::vector<Candidate>* candidates, int tokens) {
   for (const int tokens_per_forward : {1, 4}) {
-    List list(DecodingMode::kDiffusion, tokens_per_forward, tokens);
+    List list(inference::DecodingMode::kDiffusion, tokens_per_forward, tokens);
     for (const TokenRule& rule : TokenRules()) {
       list.Add(kLowConfidence,
                fmt::format("window, {} steps, {}", tokens / tokens_per_forward, rule.name),
@@ -188,7 +190,7 @@ void AddWindows(std::vector<Candidate>* candidates, int tokens) {
 
 void AddBlocks(std::vector<Candidate>* candidates, int scope) {
   for (const TokenRule& rule : TokenRules()) {
-    List list(DecodingMode::kBlock, 1, scope);
+    List list(inference::DecodingMode::kBlock, 1, scope);
     list.Add(kLowConfidence, fmt::format("blocks, {} steps a block, {}", scope, rule.name),
              {rule.change});
     for (const int percent : {90, 80, 70, 60, 50, 40, 30, 20}) {
@@ -204,9 +206,10 @@ void AddBlocks(std::vector<Candidate>* candidates, int scope) {
 
 }  // namespace
 
-std::vector<Candidate> Candidates(DecodingMode mode, double tokens_per_forward, int scope) {
+std::vector<Candidate> Candidates(inference::DecodingMode mode, double tokens_per_forward,
+                                  int scope) {
   List list(mode, tokens_per_forward, scope);
-  if (mode == DecodingMode::kAutoregressive) {
+  if (mode == inference::DecodingMode::kAutoregressive) {
     const Change cool = Drawn(0.7F, 0.9F);
     list.Add(std::nullopt, "greedy", {});
     list.Add(std::nullopt, "greedy, repetition 1.3", {Repetition(1.3F)});
@@ -235,18 +238,19 @@ std::vector<Candidate> SampleCandidates() {
     change(candidate.options);
     return candidate;
   };
-  SamplingOptions block;
-  block.mode = DecodingMode::kBlock;
-  SamplingOptions diffusion;
-  diffusion.mode = DecodingMode::kDiffusion;
+  inference::SamplingOptions block;
+  block.mode = inference::DecodingMode::kBlock;
+  inference::SamplingOptions diffusion;
+  diffusion.mode = inference::DecodingMode::kDiffusion;
   return {with({"block, position (the default)", block}, Serve),
           with({"diffusion, low_confidence", diffusion}, Serve),
-          with({"block, ancestral at temperature 0.7, top-p 0.9", block}, [](SamplingOptions& o) {
-            Serve(o);
-            o.sampler = kAncestral;
-            o.steps = 64;
-            Drawn(0.7F, 0.9F)(o);
-          })};
+          with({"block, ancestral at temperature 0.7, top-p 0.9", block},
+               [](inference::SamplingOptions& o) {
+                 Serve(o);
+                 o.sampler = kAncestral;
+                 o.steps = 64;
+                 Drawn(0.7F, 0.9F)(o);
+               })};
 }
 
 }  // namespace ruvd::bench

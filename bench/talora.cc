@@ -66,11 +66,13 @@ std::vector<float> Direction(size_t width, Random& random) {
 }
 
 // Rank 1 on one square matrix: 4 KiB for a width of 512.
-std::shared_ptr<const Adapter> MakeAdapter(const std::string& name, size_t width, Random& random) {
-  auto adapter = std::make_shared<Adapter>();
+std::shared_ptr<const inference::Adapter> MakeAdapter(const std::string& name, size_t width,
+                                                      Random& random) {
+  auto adapter = std::make_shared<inference::Adapter>();
   adapter->name = name;
   adapter->version = 1;
-  LowRank change{.rank = 1, .in = static_cast<int>(width), .out = static_cast<int>(width)};
+  inference::LowRank change{
+      .rank = 1, .in = static_cast<int>(width), .out = static_cast<int>(width)};
   change.a = Direction(width, random);
   change.b = Direction(width, random);
   adapter->targets.emplace("blk.0.attn_output.weight", std::move(change));
@@ -105,16 +107,18 @@ void Print(const std::string& part, const std::vector<double>& micros, size_t by
 class Bench {
  public:
   explicit Bench(const Settings& settings) : settings_(settings), index_(BuildIndex()) {
-    for (const BankStrategy strategy : {BankStrategy::kDiscrete, BankStrategy::kLinear,
-                                        BankStrategy::kAttention, BankStrategy::kSoftBoundary}) {
-      Talora talora;
+    for (const inference::BankStrategy strategy :
+         {inference::BankStrategy::kDiscrete, inference::BankStrategy::kLinear,
+          inference::BankStrategy::kAttention, inference::BankStrategy::kSoftBoundary}) {
+      inference::Talora talora;
       talora.schedule.strategy = strategy;
       talora.trunk = MakeAdapter("trunk", settings.width, random_);
       for (size_t k = 0; k < talora.schedule.banks(); ++k) {
         talora.residuals.push_back(MakeAdapter("residual", settings.width, random_));
       }
-      if (strategy == BankStrategy::kAttention) {
-        talora.router = BankRouter::Start(talora.schedule.banks(), settings.width, 16, 1);
+      if (strategy == inference::BankStrategy::kAttention) {
+        talora.router =
+            inference::BankRouter::Start(talora.schedule.banks(), settings.width, 16, 1);
       }
       taloras_.push_back(std::move(talora));
     }
@@ -126,26 +130,26 @@ class Bench {
   void Run() {
     Floor();
     Print("search", Timed(settings_.steps, [this](size_t i) { Search(i); }),
-          index_.ScannedBytes(TimestepBank::kHigh));
-    for (const Talora& talora : taloras_) {
-      const std::string name(BankStrategyName(talora.schedule.strategy));
+          index_.ScannedBytes(inference::TimestepBank::kHigh));
+    for (const inference::Talora& talora : taloras_) {
+      const std::string name(inference::BankStrategyName(talora.schedule.strategy));
       Print("mix " + name, Timed(settings_.steps, [&](size_t i) {
-              AdapterMix mix;
+              inference::AdapterMix mix;
               AppendMix(talora, TimeOf(i), queries_[i % queries_.size()], 1, &mix);
               sink_ += mix.parts.size();
             }));
       Print("step " + name, Timed(settings_.steps, [&](size_t i) {
-              Selection selection = Search(i);
+              inference::Selection selection = Search(i);
               AppendMix(talora, TimeOf(i), queries_[i % queries_.size()], 1, &selection.mix);
               sink_ += selection.mix.parts.size();
             }));
     }
-    std::printf("{\"kernels\":\"%s\",\"sink\":%zu}\n", Kernels().name, sink_);
+    std::printf("{\"kernels\":\"%s\",\"sink\":%zu}\n", inference::Kernels().name, sink_);
   }
 
  private:
-  FlatPatternIndex BuildIndex() {
-    std::array<std::vector<FlatPattern>, kTimestepBanks> banks;
+  inference::FlatPatternIndex BuildIndex() {
+    std::array<std::vector<inference::FlatPattern>, inference::kTimestepBanks> banks;
     for (size_t bank = 0; bank < banks.size(); ++bank) {
       for (size_t i = 0; i < settings_.patterns; ++i) {
         const std::string name = "p" + std::to_string(bank) + "-" + std::to_string(i);
@@ -156,48 +160,54 @@ class Bench {
                                .version = 1});
       }
     }
-    return FlatPatternIndex::Build(settings_.width, std::move(banks)).value();
+    return inference::FlatPatternIndex::Build(settings_.width, std::move(banks)).value();
   }
 
   // The masked share falls step by step, request after request.
   static float TimeOf(size_t i) { return 1.0F - static_cast<float>(i % 16) / 16; }
 
-  Selection Search(size_t i) {
+  inference::Selection Search(size_t i) {
     const auto hits =
-        index_.Search(queries_[i % queries_.size()], BankOf(TimeOf(i)), settings_.hits).value();
-    return SelectAdapters(hits, registry_, {.threshold = -1});
+        index_.Search(queries_[i % queries_.size()], inference::BankOf(TimeOf(i)), settings_.hits)
+            .value();
+    return inference::SelectAdapters(hits, registry_, {.threshold = -1});
   }
 
   // The codes of a bank lie in memory like these bytes.
   void Floor() {
-    const size_t bytes = index_.ScannedBytes(TimestepBank::kHigh);
-    std::array<std::vector<float>, kTimestepBanks> tables;
+    const size_t bytes = index_.ScannedBytes(inference::TimestepBank::kHigh);
+    std::array<std::vector<float>, inference::kTimestepBanks> tables;
     for (std::vector<float>& table : tables) {
       table.assign(bytes / sizeof(float), 1.0F);
     }
     Print("floor: read the bytes",
           Timed(settings_.steps,
                 [&](size_t i) {
-                  const std::vector<float>& table = tables[static_cast<size_t>(BankOf(TimeOf(i)))];
-                  sink_ += static_cast<size_t>(Kernels().max(table.data(), table.size()));
+                  const std::vector<float>& table =
+                      tables[static_cast<size_t>(inference::BankOf(TimeOf(i)))];
+                  sink_ +=
+                      static_cast<size_t>(inference::Kernels().max(table.data(), table.size()));
                 }),
           bytes);
   }
 
   const Settings settings_;
   Random random_{1};
-  AdapterRegistry registry_{Digest{}};
-  FlatPatternIndex index_;
-  std::vector<Talora> taloras_;
+  inference::AdapterRegistry registry_{Digest{}};
+  inference::FlatPatternIndex index_;
+  std::vector<inference::Talora> taloras_;
   std::vector<std::vector<float>> queries_;
   size_t sink_ = 0;
 };
 
 // A random adapter of this rank on all linear layers.
-std::shared_ptr<const Adapter> MakeWideAdapter(const Model& model, int rank, uint64_t seed) {
-  Adapter adapter =
-      StartAdapter(model, {.rank = rank, .targets = LinearTargets(model, Modules::kAll)}, nullptr,
-                   seed)
+std::shared_ptr<const inference::Adapter> MakeWideAdapter(const inference::Model& model, int rank,
+                                                          uint64_t seed) {
+  inference::Adapter adapter =
+      inference::StartAdapter(
+          model,
+          {.rank = rank, .targets = inference::LinearTargets(model, inference::Modules::kAll)},
+          nullptr, seed)
           .value();
   Random random(seed);
   for (auto& [target, change] : adapter.targets) {
@@ -205,16 +215,17 @@ std::shared_ptr<const Adapter> MakeWideAdapter(const Model& model, int rank, uin
       value = static_cast<float>(1e-3 * random.Normal());
     }
   }
-  return std::make_shared<const Adapter>(std::move(adapter));
+  return std::make_shared<const inference::Adapter>(std::move(adapter));
 }
 
-void TimeForwards(const Settings& settings, const std::string& name, Transformer& transformer,
-                  const Generation::AdapterPolicy& policy) {
-  const std::vector<TokenId> tokens(static_cast<size_t>(settings.window), 1);
-  ForwardOutput output;
+void TimeForwards(const Settings& settings, const std::string& name,
+                  inference::Transformer& transformer,
+                  const inference::Generation::AdapterPolicy& policy) {
+  const std::vector<inference::TokenId> tokens(static_cast<size_t>(settings.window), 1);
+  inference::ForwardOutput output;
   const auto forward = [&](size_t i) {
-    const AdapterMix mix = policy(1.0F - static_cast<float>(i % settings.forwards) /
-                                             static_cast<float>(settings.forwards));
+    const inference::AdapterMix mix = policy(1.0F - static_cast<float>(i % settings.forwards) /
+                                                        static_cast<float>(settings.forwards));
     RUVD_CHECK(transformer.Forward({.tokens = tokens, .adapters = &mix}, &output).ok());
   };
   for (size_t i = 0; i < settings.forwards; i += 8) {  // everything has been prepared once
@@ -224,27 +235,30 @@ void TimeForwards(const Settings& settings, const std::string& name, Transformer
 }
 
 void RunForwards(const Settings& settings) {
-  const std::shared_ptr<const Model> model = Model::Load(settings.model).value();
+  const std::shared_ptr<const inference::Model> model =
+      inference::Model::Load(settings.model).value();
   const auto transformer =
       DefaultBackend()
-          .Load(model, {.precision = Precision::kFast, .runner = SerialRunner()})
+          .Load(model, {.precision = inference::Precision::kFast, .runner = SerialRunner()})
           .value();
-  Talora talora;
+  inference::Talora talora;
   talora.trunk = MakeWideAdapter(*model, settings.rank, 1);
   for (size_t k = 0; k < talora.schedule.banks(); ++k) {
     talora.residuals.push_back(MakeWideAdapter(*model, settings.rank, 2 + k));
   }
-  TimeForwards(settings, "base", *transformer, [](float) { return AdapterMix(); });
+  TimeForwards(settings, "base", *transformer, [](float) { return inference::AdapterMix(); });
   TimeForwards(settings, "trunk", *transformer,
-               [&](float) { return AdapterMix{{{talora.trunk, 1.0F}}}; });
-  for (const BankStrategy strategy :
-       {BankStrategy::kDiscrete, BankStrategy::kLinear, BankStrategy::kSoftBoundary}) {
+               [&](float) { return inference::AdapterMix{{{talora.trunk, 1.0F}}}; });
+  for (const inference::BankStrategy strategy :
+       {inference::BankStrategy::kDiscrete, inference::BankStrategy::kLinear,
+        inference::BankStrategy::kSoftBoundary}) {
     talora.schedule.strategy = strategy;
-    TimeForwards(settings, std::string(BankStrategyName(strategy)), *transformer, [&](float t) {
-      AdapterMix mix;
-      AppendMix(talora, t, {}, 1, &mix);
-      return mix;
-    });
+    TimeForwards(settings, std::string(inference::BankStrategyName(strategy)), *transformer,
+                 [&](float t) {
+                   inference::AdapterMix mix;
+                   AppendMix(talora, t, {}, 1, &mix);
+                   return mix;
+                 });
   }
 }
 

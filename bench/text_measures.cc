@@ -11,18 +11,19 @@
 namespace ruvd::bench {
 namespace {
 
-std::map<std::vector<TokenId>, int> CountNgrams(std::span<const TokenId> tokens, size_t n) {
-  std::map<std::vector<TokenId>, int> counts;
+std::map<std::vector<inference::TokenId>, int> CountNgrams(
+    std::span<const inference::TokenId> tokens, size_t n) {
+  std::map<std::vector<inference::TokenId>, int> counts;
   for (size_t i = 0; i + n <= tokens.size(); ++i) {
-    const std::span<const TokenId> ngram = tokens.subspan(i, n);
-    ++counts[std::vector<TokenId>(ngram.begin(), ngram.end())];
+    const std::span<const inference::TokenId> ngram = tokens.subspan(i, n);
+    ++counts[std::vector<inference::TokenId>(ngram.begin(), ngram.end())];
   }
   return counts;
 }
 
 }  // namespace
 
-double Distinct(std::span<const TokenId> tokens, size_t n) {
+double Distinct(std::span<const inference::TokenId> tokens, size_t n) {
   if (tokens.size() < n) {
     return 1;
   }
@@ -30,7 +31,7 @@ double Distinct(std::span<const TokenId> tokens, size_t n) {
          static_cast<double>(tokens.size() - n + 1);
 }
 
-bool Loops(std::span<const TokenId> tokens) {
+bool Loops(std::span<const inference::TokenId> tokens) {
   constexpr size_t kLongestPiece = 16;
   constexpr size_t kShortestLoop = 6;
   for (size_t piece = 1; piece <= kLongestPiece; ++piece) {

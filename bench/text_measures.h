@@ -14,11 +14,11 @@
 namespace ruvd::bench {
 
 // Different n-grams over all n-grams; 1 for a text shorter than n.
-double Distinct(std::span<const TokenId> tokens, size_t n);
+double Distinct(std::span<const inference::TokenId> tokens, size_t n);
 
 // Whether the text goes in circles: some piece of 1 to 16 tokens comes three times in a row over at
 // least six tokens, or some four tokens in a row occur three times.
-bool Loops(std::span<const TokenId> tokens);
+bool Loops(std::span<const inference::TokenId> tokens);
 
 // Mean and 95 % interval over groups (prompts) of a value per completion: the means of 1000 samples
 // of the groups with replacement, seeded. `values[g]` are the values of group g.

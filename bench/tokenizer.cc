@@ -31,8 +31,8 @@ double CpuSeconds() {
 
 absl::Status Run(const std::string& model, const std::string& text_path, double seconds) {
   const double start = CpuSeconds();
-  ASSIGN_OR_RETURN(const auto gguf, GgufReader::Open(model));
-  ASSIGN_OR_RETURN(const auto tokenizer, Tokenizer::FromGguf(*gguf));
+  ASSIGN_OR_RETURN(const auto gguf, inference::GgufReader::Open(model));
+  ASSIGN_OR_RETURN(const auto tokenizer, inference::Tokenizer::FromGguf(*gguf));
   const double load = CpuSeconds() - start;
   ASSIGN_OR_RETURN(const std::string text, ReadFile(text_path, kMaxTextBytes));
   double best = 0;
@@ -42,7 +42,7 @@ absl::Status Run(const std::string& model, const std::string& text_path, double 
   int runs = 0;
   for (; runs == 0 || spent < seconds; ++runs) {
     const double before = CpuSeconds();
-    const std::vector<TokenId> ids = tokenizer->Encode(text);
+    const std::vector<inference::TokenId> ids = tokenizer->Encode(text);
     const double took = CpuSeconds() - before;
     best = runs == 0 ? took : std::min(best, took);
     spent += took;

@@ -26,9 +26,9 @@
 namespace ruvd::bench {
 namespace {
 
-using train::Linear;
-using train::NetworkShape;
-using train::Site;
+using inference::train::Linear;
+using inference::train::NetworkShape;
+using inference::train::Site;
 
 constexpr char kFooter[] =
     "Prints one JSON line: ms_wall and ms_cpu of a step (the best; medians beside them), gflops "
@@ -53,11 +53,11 @@ struct Arguments {
 // the first changed layer; the changes' products; attention's two products forwards and four
 // backwards; the head for the masked rows. What is computed again to save memory does not count.
 double StepFlops(const NetworkShape& shape, const Arguments& arguments,
-                 std::span<const train::TrainingSequence> batch) {
+                 std::span<const inference::train::TrainingSequence> batch) {
   double rows = 0;
   double pairs = 0;
   double predictions = 0;
-  for (const train::TrainingSequence& sequence : batch) {
+  for (const inference::train::TrainingSequence& sequence : batch) {
     const auto tokens = static_cast<double>(sequence.tokens.size());
     rows += tokens;
     pairs += tokens * tokens;
@@ -73,7 +73,7 @@ double StepFlops(const NetworkShape& shape, const Arguments& arguments,
   double sum = 0;
   const auto first = static_cast<size_t>(arguments.first_layer);
   for (size_t layer = 0; layer < shape.layers; ++layer) {
-    for (size_t i = 0; i < train::kLayerLinears; ++i) {
+    for (size_t i = 0; i < inference::train::kLayerLinears; ++i) {
       const auto linear = static_cast<Linear>(i);
       const bool back = layer > first || (layer == first && linear > Linear::kValue);
       // The last layer runs for the masked rows only, but for its keys and values.
@@ -88,13 +88,14 @@ double StepFlops(const NetworkShape& shape, const Arguments& arguments,
   return 2 * sum;
 }
 
-std::vector<TrainingExample> RandomTexts(const Model& model, const Arguments& arguments) {
+std::vector<inference::TrainingExample> RandomTexts(const inference::Model& model,
+                                                    const Arguments& arguments) {
   Random random(3);
-  std::vector<TrainingExample> texts(static_cast<size_t>(arguments.sequences));
-  for (TrainingExample& text : texts) {
+  std::vector<inference::TrainingExample> texts(static_cast<size_t>(arguments.sequences));
+  for (inference::TrainingExample& text : texts) {
     for (int i = 0; i < arguments.tokens; ++i) {
-      text.completion.push_back(
-          static_cast<TokenId>(random.Below(static_cast<uint64_t>(model.config().vocabulary) / 2)));
+      text.completion.push_back(static_cast<inference::TokenId>(
+          random.Below(static_cast<uint64_t>(model.config().vocabulary) / 2)));
     }
   }
   return texts;
@@ -120,16 +121,20 @@ double FileMegabytes(const std::string& path) {
 
 absl::Status Measure(const Arguments& arguments) {
   ThreadParallelRunner runner(arguments.threads);
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(arguments.model));
-  ASSIGN_OR_RETURN(const auto weights, train::ModelWeights::Create(model, nullptr, runner));
-  train::ChangeSet<float> changes(weights->shape());
-  RETURN_IF_ERROR(train::AddLoras(
-      *model, train::SitesFrom(model->config(), static_cast<size_t>(arguments.first_layer), true),
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
+                   inference::Model::Load(arguments.model));
+  ASSIGN_OR_RETURN(const auto weights,
+                   inference::train::ModelWeights::Create(model, nullptr, runner));
+  inference::train::ChangeSet<float> changes(weights->shape());
+  RETURN_IF_ERROR(inference::train::AddLoras(
+      *model,
+      inference::train::SitesFrom(model->config(), static_cast<size_t>(arguments.first_layer),
+                                  true),
       arguments.rank, false, 1, &changes));
   ASSIGN_OR_RETURN(const auto objective,
-                   train::MakeObjective(*model, RandomTexts(*model, arguments),
-                                        {.batch = arguments.sequences, .seed = 2}));
-  train::TrainingRun run(
+                   inference::train::MakeObjective(*model, RandomTexts(*model, arguments),
+                                                   {.batch = arguments.sequences, .seed = 2}));
+  inference::train::TrainingRun run(
       {.weights = weights.get(),
        .changes = &changes,
        .objective = objective.get(),
@@ -146,7 +151,7 @@ absl::Status Measure(const Arguments& arguments) {
       measurement.Add(meter);
     }
   }
-  const std::vector<train::TrainingSequence> batch = objective->Draw(1);
+  const std::vector<inference::train::TrainingSequence> batch = objective->Draw(1);
   const double flops = StepFlops(weights->shape(), arguments, batch);
   const double peak = MeasureFloatPeak();
   measurement.set_flops(flops);

@@ -50,11 +50,12 @@ std::string OneLine(std::string text) {
 }
 
 absl::Status Write(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(path));
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<Transformer> transformer,
-      DefaultBackend().Load(model, {.precision = Precision::kFast, .runner = SerialRunner()}));
-  std::vector<std::vector<TokenId>> prompts;
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
+                   inference::Model::Load(path));
+  ASSIGN_OR_RETURN(const std::unique_ptr<inference::Transformer> transformer,
+                   DefaultBackend().Load(model, {.precision = inference::Precision::kFast,
+                                                 .runner = SerialRunner()}));
+  std::vector<std::vector<inference::TokenId>> prompts;
   for (size_t i = 0; i < kPrompts; ++i) {
     prompts.push_back(model->tokenizer().Encode(kSelectionPrompts[i]));
   }
@@ -62,17 +63,17 @@ absl::Status Write(const std::string& path) {
   std::vector<std::vector<Text>> texts;
   for (const Candidate& candidate : candidates) {
     ASSIGN_OR_RETURN(std::vector<Text> completed,
-                     Complete(*model, *transformer, prompts, candidate, {.batch = kPrompts}));
+                     cli::Complete(*model, *transformer, prompts, candidate, {.batch = kPrompts}));
     texts.push_back(std::move(completed));
   }
   fmt::print("{}", kHead);
   for (size_t i = 0; i < kPrompts; ++i) {
     fmt::print("\n## {}\n", kSelectionPrompts[i]);
     for (size_t c = 0; c < candidates.size(); ++c) {
-      const std::vector<TokenId>& completion = texts[c][i].completion;
-      ASSIGN_OR_RETURN(const double nats,
-                       ScoreCompletion(*transformer, prompts[i], completion, nullptr,
-                                       {.mode = DecodingMode::kAutoregressive}));
+      const std::vector<inference::TokenId>& completion = texts[c][i].completion;
+      ASSIGN_OR_RETURN(const double nats, inference::ScoreCompletion(
+                                              *transformer, prompts[i], completion, nullptr,
+                                              {.mode = inference::DecodingMode::kAutoregressive}));
       fmt::print(
           "\n**{}**: cross-entropy {:.2f}, distinct-1 {:.2f}, distinct-2 {:.2f}, distinct-4 "
           "{:.2f}\n\n> {}\n",

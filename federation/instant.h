@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // The time of an input to a pure state machine: monotonic for durations, wall for what is signed.
 struct Instant {
@@ -17,4 +17,4 @@ struct Instant {
   static Instant Of(const Clock& clock) { return {clock.Now(), clock.WallMillis()}; }
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

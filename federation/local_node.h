@@ -10,14 +10,14 @@
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // What the parts of the room know about this node. Fixed after construction, but for the
 // certificate, which is renewed; outlives the parts.
 struct LocalNode {
-  const NodeKey* key = nullptr;
-  AdmissionCert certificate;
-  ClusterId cluster_id{};
+  const privacy::NodeKey* key = nullptr;
+  privacy::AdmissionCert certificate;
+  privacy::ClusterId cluster_id{};
   uint64_t boot_counter = 1;
   Digest model_hash{};
   Digest frame_id{};
@@ -27,4 +27,4 @@ struct LocalNode {
   bool relays = false;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

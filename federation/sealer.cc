@@ -3,14 +3,15 @@
 
 #include "federation/sealer.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
-absl::StatusOr<Envelope> Sealer::Seal(EnvelopePurpose purpose, uint16_t body_type, uint64_t round,
-                                      std::string body, int64_t created_ms, int64_t expires_ms) {
-  EnvelopeHeader header;
+absl::StatusOr<privacy::Envelope> Sealer::Seal(privacy::EnvelopePurpose purpose, uint16_t body_type,
+                                               uint64_t round, std::string body, int64_t created_ms,
+                                               int64_t expires_ms) {
+  privacy::EnvelopeHeader header;
   header.purpose = purpose;
   header.cluster_id = local_->cluster_id;
-  header.boot_id = BootIdOf(local_->key->id(), local_->boot_counter);
+  header.boot_id = privacy::BootIdOf(local_->key->id(), local_->boot_counter);
   header.seq = next_seq_++;
   header.round = round;
   header.created_ms = created_ms;
@@ -20,4 +21,4 @@ absl::StatusOr<Envelope> Sealer::Seal(EnvelopePurpose purpose, uint16_t body_typ
   return SealEnvelope(header, std::move(body), *local_->key);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

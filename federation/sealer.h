@@ -12,7 +12,7 @@
 #include "federation/local_node.h"
 #include "privacy/envelope/envelope.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Signs this node's envelopes and numbers them from 1 in every boot. Not thread-safe.
 class Sealer {
@@ -21,8 +21,9 @@ class Sealer {
   // `local` outlives the sealer.
   Sealer(const LocalNode& local, Entropy entropy) : local_(&local), entropy_(std::move(entropy)) {}
 
-  absl::StatusOr<Envelope> Seal(EnvelopePurpose purpose, uint16_t body_type, uint64_t round,
-                                std::string body, int64_t created_ms, int64_t expires_ms);
+  absl::StatusOr<privacy::Envelope> Seal(privacy::EnvelopePurpose purpose, uint16_t body_type,
+                                         uint64_t round, std::string body, int64_t created_ms,
+                                         int64_t expires_ms);
   void FillRandom(std::span<uint8_t> out) { entropy_(out); }
 
  private:
@@ -31,4 +32,4 @@ class Sealer {
   uint64_t next_seq_ = 1;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 void InitSodium() {
   // sodium_init is idempotent, but the static keeps its lock off the hot path of sealing.
@@ -24,4 +24,4 @@ void SecureWipe(std::span<uint8_t> secret) {
   sodium_memzero(secret.data(), secret.size());
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // Initialises libsodium. Call before any use of <sodium.h>; any number of times, from any thread.
 // Aborts if the system's random source does not work: no key or nonce could be trusted.
@@ -18,4 +18,4 @@ void SecureRandomBytes(std::span<uint8_t> out);
 // Overwrites a secret; the compiler may not remove it.
 void SecureWipe(std::span<uint8_t> secret);
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <shared_mutex>
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // A std::shared_mutex whose writers do not starve: glibc's lets new readers in while a writer
 // waits, so that steady searches would hold up an insert for seconds. Here a waiting writer closes
@@ -30,4 +30,4 @@ class FairSharedMutex {
   std::shared_mutex mutex_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

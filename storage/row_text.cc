@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 absl::Status CheckTexts(std::string_view what, std::initializer_list<std::string_view> texts) {
   if (std::all_of(texts.begin(), texts.end(), IsUtf8)) {
@@ -24,4 +24,4 @@ absl::Status CorruptRow(std::string_view what) {
                "{} does not decode; restore the store from a backup", what);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 
 // What the encoders and decoders of rows share.
-namespace ruvd {
+namespace ruvd::storage {
 
 // INVALID_ARGUMENT where one of the texts is not UTF-8. Protobuf writes such bytes into a field of
 // type `string` and then reads nothing of the row: whoever stores texts asks first.
@@ -29,4 +29,4 @@ absl::StatusOr<Message> ParseRow(std::string_view bytes, std::string_view what) 
   return message;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -17,16 +17,16 @@
 namespace ruvd::bench {
 namespace {
 
-using train::ChangeSet;
-using train::Site;
-using train::TrainingSequence;
+using inference::train::ChangeSet;
+using inference::train::Site;
+using inference::train::TrainingSequence;
 
 constexpr uint64_t kShuffleStream = 0x73687566666c6521ULL;
 
 // The batches of another objective, each sequence at a random t.
-class ShuffledBanks final : public train::Objective {
+class ShuffledBanks final : public inference::train::Objective {
  public:
-  ShuffledBanks(std::unique_ptr<train::Objective> objective, uint64_t seed)
+  ShuffledBanks(std::unique_ptr<inference::train::Objective> objective, uint64_t seed)
       : objective_(std::move(objective)), seed_(seed) {}
   std::vector<TrainingSequence> Draw(uint64_t step) const override {
     std::vector<TrainingSequence> batch = objective_->Draw(step);
@@ -38,15 +38,15 @@ class ShuffledBanks final : public train::Objective {
   }
 
  private:
-  std::unique_ptr<train::Objective> objective_;
+  std::unique_ptr<inference::train::Objective> objective_;
   uint64_t seed_;
 };
 
 absl::Status AddArm(const ArmParts& parts, const AdapterArm& arm, uint64_t seed,
                     ChangeSet<float>* changes) {
-  const std::vector<Site> sites = train::SitesFrom(parts.model->config(), 0, false);
-  return train::AddTalora(*parts.model, sites, arm.plan, arm.core ? parts.frame : nullptr, seed,
-                          changes);
+  const std::vector<Site> sites = inference::train::SitesFrom(parts.model->config(), 0, false);
+  return inference::train::AddTalora(*parts.model, sites, arm.plan,
+                                     arm.core ? parts.frame : nullptr, seed, changes);
 }
 
 double Cosine(const std::vector<float>& a, const std::vector<float>& b) {
@@ -54,52 +54,52 @@ double Cosine(const std::vector<float>& a, const std::vector<float>& b) {
   for (size_t i = 0; i < a.size(); ++i) {
     dot += static_cast<double>(a[i]) * static_cast<double>(b[i]);
   }
-  return dot / std::max(1e-30, train::Norm(a) * train::Norm(b));
+  return dot / std::max(1e-30, inference::train::Norm(a) * inference::train::Norm(b));
 }
 
 }  // namespace
 
 absl::StatusOr<TrainedAdapter> TrainArm(const ArmParts& parts, const AdapterArm& arm,
-                                        const std::vector<TrainingExample>& examples,
+                                        const std::vector<inference::TrainingExample>& examples,
                                         const ArmSteps& steps, uint64_t seed) {
   const auto begin = std::chrono::steady_clock::now();
   ChangeSet<float> changes(parts.weights->shape(), arm.schedule);
   RETURN_IF_ERROR(AddArm(parts, arm, seed, &changes));
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<train::Objective> objective,
-      train::MakeObjective(*parts.model, examples, {.batch = steps.batch, .seed = seed}));
+  ASSIGN_OR_RETURN(std::unique_ptr<inference::train::Objective> objective,
+                   inference::train::MakeObjective(*parts.model, examples,
+                                                   {.batch = steps.batch, .seed = seed}));
   if (arm.shuffled) {
     objective = std::make_unique<ShuffledBanks>(std::move(objective), seed);
   }
-  const train::RunOptions options{
+  const inference::train::RunOptions options{
       .steps = steps.steps, .learning_rate = arm.learning_rate, .seed = seed};
-  RETURN_IF_ERROR(train::CheckRunOptions(options));
-  train::TrainingRun run({.weights = parts.weights,
-                          .changes = &changes,
-                          .objective = objective.get(),
-                          .held_out = {},
-                          .runner = parts.runner},
-                         options);
+  RETURN_IF_ERROR(inference::train::CheckRunOptions(options));
+  inference::train::TrainingRun run({.weights = parts.weights,
+                                     .changes = &changes,
+                                     .objective = objective.get(),
+                                     .held_out = {},
+                                     .runner = parts.runner},
+                                    options);
   RETURN_IF_ERROR(run.Advance());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  train::AdapterLabels labels{.name = arm.name};
+  inference::train::AdapterLabels labels{.name = arm.name};
   if (arm.core) {
-    labels.kind = AdapterKind::kCore;
+    labels.kind = inference::AdapterKind::kCore;
     labels.frame_id = parts.frame->id;
   }
-  return TrainedAdapter{.talora = train::TaloraOf(*parts.model, changes, labels, arm.plan.training),
-                        .shuffled = arm.shuffled,
-                        .parameters = changes.parameters().size(),
-                        .seconds = took.count()};
+  return TrainedAdapter{
+      .talora = inference::train::TaloraOf(*parts.model, changes, labels, arm.plan.training),
+      .shuffled = arm.shuffled,
+      .parameters = changes.parameters().size(),
+      .seconds = took.count()};
 }
 
-absl::StatusOr<NelboTable> EvaluateAdapter(Transformer& transformer,
-                                           const std::vector<ScoredDocument>& documents,
-                                           const TrainedAdapter& adapter,
-                                           const NelboOptions& options) {
+absl::StatusOr<inference::NelboTable> EvaluateAdapter(
+    inference::Transformer& transformer, const std::vector<inference::ScoredDocument>& documents,
+    const TrainedAdapter& adapter, const inference::NelboOptions& options) {
   Random random(options.seed ^ kShuffleStream);
-  AdapterMix mix;
-  const AdaptersOfT adapters = [&](double t) {
+  inference::AdapterMix mix;
+  const inference::AdaptersOfT adapters = [&](double t) {
     const double own = adapter.shuffled ? random.Uniform() : t;
     mix.parts.clear();
     AppendMix(*adapter.talora, static_cast<float>(own), {}, 1.0F, &mix);
@@ -108,40 +108,39 @@ absl::StatusOr<NelboTable> EvaluateAdapter(Transformer& transformer,
   return EvaluateNelbo(transformer, documents, adapters, options);
 }
 
-absl::StatusOr<std::vector<double>> GradientCosines(const ArmParts& parts, const AdapterArm& arm,
-                                                    const TrainedAdapter& trained,
-                                                    const std::vector<TrainingExample>& examples,
-                                                    uint64_t seed) {
+absl::StatusOr<std::vector<double>> GradientCosines(
+    const ArmParts& parts, const AdapterArm& arm, const TrainedAdapter& trained,
+    const std::vector<inference::TrainingExample>& examples, uint64_t seed) {
   constexpr int kMaskings = 512;
   ChangeSet<float> changes(parts.weights->shape());
   RETURN_IF_ERROR(AddArm(parts, arm, seed, &changes));
-  RETURN_IF_ERROR(train::BeginFrom(*trained.talora->trunk, &changes));
+  RETURN_IF_ERROR(inference::train::BeginFrom(*trained.talora->trunk, &changes));
   ASSIGN_OR_RETURN(const std::vector<TrainingSequence> sequences,
-                   train::HeldOutSequences(*parts.model, examples, {}, kMaskings, seed));
+                   inference::train::HeldOutSequences(*parts.model, examples, {}, kMaskings, seed));
   std::array<std::vector<float>, 3> by_bank;
   by_bank.fill(std::vector<float>(changes.parameters().size()));
   std::vector<float*> places;
   for (const TrainingSequence& sequence : sequences) {
-    places.push_back(by_bank[BankIndex({}, static_cast<float>(sequence.t))].data());
+    places.push_back(by_bank[inference::BankIndex({}, static_cast<float>(sequence.t))].data());
   }
-  train::NetworkPass<float> pass(*parts.weights, *parts.runner, {});
+  inference::train::NetworkPass<float> pass(*parts.weights, *parts.runner, {});
   pass.Run(sequences, {.changes = &changes, .gradients = places});
   return std::vector<double>{Cosine(by_bank[0], by_bank[1]), Cosine(by_bank[0], by_bank[2]),
                              Cosine(by_bank[1], by_bank[2])};
 }
 
-absl::StatusOr<FrameSet> FrameOf(const std::shared_ptr<const Model>& model,
-                                 const std::vector<TrainingExample>& examples, int rank,
-                                 ParallelRunner& runner) {
+absl::StatusOr<inference::FrameSet> FrameOf(const std::shared_ptr<const inference::Model>& model,
+                                            const std::vector<inference::TrainingExample>& examples,
+                                            int rank, ParallelRunner& runner) {
   constexpr uint64_t kBatch = 8;
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<train::Objective> objective,
-      train::MakeObjective(*model, examples, {.batch = static_cast<int>(kBatch), .seed = 1}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<inference::train::Objective> objective,
+                   inference::train::MakeObjective(*model, examples,
+                                                   {.batch = static_cast<int>(kBatch), .seed = 1}));
   std::vector<std::string> targets;
-  for (const Site& site : train::SitesFrom(model->config(), 0, false)) {
-    targets.push_back(train::TensorOf(site));
+  for (const Site& site : inference::train::SitesFrom(model->config(), 0, false)) {
+    targets.push_back(inference::train::TensorOf(site));
   }
-  return EstimateFrameSet(
+  return inference::EstimateFrameSet(
       model, targets, {.rank = rank}, [&](uint64_t step) { return objective->Draw(step); },
       examples.size() / kBatch, runner);
 }

@@ -28,8 +28,8 @@ namespace ruvd::bench {
 struct AdapterArm {
   std::string name;
   bool core = false;  // R-cores in the frame, else LoRAs
-  train::TaloraPlan plan;
-  BankSchedule schedule;
+  inference::train::TaloraPlan plan;
+  inference::BankSchedule schedule;
   double learning_rate = 1e-3;
   // Banks are drawn at random instead of by t, in training and afterwards: the same capacity and
   // the same split of the data, without the alignment.
@@ -37,7 +37,7 @@ struct AdapterArm {
 };
 
 struct TrainedAdapter {
-  std::shared_ptr<const Talora> talora;
+  std::shared_ptr<const inference::Talora> talora;
   bool shuffled = false;
   size_t parameters = 0;
   double seconds = 0;  // of training, wall
@@ -45,10 +45,10 @@ struct TrainedAdapter {
 
 // What all arms of an experiment share; borrowed.
 struct ArmParts {
-  std::shared_ptr<const Model> model;
-  train::ModelWeights* weights = nullptr;
+  std::shared_ptr<const inference::Model> model;
+  inference::train::ModelWeights* weights = nullptr;
   ParallelRunner* runner = nullptr;
-  const FrameSet* frame = nullptr;  // null where no arm has cores
+  const inference::FrameSet* frame = nullptr;  // null where no arm has cores
 };
 
 struct ArmSteps {
@@ -58,26 +58,24 @@ struct ArmSteps {
 
 // Trains the arm on every linear layer but the head.
 absl::StatusOr<TrainedAdapter> TrainArm(const ArmParts& parts, const AdapterArm& arm,
-                                        const std::vector<TrainingExample>& examples,
+                                        const std::vector<inference::TrainingExample>& examples,
                                         const ArmSteps& steps, uint64_t seed);
 
 // Its scores as it would be served: at every masking the mix of its t.
-absl::StatusOr<NelboTable> EvaluateAdapter(Transformer& transformer,
-                                           const std::vector<ScoredDocument>& documents,
-                                           const TrainedAdapter& adapter,
-                                           const NelboOptions& options);
+absl::StatusOr<inference::NelboTable> EvaluateAdapter(
+    inference::Transformer& transformer, const std::vector<inference::ScoredDocument>& documents,
+    const TrainedAdapter& adapter, const inference::NelboOptions& options);
 
 // Cosines between the gradients of a static adapter's parameters by the sequences of two banks of
 // the default schedule, over maskings of the examples: {low-middle, low-high, middle-high}. Above
 // 0.8 banks of their own promise nothing.
-absl::StatusOr<std::vector<double>> GradientCosines(const ArmParts& parts, const AdapterArm& arm,
-                                                    const TrainedAdapter& trained,
-                                                    const std::vector<TrainingExample>& examples,
-                                                    uint64_t seed);
+absl::StatusOr<std::vector<double>> GradientCosines(
+    const ArmParts& parts, const AdapterArm& arm, const TrainedAdapter& trained,
+    const std::vector<inference::TrainingExample>& examples, uint64_t seed);
 
 // A covariance frame of all linear layers but the head from public text. Rank: of the widest core.
-absl::StatusOr<FrameSet> FrameOf(const std::shared_ptr<const Model>& model,
-                                 const std::vector<TrainingExample>& examples, int rank,
-                                 ParallelRunner& runner);
+absl::StatusOr<inference::FrameSet> FrameOf(const std::shared_ptr<const inference::Model>& model,
+                                            const std::vector<inference::TrainingExample>& examples,
+                                            int rank, ParallelRunner& runner);
 
 }  // namespace ruvd::bench

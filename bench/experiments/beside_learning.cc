@@ -134,7 +134,7 @@ double Percentile(const std::vector<std::vector<double>>& blocks, const std::vec
   return all[static_cast<size_t>(rank)];
 }
 
-Interval RatioOf(const Latencies& latencies, double share) {
+inference::Interval RatioOf(const Latencies& latencies, double share) {
   std::vector<size_t> pairs(latencies.with.size());
   for (size_t i = 0; i < pairs.size(); ++i) {
     pairs[i] = i;
@@ -184,10 +184,12 @@ absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
   std::vector<std::string> settings = {"learning.deep_steps=10000"};  // it never ends by itself
   settings.insert(settings.end(), arguments.settings.begin(), arguments.settings.end());
-  ASSIGN_OR_RETURN(const NodeConfig config, ConfigOf(arguments.model, arguments.threads, settings));
+  ASSIGN_OR_RETURN(const config::NodeConfig config,
+                   ConfigOf(arguments.model, arguments.threads, settings));
   std::vector<TextPair> pairs;
   {
-    ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(arguments.model));
+    ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
+                     inference::Model::Load(arguments.model));
     ASSIGN_OR_RETURN(const Crops crops,
                      ReadCrops(arguments.text, model->tokenizer(), {.tokens = 128, .window = 64},
                                arguments.lessons));
@@ -218,7 +220,7 @@ absl::Status Run(const Arguments& arguments) {
     all[i] = i;
   }
   for (const auto& [name, share] : {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}}) {
-    const Interval ratio = RatioOf(latencies, share);
+    const inference::Interval ratio = RatioOf(latencies, share);
     const double without = Percentile(latencies.without, all, share);
     const double with = Percentile(latencies.with, all, share);
     fmt::print("{}: {:.0f} ms without, {:.0f} ms with learning, ratio {:.2f} ({:.2f} to {:.2f})\n",

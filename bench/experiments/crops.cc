@@ -11,22 +11,22 @@
 
 namespace ruvd::bench {
 
-std::vector<TrainingExample> Crops::Examples() const {
-  std::vector<TrainingExample> examples;
-  for (const ScoredDocument& piece : pieces) {
+std::vector<inference::TrainingExample> Crops::Examples() const {
+  std::vector<inference::TrainingExample> examples;
+  for (const inference::ScoredDocument& piece : pieces) {
     examples.push_back({.prompt = piece.prompt, .completion = piece.completion});
   }
   return examples;
 }
 
-absl::StatusOr<Crops> ReadCrops(const std::string& path, const Tokenizer& tokenizer,
+absl::StatusOr<Crops> ReadCrops(const std::string& path, const inference::Tokenizer& tokenizer,
                                 const CropShape& shape, size_t most) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> documents, ReadTextDocuments(path));
+  ASSIGN_OR_RETURN(const std::vector<std::string> documents, inference::ReadTextDocuments(path));
   const auto length = static_cast<std::ptrdiff_t>(shape.tokens);
   const auto given = static_cast<std::ptrdiff_t>(shape.tokens - shape.window);
   Crops all;
   for (size_t number = 0; number < documents.size(); ++number) {
-    const std::vector<TokenId> tokens =
+    const std::vector<inference::TokenId> tokens =
         EncodeDocuments(tokenizer, std::span(documents).subspan(number, 1));
     for (auto from = tokens.begin(); tokens.end() - from >= length; from += length) {
       all.pieces.push_back(

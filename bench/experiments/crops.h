@@ -23,15 +23,15 @@ struct CropShape {
 
 // Pieces of the documents of a file that do not overlap.
 struct Crops {
-  std::vector<ScoredDocument> pieces;  // each a prompt and a completion
-  std::vector<size_t> documents;       // by piece: its document's number in the file
+  std::vector<inference::ScoredDocument> pieces;  // each a prompt and a completion
+  std::vector<size_t> documents;                  // by piece: its document's number in the file
   // The same pieces to train on.
-  std::vector<TrainingExample> Examples() const;
+  std::vector<inference::TrainingExample> Examples() const;
 };
 
 // At most `most` of them, at even distances over the file. Documents shorter than a piece are left
 // out. Errors: those of reading; INVALID_ARGUMENT where no document is long enough.
-absl::StatusOr<Crops> ReadCrops(const std::string& path, const Tokenizer& tokenizer,
+absl::StatusOr<Crops> ReadCrops(const std::string& path, const inference::Tokenizer& tokenizer,
                                 const CropShape& shape, size_t most);
 
 }  // namespace ruvd::bench

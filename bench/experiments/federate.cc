@@ -48,15 +48,15 @@ constexpr int kFrameRank = 32;
 struct Workshop {
   explicit Workshop(const FederateSettings& settings) : runner(settings.threads) {}
   ThreadParallelRunner runner;
-  std::shared_ptr<const Model> model;
-  std::unique_ptr<train::ModelWeights> weights;
-  std::unique_ptr<Transformer> transformer;
-  FrameSet frame;
-  std::unique_ptr<train::NetworkPass<float>> pass;
+  std::shared_ptr<const inference::Model> model;
+  std::unique_ptr<inference::train::ModelWeights> weights;
+  std::unique_ptr<inference::Transformer> transformer;
+  inference::FrameSet frame;
+  std::unique_ptr<inference::train::NetworkPass<float>> pass;
   std::unique_ptr<TrainableAdapter> adapter;
   std::optional<ResultCache> cache;
-  std::optional<Scorer> scorer;
-  std::optional<Scorer> gate_scorer;
+  std::optional<inference::Scorer> scorer;
+  std::optional<inference::Scorer> gate_scorer;
   std::vector<DomainText> texts;
   Crops general;
   Crops gate_general;
@@ -66,9 +66,9 @@ struct Workshop {
 
 // The frame of the file that was named, or made for it; of a file of the cache else, or kept in no
 // file.
-absl::StatusOr<FrameSet> FrameFor(const FederateSettings& settings,
-                                  const std::shared_ptr<const Model>& model,
-                                  ParallelRunner& runner) {
+absl::StatusOr<inference::FrameSet> FrameFor(const FederateSettings& settings,
+                                             const std::shared_ptr<const inference::Model>& model,
+                                             ParallelRunner& runner) {
   const int rank = std::max(kFrameRank, settings.rank);
   std::string file = settings.frame;
   if (file.empty() && !settings.cache.empty()) {
@@ -78,17 +78,17 @@ absl::StatusOr<FrameSet> FrameFor(const FederateSettings& settings,
   }
   std::error_code error;
   if (!file.empty() && std::filesystem::exists(file, error)) {
-    ASSIGN_OR_RETURN(FrameSet frame, LoadFrameSet(file));
-    RETURN_IF_ERROR(CheckFrameSet(frame, *model));
+    ASSIGN_OR_RETURN(inference::FrameSet frame, inference::LoadFrameSet(file));
+    RETURN_IF_ERROR(inference::CheckFrameSet(frame, *model));
     return frame;
   }
   constexpr size_t kPieces = 384;
   ASSIGN_OR_RETURN(const Crops text,
                    ReadCrops(settings.make_frame, model->tokenizer(), {}, kPieces));
   fmt::print(stderr, "making the frame {}\n", file);
-  ASSIGN_OR_RETURN(FrameSet frame, FrameOf(model, text.Examples(), rank, runner));
+  ASSIGN_OR_RETURN(inference::FrameSet frame, FrameOf(model, text.Examples(), rank, runner));
   if (!file.empty()) {
-    RETURN_IF_ERROR(SaveFrameSet(frame, file));
+    RETURN_IF_ERROR(inference::SaveFrameSet(frame, file));
   }
   return frame;
 }
@@ -134,7 +134,7 @@ absl::Status Prepare(const FederateSettings& given, Workshop* shop) {
   ASSIGN_OR_RETURN(const FederateSettings settings, WithTexts(given, files.front()));
   ASSIGN_OR_RETURN(shop->results, ResultsFile::Create(settings.json));
   ASSIGN_OR_RETURN(shop->cache, ResultCache::Open(settings.cache));
-  ASSIGN_OR_RETURN(shop->model, Model::Load(settings.model));
+  ASSIGN_OR_RETURN(shop->model, inference::Model::Load(settings.model));
   RETURN_IF_ERROR(ReadGeneral(settings, shop));
   ASSIGN_OR_RETURN(shop->frame, FrameFor(settings, shop->model, shop->runner));
   for (const DomainFiles& domain : files) {
@@ -148,16 +148,17 @@ absl::Status Prepare(const FederateSettings& given, Workshop* shop) {
 }
 
 absl::StatusOr<FederateWorld> MakeWorld(const FederateSettings& settings, Workshop* shop) {
-  ASSIGN_OR_RETURN(shop->weights, train::ModelWeights::Create(shop->model, nullptr, shop->runner));
-  ASSIGN_OR_RETURN(
-      shop->transformer,
-      DefaultBackend().Load(shop->model, {.precision = Precision::kExact, .runner = shop->runner}));
+  ASSIGN_OR_RETURN(shop->weights,
+                   inference::train::ModelWeights::Create(shop->model, nullptr, shop->runner));
+  ASSIGN_OR_RETURN(shop->transformer,
+                   DefaultBackend().Load(shop->model, {.precision = inference::Precision::kExact,
+                                                       .runner = shop->runner}));
   shop->parts = {.model = shop->model,
                  .weights = shop->weights.get(),
                  .runner = &shop->runner,
                  .frame = &shop->frame};
-  shop->pass = std::make_unique<train::NetworkPass<float>>(*shop->weights, shop->runner,
-                                                           train::PassOptions{});
+  shop->pass = std::make_unique<inference::train::NetworkPass<float>>(
+      *shop->weights, shop->runner, inference::train::PassOptions{});
   ASSIGN_OR_RETURN(
       shop->adapter,
       TrainableAdapter::Create(
@@ -165,9 +166,9 @@ absl::StatusOr<FederateWorld> MakeWorld(const FederateSettings& settings, Worksh
   constexpr uint64_t kResultMasks = 99;
   constexpr uint64_t kGateMasks = 7;
   shop->scorer.emplace(*shop->transformer, *shop->cache,
-                       NelboOptions{.draws = settings.draws, .seed = kResultMasks});
+                       inference::NelboOptions{.draws = settings.draws, .seed = kResultMasks});
   shop->gate_scorer.emplace(*shop->transformer, *shop->cache,
-                            NelboOptions{.draws = settings.draws, .seed = kGateMasks});
+                            inference::NelboOptions{.draws = settings.draws, .seed = kGateMasks});
   return FederateWorld{.parts = shop->parts,
                        .pass = shop->pass.get(),
                        .adapter = shop->adapter.get(),
@@ -189,7 +190,8 @@ absl::StatusOr<ArmScores> ScoreArm(const FederateWorld& world, const AdaptersTog
   return arm;
 }
 
-absl::StatusOr<ArmScores> ScoreCores(const FederateWorld& world, const BankedValues& values) {
+absl::StatusOr<ArmScores> ScoreCores(const FederateWorld& world,
+                                     const federation::BankedValues& values) {
   return ScoreArm(world, {ServedCores(world, values)});
 }
 
@@ -206,12 +208,12 @@ absl::StatusOr<std::vector<ArmScores>> ScoreFederation(const FederateWorld& worl
 
 // What a node gets by itself, and with its private adapter on top.
 absl::Status ScoreOwn(const FederateWorld& world, const FederateSettings& settings, size_t node,
-                      const BankedValues& values, NodeScores* scores) {
-  ASSIGN_OR_RETURN(const BankedValues alone, TrainAlone(world, settings, node));
+                      const federation::BankedValues& values, NodeScores* scores) {
+  ASSIGN_OR_RETURN(const federation::BankedValues alone, TrainAlone(world, settings, node));
   ASSIGN_OR_RETURN(scores->local, ScoreCores(world, alone));
   ASSIGN_OR_RETURN(const auto overlay, TrainOverlay(world, settings, node, values));
   ASSIGN_OR_RETURN(scores->overlay, ScoreArm(world, {ServedCores(world, values), overlay}));
-  const BankedValues nothing =
+  const federation::BankedValues nothing =
       InBanks(std::vector<float>(world.adapter->core_parameters()), world.adapter->banks());
   ASSIGN_OR_RETURN(const auto lora, TrainOverlay(world, settings, node, nothing));
   scores->local_lora.domains.resize(world.texts.size());
@@ -303,7 +305,7 @@ absl::Status Run(const FederateSettings& settings, Workshop* shop) {
   ExperimentScores scores;
   ASSIGN_OR_RETURN(scores.base, ScoreArm(world, {}));
   if (settings.compare == "all") {
-    ASSIGN_OR_RETURN(const BankedValues centralised,
+    ASSIGN_OR_RETURN(const federation::BankedValues centralised,
                      TrainCentralised(world, settings, plan.honest));
     ASSIGN_OR_RETURN(scores.centralised, ScoreCores(world, centralised));
   }

@@ -23,8 +23,8 @@
 namespace ruvd::bench {
 namespace {
 
-using train::ChangeSet;
-using train::TrainingSequence;
+using inference::train::ChangeSet;
+using inference::train::TrainingSequence;
 
 // Integer orders without a gap from 2 on.
 std::vector<double> SmallOrders() {
@@ -35,16 +35,18 @@ std::vector<double> SmallOrders() {
   return orders;
 }
 
-absl::StatusOr<dp::RdpAccountant> Accounted(const dp::SampledGaussian& mechanism,
-                                            std::vector<double> orders) {
-  ASSIGN_OR_RETURN(dp::RdpAccountant accountant, dp::RdpAccountant::Create(std::move(orders)));
+absl::StatusOr<privacy::dp::RdpAccountant> Accounted(const privacy::dp::SampledGaussian& mechanism,
+                                                     std::vector<double> orders) {
+  ASSIGN_OR_RETURN(privacy::dp::RdpAccountant accountant,
+                   privacy::dp::RdpAccountant::Create(std::move(orders)));
   RETURN_IF_ERROR(accountant.Compose(mechanism));
   return accountant;
 }
 
-absl::StatusOr<double> EpsilonAt(const dp::SampledGaussian& mechanism, double delta) {
-  ASSIGN_OR_RETURN(const dp::RdpAccountant accountant, Accounted(mechanism, dp::IntegerOrders()));
-  ASSIGN_OR_RETURN(const dp::RdpBound bound, accountant.Epsilon(delta));
+absl::StatusOr<double> EpsilonAt(const privacy::dp::SampledGaussian& mechanism, double delta) {
+  ASSIGN_OR_RETURN(const privacy::dp::RdpAccountant accountant,
+                   Accounted(mechanism, privacy::dp::IntegerOrders()));
+  ASSIGN_OR_RETURN(const privacy::dp::RdpBound bound, accountant.Epsilon(delta));
   return bound.value;
 }
 
@@ -83,7 +85,7 @@ double LargestSlope(std::span<const double> rdp, double most) {
   return largest * kBetweenSteps;
 }
 
-double UniformFrom(const dp::RandomBytes& random) {
+double UniformFrom(const privacy::dp::RandomBytes& random) {
   std::array<uint8_t, 8> bytes{};
   random(bytes);
   uint64_t bits = 0;
@@ -94,7 +96,7 @@ double UniformFrom(const dp::RandomBytes& random) {
 }  // namespace
 
 absl::StatusOr<double> ChargeableRho(std::span<const double> rdp, double delta) {
-  RETURN_IF_ERROR(dp::CheckDelta(delta));
+  RETURN_IF_ERROR(privacy::dp::CheckDelta(delta));
   const double last = static_cast<double>(rdp.size()) + 1;
   // A larger rho has a smaller best order and so a smaller slope to cover.
   double rho = rdp.empty() ? 0 : rdp[0] / 2;
@@ -114,21 +116,23 @@ absl::StatusOr<double> ChargeableRho(std::span<const double> rdp, double delta) 
   }
 }
 
-absl::StatusOr<LedgerCharge> ChargeOf(const dp::SampledGaussian& mechanism, double delta) {
-  ASSIGN_OR_RETURN(const dp::RdpAccountant accountant, Accounted(mechanism, SmallOrders()));
-  LedgerCharge charge{.unit = PrivacyUnit::kExample,
-                      .mechanism = PrivacyMechanism::kSubsampledGaussian,
-                      .sigma = mechanism.sigma,
-                      .sampling_rate = mechanism.q,
-                      .steps = mechanism.steps,
-                      .delta = delta,
-                      .subject = "federate"};
+absl::StatusOr<privacy::LedgerCharge> ChargeOf(const privacy::dp::SampledGaussian& mechanism,
+                                               double delta) {
+  ASSIGN_OR_RETURN(const privacy::dp::RdpAccountant accountant,
+                   Accounted(mechanism, SmallOrders()));
+  privacy::LedgerCharge charge{.unit = privacy::PrivacyUnit::kExample,
+                               .mechanism = privacy::PrivacyMechanism::kSubsampledGaussian,
+                               .sigma = mechanism.sigma,
+                               .sampling_rate = mechanism.q,
+                               .steps = mechanism.steps,
+                               .delta = delta,
+                               .subject = "federate"};
   ASSIGN_OR_RETURN(charge.epsilon, EpsilonAt(mechanism, delta));
   for (size_t i = 0; i < accountant.orders().size(); ++i) {
     charge.rdp.push_back({.order = accountant.orders()[i], .rdp = accountant.rdp()[i]});
   }
   ASSIGN_OR_RETURN(const double rho, ChargeableRho(accountant.rdp(), delta));
-  ASSIGN_OR_RETURN(charge.rho_q32, dp::FixedPointRho(rho));
+  ASSIGN_OR_RETURN(charge.rho_q32, privacy::dp::FixedPointRho(rho));
   return charge;
 }
 
@@ -140,47 +144,48 @@ absl::StatusOr<ExamplePlan> PlanExamples(const FederateSettings& settings, size_
                             static_cast<uint64_t>(settings.budget.steps),
                    .clip = settings.clip};
   plan.expected_batch = plan.sampling_rate * static_cast<double>(examples);
-  ASSIGN_OR_RETURN(const PrivacyBudget budget,
-                   PrivacyBudget::Within(PrivacyUnit::kExample, settings.epsilon, settings.delta));
-  ASSIGN_OR_RETURN(double sigma, dp::SampledGaussianSigma(settings.epsilon, settings.delta,
-                                                          plan.sampling_rate, plan.steps));
+  ASSIGN_OR_RETURN(const privacy::PrivacyBudget budget,
+                   privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kExample, settings.epsilon,
+                                                  settings.delta));
+  ASSIGN_OR_RETURN(double sigma, privacy::dp::SampledGaussianSigma(settings.epsilon, settings.delta,
+                                                                   plan.sampling_rate, plan.steps));
   // The ledger adds up in zero-concentrated privacy, which says more than Renyi privacy does.
   for (plan.charge.rho_q32 = budget.rho_q32 + 1; plan.charge.rho_q32 > budget.rho_q32;) {
     constexpr double kRaise = 1.004;
     sigma *= kRaise;
-    ASSIGN_OR_RETURN(plan.grid, dp::MakeNoiseGrid(plan.clip, sigma, dimension));
+    ASSIGN_OR_RETURN(plan.grid, privacy::dp::MakeNoiseGrid(plan.clip, sigma, dimension));
     ASSIGN_OR_RETURN(plan.charge, ChargeOf({.q = plan.sampling_rate,
                                             .sigma = plan.grid.NoiseMultiplier(),
                                             .steps = plan.steps},
                                            settings.delta));
   }
-  const dp::SnrQuestion question{.place = dp::NoisePlace::kSum,
-                                 .noise_multiplier = plan.charge.sigma,
-                                 .dimension = dimension,
-                                 .contributors = plan.expected_batch,
-                                 .releases = static_cast<double>(plan.steps * nodes),
-                                 .signal = settings.signal};
-  RETURN_IF_ERROR(dp::RequireSnr(question));
-  ASSIGN_OR_RETURN(plan.snr, dp::PredictSnr(question));
+  const privacy::dp::SnrQuestion question{.place = privacy::dp::NoisePlace::kSum,
+                                          .noise_multiplier = plan.charge.sigma,
+                                          .dimension = dimension,
+                                          .contributors = plan.expected_batch,
+                                          .releases = static_cast<double>(plan.steps * nodes),
+                                          .signal = settings.signal};
+  RETURN_IF_ERROR(privacy::dp::RequireSnr(question));
+  ASSIGN_OR_RETURN(plan.snr, privacy::dp::PredictSnr(question));
   return plan;
 }
 
 ExampleTraining::ExampleTraining(const Parts& parts, const ExamplePlan& plan,
-                                 const train::TextRules& rules, dp::DiscreteGaussian noise,
-                                 bool noised)
+                                 const inference::train::TextRules& rules,
+                                 privacy::dp::DiscreteGaussian noise, bool noised)
     : parts_(parts), plan_(plan), rules_(rules), noise_(std::move(noise)), noised_(noised) {}
 
 absl::StatusOr<ExampleTraining> ExampleTraining::Create(const Parts& parts, const ExamplePlan& plan,
                                                         bool noise) {
-  ASSIGN_OR_RETURN(const train::TextRules rules, train::RulesOf(parts.model));
-  ASSIGN_OR_RETURN(dp::DiscreteGaussian sampler,
-                   dp::DiscreteGaussian::Create(plan.grid.sigma_units));
+  ASSIGN_OR_RETURN(const inference::train::TextRules rules, inference::train::RulesOf(parts.model));
+  ASSIGN_OR_RETURN(privacy::dp::DiscreteGaussian sampler,
+                   privacy::dp::DiscreteGaussian::Create(plan.grid.sigma_units));
   return ExampleTraining(parts, plan, rules, std::move(sampler), noise);
 }
 
 std::vector<TrainingSequence> ExampleTraining::Sample() {
   std::vector<TrainingSequence> batch;
-  for (const TrainingExample& example : parts_.examples) {
+  for (const inference::TrainingExample& example : parts_.examples) {
     if (UniformFrom(parts_.random) >= plan_.sampling_rate) {
       continue;
     }
@@ -188,8 +193,8 @@ std::vector<TrainingSequence> ExampleTraining::Sample() {
     // when one leaves.
     Random random(static_cast<uint64_t>(std::ldexp(UniformFrom(parts_.random), 53)));
     const std::vector<std::vector<size_t>> spans(1, {example.completion.size()});
-    const Corruption corruption = DrawCorruptions(spans, random).front();
-    batch.push_back(train::CorruptedSequence(rules_, example, corruption, {}, 1.0));
+    const inference::Corruption corruption = inference::DrawCorruptions(spans, random).front();
+    batch.push_back(inference::train::CorruptedSequence(rules_, example, corruption, {}, 1.0));
   }
   return batch;
 }
@@ -209,14 +214,14 @@ void ExampleTraining::AddClipped(std::span<const TrainingSequence> batch, Change
   std::vector<int32_t> units(values);
   for (float* const place : places) {
     const std::span<float> gradient(place, values);
-    if (!std::isfinite(train::ClipNorm(gradient, kRoom * plan_.clip))) {
+    if (!std::isfinite(inference::train::ClipNorm(gradient, kRoom * plan_.clip))) {
       continue;  // it counts as zero
     }
     std::ranges::transform(gradient, units.begin(), [&](float value) {
       return static_cast<int32_t>(
           std::lround(std::ldexp(static_cast<double>(value), -plan_.grid.exponent)));
     });
-    dp::ClipIntegers(units, plan_.grid.clip_units);
+    privacy::dp::ClipIntegers(units, plan_.grid.clip_units);
     std::ranges::transform(units, *sum, sum->begin(),
                            [](int32_t unit, int64_t before) { return before + unit; });
   }

@@ -28,13 +28,14 @@ struct ExamplePlan {
   uint64_t steps = 1;
   double clip = 2;
   double expected_batch = 64;
-  dp::NoiseGrid grid;
-  double snr = 0;       // predicted, of the mean over all steps and nodes
-  LedgerCharge charge;  // of all steps together
+  privacy::dp::NoiseGrid grid;
+  double snr = 0;                // predicted, of the mean over all steps and nodes
+  privacy::LedgerCharge charge;  // of all steps together
 };
 
 // What the ledger is charged for steps of the sampled Gaussian. Errors of ChargeableRho.
-absl::StatusOr<LedgerCharge> ChargeOf(const dp::SampledGaussian& mechanism, double delta);
+absl::StatusOr<privacy::LedgerCharge> ChargeOf(const privacy::dp::SampledGaussian& mechanism,
+                                               double delta);
 
 // Within (epsilon, delta) of the settings, as the ledger counts, for `examples` sequences of each
 // of `nodes`, in `dimension` values. The sum of clipped integer gradients gets discrete Gaussian
@@ -59,31 +60,32 @@ absl::StatusOr<double> ChargeableRho(std::span<const double> rdp, double delta);
 class ExampleTraining {
  public:
   struct Parts {
-    const Model& model;
-    train::NetworkPass<float>& pass;
-    std::span<const TrainingExample> examples;
-    const dp::RandomBytes& random;
+    const inference::Model& model;
+    inference::train::NetworkPass<float>& pass;
+    std::span<const inference::TrainingExample> examples;
+    const privacy::dp::RandomBytes& random;
   };
   // `noise`: else the steps clip only, to compare with. Errors of DiscreteGaussian and RulesOf.
   static absl::StatusOr<ExampleTraining> Create(const Parts& parts, const ExamplePlan& plan,
                                                 bool noise);
 
   // The negative mean gradient of one step as it may be used: noised, over the expected batch.
-  absl::StatusOr<std::vector<float>> Step(train::ChangeSet<float>* changes);
+  absl::StatusOr<std::vector<float>> Step(inference::train::ChangeSet<float>* changes);
   const MaskingCounts& maskings() const { return maskings_; }
 
  private:
-  ExampleTraining(const Parts& parts, const ExamplePlan& plan, const train::TextRules& rules,
-                  dp::DiscreteGaussian noise, bool noised);
-  std::vector<train::TrainingSequence> Sample();
+  ExampleTraining(const Parts& parts, const ExamplePlan& plan,
+                  const inference::train::TextRules& rules, privacy::dp::DiscreteGaussian noise,
+                  bool noised);
+  std::vector<inference::train::TrainingSequence> Sample();
   // Adds the clipped gradients of some sequences.
-  void AddClipped(std::span<const train::TrainingSequence> batch, train::ChangeSet<float>* changes,
-                  std::vector<int64_t>* sum);
+  void AddClipped(std::span<const inference::train::TrainingSequence> batch,
+                  inference::train::ChangeSet<float>* changes, std::vector<int64_t>* sum);
 
   Parts parts_;
   ExamplePlan plan_;
-  train::TextRules rules_;
-  dp::DiscreteGaussian noise_;
+  inference::train::TextRules rules_;
+  privacy::dp::DiscreteGaussian noise_;
   bool noised_;
   MaskingCounts maskings_{};
 };

@@ -20,12 +20,12 @@ namespace ruvd::bench {
 namespace {
 
 constexpr int64_t kNowMs = 1000;
-constexpr uint8_t kUse = consent_purposes::kTraining | consent_purposes::kSharing;
+constexpr uint8_t kUse = privacy::consent_purposes::kTraining | privacy::consent_purposes::kSharing;
 
-dp::RandomBytes RandomnessOf(uint64_t seed, size_t number) {
+privacy::dp::RandomBytes RandomnessOf(uint64_t seed, size_t number) {
   if (seed == 0) {
     InitSodium();
-    return &SecureRandomBytes;
+    return &privacy::SecureRandomBytes;
   }
   const auto random = std::make_shared<Random>(seed * 64 + number);
   return [random](std::span<uint8_t> out) {
@@ -52,13 +52,13 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, error);
 }
 
-NodeKey ExperimentKey(size_t number) {
-  KeySeed seed{};
+privacy::NodeKey ExperimentKey(size_t number) {
+  privacy::KeySeed seed{};
   seed[0] = static_cast<uint8_t>(number + 1);
-  return NodeKey::FromSeed(seed);
+  return privacy::NodeKey::FromSeed(seed);
 }
 
-GuardedNode::GuardedNode(NodeKey key, const Terms& terms)
+GuardedNode::GuardedNode(privacy::NodeKey key, const Terms& terms)
     : key_(std::move(key)), terms_(terms), contributors_({{.user = "writer", .session = ""}}) {}
 
 absl::StatusOr<std::unique_ptr<GuardedNode>> GuardedNode::Create(const std::string& folder,
@@ -69,29 +69,30 @@ absl::StatusOr<std::unique_ptr<GuardedNode>> GuardedNode::Create(const std::stri
       "version = 1\n[scope.{}]\ntiers = [\"{}\"]\npurposes = [\"training\", "
       "\"sharing\"]\n",
       kExperimentScope, TierName(terms.tier));
-  ASSIGN_OR_RETURN(node->policy_, SitePolicy::Parse(policy));
+  ASSIGN_OR_RETURN(node->policy_, privacy::SitePolicy::Parse(policy));
   RETURN_IF_ERROR(node->consents_.Put({.subject = {.id = "writer"},
-                                       .purposes = consent_purposes::kAll,
+                                       .purposes = privacy::consent_purposes::kAll,
                                        .widest = terms.tier,
                                        .granted_ms = 1,
                                        .expires_ms = 2 * kNowMs}));
   node->random_ = RandomnessOf(terms.noise_seed, number);
-  if (terms.tier == ConsentTier::kPublic) {
+  if (terms.tier == privacy::ConsentTier::kPublic) {
     return node;
   }
   const std::string path =
       (std::filesystem::path(folder) / fmt::format("node-{}", number)).string();
-  ASSIGN_OR_RETURN(node->database_, Database::Open({.path = path,
-                                                    .seal_key = SealKey::Generate(),
-                                                    .soft_reserve_bytes = 0,
-                                                    .hard_reserve_bytes = 0}));
-  ASSIGN_OR_RETURN(
-      node->ledger_,
-      PrivacyLedgerStore::Open(*node->database_, {.budgets = {terms.budget}, .key = &node->key_}));
+  ASSIGN_OR_RETURN(node->database_,
+                   storage::Database::Open({.path = path,
+                                            .seal_key = privacy::SealKey::Generate(),
+                                            .soft_reserve_bytes = 0,
+                                            .hard_reserve_bytes = 0}));
+  ASSIGN_OR_RETURN(node->ledger_,
+                   storage::PrivacyLedgerStore::Open(
+                       *node->database_, {.budgets = {terms.budget}, .key = &node->key_}));
   return node;
 }
 
-ReleaseGuards GuardedNode::Guards() {
+privacy::ReleaseGuards GuardedNode::Guards() {
   return {.policy = policy_,
           .consents = consents_,
           .node_tier = terms_.tier,
@@ -100,9 +101,9 @@ ReleaseGuards GuardedNode::Guards() {
           .now_ms = kNowMs};
 }
 
-absl::Status GuardedNode::RequireAllowed(ShareableKind kind) {
+absl::Status GuardedNode::RequireAllowed(privacy::ShareableKind kind) {
   RETURN_IF_ERROR(policy_.Require(kExperimentScope, kUse, terms_.tier));
-  RETURN_IF_ERROR(RequireConsent(terms_.tier, kind));
+  RETURN_IF_ERROR(privacy::RequireConsent(terms_.tier, kind));
   return consents_.RequireAll(contributors_, kUse, terms_.tier, kNowMs);
 }
 

@@ -46,37 +46,37 @@ class TemporaryFolder {
 class GuardedNode {
  public:
   struct Terms {
-    ConsentTier tier = ConsentTier::kPublic;
-    PrivacyBudget budget;     // of tiers with noise
-    uint64_t noise_seed = 0;  // 0: the operating system's randomness
+    privacy::ConsentTier tier = privacy::ConsentTier::kPublic;
+    privacy::PrivacyBudget budget;  // of tiers with noise
+    uint64_t noise_seed = 0;        // 0: the operating system's randomness
   };
   // The key is made from `number`. Errors of the database and the ledger.
   static absl::StatusOr<std::unique_ptr<GuardedNode>> Create(const std::string& folder,
                                                              size_t number, const Terms& terms);
 
-  const NodeId& id() const { return key_.id(); }
-  ReleaseGuards Guards();
-  std::span<const Contributor> contributors() const { return contributors_; }
-  PrivacyLedgerStore& ledger() { return *ledger_; }
-  const dp::RandomBytes& random() const { return random_; }
+  const privacy::NodeId& id() const { return key_.id(); }
+  privacy::ReleaseGuards Guards();
+  std::span<const privacy::Contributor> contributors() const { return contributors_; }
+  storage::PrivacyLedgerStore& ledger() { return *ledger_; }
+  const privacy::dp::RandomBytes& random() const { return random_; }
   // Policy, operator's tier and consent for what carries no noise of its own when it leaves.
-  absl::Status RequireAllowed(ShareableKind kind);
+  absl::Status RequireAllowed(privacy::ShareableKind kind);
   // Epsilon at the budget's delta of all that the ledger was charged.
   absl::StatusOr<double> Spent() const;
 
  private:
-  GuardedNode(NodeKey key, const Terms& terms);
-  NodeKey key_;
+  GuardedNode(privacy::NodeKey key, const Terms& terms);
+  privacy::NodeKey key_;
   Terms terms_;
-  SitePolicy policy_;
-  ConsentRegister consents_;
-  std::vector<Contributor> contributors_;
-  dp::RandomBytes random_;
-  std::unique_ptr<Database> database_;
-  std::unique_ptr<PrivacyLedgerStore> ledger_;
+  privacy::SitePolicy policy_;
+  privacy::ConsentRegister consents_;
+  std::vector<privacy::Contributor> contributors_;
+  privacy::dp::RandomBytes random_;
+  std::unique_ptr<storage::Database> database_;
+  std::unique_ptr<storage::PrivacyLedgerStore> ledger_;
 };
 
 // Node keys of the experiment, by number from 0.
-NodeKey ExperimentKey(size_t number);
+privacy::NodeKey ExperimentKey(size_t number);
 
 }  // namespace ruvd::bench

@@ -25,30 +25,32 @@ namespace ruvd::bench {
 namespace {
 
 // What one release with this noise costs, in the ledger's units.
-absl::StatusOr<uint64_t> CostOf(const dp::NoiseGrid& grid, const masking::MaskLayout& layout,
-                                size_t clique) {
+absl::StatusOr<uint64_t> CostOf(const privacy::dp::NoiseGrid& grid,
+                                const privacy::masking::MaskLayout& layout, size_t clique) {
   if (clique == 0) {
-    return dp::FixedPointRho(dp::GaussianRho(grid.NoiseMultiplier()));
+    return privacy::dp::FixedPointRho(privacy::dp::GaussianRho(grid.NoiseMultiplier()));
   }
-  ASSIGN_OR_RETURN(const dp::NoiseShares shares, dp::ShareNoise(grid, static_cast<uint32_t>(clique),
-                                                                layout.colluders, layout.Values()));
-  return dp::FixedPointRho(shares.rho);
+  ASSIGN_OR_RETURN(const privacy::dp::NoiseShares shares,
+                   privacy::dp::ShareNoise(grid, static_cast<uint32_t>(clique), layout.colluders,
+                                           layout.Values()));
+  return privacy::dp::FixedPointRho(shares.rho);
 }
 
-ReleaseTerms TermsOf(const NodePlan& plan, double contributors) {
+privacy::ReleaseTerms TermsOf(const NodePlan& plan, double contributors) {
   return {.scope = kExperimentScope,
-          .unit = PrivacyUnit::kNode,
+          .unit = privacy::PrivacyUnit::kNode,
           .layout = plan.layout,
           .delta = plan.delta,
           .contributors = contributors,
           .signal = plan.signal};
 }
 
-std::vector<std::span<float>> SpansOf(BankedValues& values) {
+std::vector<std::span<float>> SpansOf(federation::BankedValues& values) {
   return {values.begin(), values.end()};
 }
 
-BankedValues ValuesOf(std::span<const int32_t> units, int exponent, double divisor, size_t banks) {
+federation::BankedValues ValuesOf(std::span<const int32_t> units, int exponent, double divisor,
+                                  size_t banks) {
   std::vector<float> values(units.size());
   std::ranges::transform(units, values.begin(), [&](int32_t unit) {
     return static_cast<float>(std::ldexp(static_cast<double>(unit), exponent) / divisor);
@@ -66,12 +68,12 @@ class NodeRelease final : public UpdateRelease {
     for (LocalChange& change : changes) {
       GuardedNode& node = *nodes_[change.node];
       const std::vector<std::span<float>> banks = SpansOf(change.delta);
-      ASSIGN_OR_RETURN(
-          const PreparedRelease prepared,
-          PrepareRelease(TermsOf(plan_, static_cast<double>(changes.size())), node.Guards(),
-                         {.banks = banks, .contributors = node.contributors()}));
-      ASSIGN_OR_RETURN(const ReleasePayload payload,
-                       ReleasePayload::Parse(AsBytes(prepared.bytes)));
+      ASSIGN_OR_RETURN(const privacy::PreparedRelease prepared,
+                       privacy::PrepareRelease(
+                           TermsOf(plan_, static_cast<double>(changes.size())), node.Guards(),
+                           {.banks = banks, .contributors = node.contributors()}));
+      ASSIGN_OR_RETURN(const privacy::ReleasePayload payload,
+                       privacy::ReleasePayload::Parse(AsBytes(prepared.bytes)));
       RETURN_IF_ERROR(node.ledger().Release(prepared.reservation));
       released.bytes[change.node] = prepared.bytes.size();
       const LocalChange sent{
@@ -104,19 +106,20 @@ class MaskedRelease final : public UpdateRelease {
   bool sums() const override { return true; }
 
   absl::StatusOr<ReleasedRound> Release(uint64_t round, std::vector<LocalChange> changes) override {
-    ASSIGN_OR_RETURN(std::vector<masking::MaskingSession> sessions, Offer(round, changes));
-    std::vector<NodeId> others;
+    ASSIGN_OR_RETURN(std::vector<privacy::masking::MaskingSession> sessions, Offer(round, changes));
+    std::vector<privacy::NodeId> others;
     for (size_t i = 1; i < changes.size(); ++i) {
       others.push_back(nodes_[changes[i].node]->id());
     }
-    ASSIGN_OR_RETURN(const masking::Clique clique, sessions[0].CliqueOf(others));
-    ASSIGN_OR_RETURN(masking::MaskedSum sum, masking::MaskedSum::Begin(clique, plan_.layout));
+    ASSIGN_OR_RETURN(const privacy::masking::Clique clique, sessions[0].CliqueOf(others));
+    ASSIGN_OR_RETURN(privacy::masking::MaskedSum sum,
+                     privacy::masking::MaskedSum::Begin(clique, plan_.layout));
     ReleasedRound released{.updates = {}, .bytes = std::vector<size_t>(nodes_.size())};
     for (size_t i = 0; i < changes.size(); ++i) {
       ASSIGN_OR_RETURN(const std::string bytes, MaskedBytes(clique, &changes[i], &sessions[i]));
       released.bytes[changes[i].node] = bytes.size();
-      ASSIGN_OR_RETURN(const masking::MaskedUpdate share,
-                       masking::DecodeMaskedUpdate(AsBytes(bytes)));
+      ASSIGN_OR_RETURN(const privacy::masking::MaskedUpdate share,
+                       privacy::masking::DecodeMaskedUpdate(AsBytes(bytes)));
       RETURN_IF_ERROR(sum.Add(nodes_[changes[i].node]->id(), share));
     }
     ASSIGN_OR_RETURN(const std::vector<int32_t> units, sum.Result());
@@ -135,17 +138,18 @@ class MaskedRelease final : public UpdateRelease {
 
  private:
   // Sessions of all, each with the offers of all others.
-  absl::StatusOr<std::vector<masking::MaskingSession>> Offer(
+  absl::StatusOr<std::vector<privacy::masking::MaskingSession>> Offer(
       uint64_t round, const std::vector<LocalChange>& changes) {
-    std::vector<masking::MaskingSession> sessions;
+    std::vector<privacy::masking::MaskingSession> sessions;
     for (const LocalChange& change : changes) {
       const GuardedNode& node = *nodes_[change.node];
-      ASSIGN_OR_RETURN(masking::MaskingSession session,
-                       masking::MaskingSession::Begin({.round = round}, plan_.layout, node.id(),
-                                                      last_reservation_, node.random()));
+      ASSIGN_OR_RETURN(
+          privacy::masking::MaskingSession session,
+          privacy::masking::MaskingSession::Begin({.round = round}, plan_.layout, node.id(),
+                                                  last_reservation_, node.random()));
       sessions.push_back(std::move(session));
     }
-    for (masking::MaskingSession& to : sessions) {
+    for (privacy::masking::MaskingSession& to : sessions) {
       for (size_t from = 0; from < changes.size(); ++from) {
         RETURN_IF_ERROR(to.AddOffer(nodes_[changes[from].node]->id(), sessions[from].offer()));
       }
@@ -153,21 +157,22 @@ class MaskedRelease final : public UpdateRelease {
     return sessions;
   }
 
-  absl::StatusOr<std::string> MaskedBytes(const masking::Clique& clique, LocalChange* change,
-                                          masking::MaskingSession* session) {
+  absl::StatusOr<std::string> MaskedBytes(const privacy::masking::Clique& clique,
+                                          LocalChange* change,
+                                          privacy::masking::MaskingSession* session) {
     GuardedNode& node = *nodes_[change->node];
     const std::vector<std::span<float>> banks = SpansOf(change->delta);
-    ASSIGN_OR_RETURN(PreparedInput prepared,
-                     PrepareMaskedInput(
+    ASSIGN_OR_RETURN(privacy::PreparedInput prepared,
+                     privacy::PrepareMaskedInput(
                          TermsOf(plan_, static_cast<double>(clique.members.size())), node.Guards(),
                          {.banks = banks, .contributors = node.contributors()}, clique));
     snr_ = prepared.forecast.snr;
     sigma_ = prepared.forecast.noise_multiplier;
     const uint64_t reservation = prepared.input.reservation;
-    ASSIGN_OR_RETURN(const masking::MaskedUpdate share,
+    ASSIGN_OR_RETURN(const privacy::masking::MaskedUpdate share,
                      session->Mask(clique, std::move(prepared.input)));
     RETURN_IF_ERROR(node.ledger().Release(reservation));
-    return masking::EncodeMaskedUpdate(share);
+    return privacy::masking::EncodeMaskedUpdate(share);
   }
 
   UpdateFormat format_;
@@ -193,17 +198,18 @@ absl::StatusOr<NodePlan> PlanNodes(const FederateSettings& settings, const Updat
                 .signal = settings.signal,
                 .rounds = rounds};
   size_t values = 0;
-  for (const ModuleShape& module : format.rules.modules) {
+  for (const federation::ModuleShape& module : format.rules.modules) {
     values += module.values();
   }
   plan.layout.bank_values.assign(banks, static_cast<uint32_t>(values));
-  ASSIGN_OR_RETURN(const PrivacyBudget budget,
-                   PrivacyBudget::Within(PrivacyUnit::kNode, settings.epsilon, settings.delta));
+  ASSIGN_OR_RETURN(const privacy::PrivacyBudget budget,
+                   privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, settings.epsilon,
+                                                  settings.delta));
   const double rho = std::ldexp(static_cast<double>(budget.rho_q32 / rounds), -32);
   double multiplier = 1 / std::sqrt(2 * rho);
   for (;;) {
     ASSIGN_OR_RETURN(plan.layout.grid,
-                     dp::MakeNoiseGrid(settings.clip, multiplier, plan.layout.Values()));
+                     privacy::dp::MakeNoiseGrid(settings.clip, multiplier, plan.layout.Values()));
     ASSIGN_OR_RETURN(const uint64_t cost, CostOf(plan.layout.grid, plan.layout, clique));
     if (cost <= budget.rho_q32 / rounds) {
       return plan;

@@ -15,13 +15,13 @@ namespace {
 
 // Updates as bytes of version 2, each after its node's guards.
 absl::StatusOr<ReleasedRound> SendPlain(const UpdateFormat& format, const GuardedNodes& nodes,
-                                        ShareableKind kind, uint64_t round,
+                                        privacy::ShareableKind kind, uint64_t round,
                                         const std::vector<LocalChange>& changes) {
   ReleasedRound released{.updates = {}, .bytes = std::vector<size_t>(nodes.size())};
   for (const LocalChange& change : changes) {
     GuardedNode& node = *nodes[change.node];
     RETURN_IF_ERROR(node.RequireAllowed(kind));
-    const std::string bytes = EncodeAdapterUpdate(UpdateOf(format, round, change));
+    const std::string bytes = federation::EncodeAdapterUpdate(UpdateOf(format, round, change));
     released.bytes[change.node] = bytes.size();
     ASSIGN_OR_RETURN(ReceivedUpdate received, Received(node.id(), bytes));
     released.updates.push_back(std::move(received));
@@ -35,7 +35,7 @@ class PublicRelease final : public UpdateRelease {
       : format_(format), nodes_(nodes) {}
 
   absl::StatusOr<ReleasedRound> Release(uint64_t round, std::vector<LocalChange> changes) override {
-    return SendPlain(format_, nodes_, ShareableKind::kAdapterDelta, round, changes);
+    return SendPlain(format_, nodes_, privacy::ShareableKind::kAdapterDelta, round, changes);
   }
   absl::StatusOr<PrivacySpent> Spent() const override {
     constexpr double kUnbounded = std::numeric_limits<double>::infinity();
@@ -61,7 +61,7 @@ class ExampleRelease final : public UpdateRelease {
     return absl::OkStatus();
   }
   absl::StatusOr<ReleasedRound> Release(uint64_t round, std::vector<LocalChange> changes) override {
-    return SendPlain(format_, nodes_, ShareableKind::kDpAdapterDelta, round, changes);
+    return SendPlain(format_, nodes_, privacy::ShareableKind::kDpAdapterDelta, round, changes);
   }
   absl::StatusOr<PrivacySpent> Spent() const override {
     ASSIGN_OR_RETURN(const double epsilon, nodes_[0]->Spent());
@@ -79,25 +79,26 @@ class ExampleRelease final : public UpdateRelease {
 
 }  // namespace
 
-AdapterUpdate UpdateOf(const UpdateFormat& format, uint64_t round, const LocalChange& change) {
-  AdapterUpdate update{.kind = format.rules.kind,
-                       .model_hash = format.rules.model_hash,
-                       .frame_id = format.rules.frame_id,
-                       .round = round,
-                       .examples = change.examples,
-                       .schedule = HistogramOf(change.maskings),
-                       .boundaries = format.boundaries,
-                       .modules = format.rules.modules,
-                       .banks = {}};
+federation::AdapterUpdate UpdateOf(const UpdateFormat& format, uint64_t round,
+                                   const LocalChange& change) {
+  federation::AdapterUpdate update{.kind = format.rules.kind,
+                                   .model_hash = format.rules.model_hash,
+                                   .frame_id = format.rules.frame_id,
+                                   .round = round,
+                                   .examples = change.examples,
+                                   .schedule = federation::HistogramOf(change.maskings),
+                                   .boundaries = format.boundaries,
+                                   .modules = format.rules.modules,
+                                   .banks = {}};
   for (size_t bank = 0; bank < change.delta.size(); ++bank) {
     update.banks.push_back({.bank = static_cast<uint32_t>(bank), .values = change.delta[bank]});
   }
   return update;
 }
 
-absl::StatusOr<ReceivedUpdate> Received(const NodeId& origin, std::string_view bytes) {
+absl::StatusOr<ReceivedUpdate> Received(const privacy::NodeId& origin, std::string_view bytes) {
   ReceivedUpdate received{.origin = origin};
-  ASSIGN_OR_RETURN(received.update, DecodeAdapterUpdate(AsBytes(bytes)));
+  ASSIGN_OR_RETURN(received.update, federation::DecodeAdapterUpdate(AsBytes(bytes)));
   return received;
 }
 

@@ -26,15 +26,15 @@ namespace ruvd::bench {
 // What a node's training of a round changed, as only the node knows it.
 struct LocalChange {
   size_t node = 0;
-  BankedValues delta;
+  federation::BankedValues delta;
   MaskingCounts maskings{};
   uint64_t examples = 0;
 };
 
 // An update as its receivers decode it.
 struct ReceivedUpdate {
-  NodeId origin{};
-  AdapterUpdate update;
+  privacy::NodeId origin{};
+  federation::AdapterUpdate update;
 };
 
 // What left the nodes in a round.
@@ -54,14 +54,15 @@ struct PrivacySpent {
 
 // What all updates of a run have in common.
 struct UpdateFormat {
-  AdapterUpdateRules rules;
+  federation::AdapterUpdateRules rules;
   std::vector<float> boundaries;
 };
 
 // A plain update. Values that are zero in all of a bank still count as trained.
-AdapterUpdate UpdateOf(const UpdateFormat& format, uint64_t round, const LocalChange& change);
+federation::AdapterUpdate UpdateOf(const UpdateFormat& format, uint64_t round,
+                                   const LocalChange& change);
 // Of the bytes that a receiver gets.
-absl::StatusOr<ReceivedUpdate> Received(const NodeId& origin, std::string_view bytes);
+absl::StatusOr<ReceivedUpdate> Received(const privacy::NodeId& origin, std::string_view bytes);
 
 // The way of updates out of their nodes under one tier. Not thread-safe.
 class UpdateRelease {
@@ -93,7 +94,7 @@ absl::StatusOr<std::unique_ptr<UpdateRelease>> MakeExampleRelease(const UpdateFo
 
 // How nodes' whole updates are clipped and noised in each of `rounds`.
 struct NodePlan {
-  masking::MaskLayout layout;
+  privacy::masking::MaskLayout layout;
   double delta = 1e-5;
   double signal = 0.5;
   size_t rounds = 1;

@@ -25,11 +25,11 @@ namespace {
 // One honest node between two rounds.
 struct Node {
   size_t number = 0;
-  std::unique_ptr<train::Objective> objective;
+  std::unique_ptr<inference::train::Objective> objective;
   std::unique_ptr<LocalTraining> training;
   std::unique_ptr<ExampleTraining> noised;  // in place of it, tier dp at the level of examples
-  GlobalAdapter global;
-  ReputationTable reputation;
+  federation::GlobalAdapter global;
+  federation::ReputationTable reputation;
   MaskingCounts maskings{};
   NodeOutcome outcome;
 };
@@ -65,11 +65,12 @@ class NodeGate {
   NodeGate(const FederateWorld& world, size_t node) : world_(world), text_(world.texts[node]) {}
 
   // `current` is what is served.
-  absl::StatusOr<ShadowScore> Evaluate(const BankedValues& current, const BankedValues& candidate) {
+  absl::StatusOr<federation::ShadowScore> Evaluate(const federation::BankedValues& current,
+                                                   const federation::BankedValues& candidate) {
     ASSIGN_OR_RETURN(const Scores served, Score(current, text_.held_out));
-    ShadowScore score;
+    federation::ShadowScore score;
     for (size_t bank = 0; bank < candidate.size(); ++bank) {
-      BankedValues one = current;
+      federation::BankedValues one = current;
       one[bank] = candidate[bank];
       ASSIGN_OR_RETURN(const Scores changed, Score(one, text_.held_out));
       score.banks.push_back(GainOf(served, changed, text_.held_out.documents));
@@ -81,7 +82,7 @@ class NodeGate {
   }
 
  private:
-  absl::StatusOr<Scores> Score(const BankedValues& values, const Crops& text) const {
+  absl::StatusOr<Scores> Score(const federation::BankedValues& values, const Crops& text) const {
     return world_.gate_scorer->Score({ServedCores(world_, values)}, text);
   }
   const FederateWorld& world_;
@@ -90,11 +91,12 @@ class NodeGate {
 
 // SIGNAL_TOO_WEAK, before any node has trained for nothing.
 absl::Status CheckNodeSnr(const NodePlan& plan, bool masked, size_t nodes) {
-  return dp::RequireSnr({.place = masked ? dp::NoisePlace::kSum : dp::NoisePlace::kEach,
-                         .noise_multiplier = plan.layout.grid.NoiseMultiplier(),
-                         .dimension = plan.layout.Values(),
-                         .contributors = static_cast<double>(nodes),
-                         .signal = plan.signal});
+  return privacy::dp::RequireSnr(
+      {.place = masked ? privacy::dp::NoisePlace::kSum : privacy::dp::NoisePlace::kEach,
+       .noise_multiplier = plan.layout.grid.NoiseMultiplier(),
+       .dimension = plan.layout.Values(),
+       .contributors = static_cast<double>(nodes),
+       .signal = plan.signal});
 }
 
 class Federation {
@@ -122,7 +124,7 @@ class Federation {
 
   absl::Status Begin() {
     const TrainableAdapter& adapter = *world_.adapter;
-    format_ = {.rules = {.kind = FactorKind::kCore,
+    format_ = {.rules = {.kind = federation::FactorKind::kCore,
                          .model_hash = world_.parts.model->hash(),
                          .frame_id = world_.parts.frame->id,
                          .modules = adapter.modules()},
@@ -145,11 +147,12 @@ class Federation {
     ASSIGN_OR_RETURN(folder_, TemporaryFolder::Create());
     GuardedNode::Terms terms{.noise_seed = settings().noise_seed};
     if (settings().tier != "public") {
-      terms.tier = settings().tier == "dp" ? ConsentTier::kDp : ConsentTier::kMasked;
-      ASSIGN_OR_RETURN(
-          terms.budget,
-          PrivacyBudget::Within(examples_are_hidden() ? PrivacyUnit::kExample : PrivacyUnit::kNode,
-                                settings().epsilon, settings().delta));
+      terms.tier =
+          settings().tier == "dp" ? privacy::ConsentTier::kDp : privacy::ConsentTier::kMasked;
+      ASSIGN_OR_RETURN(terms.budget, privacy::PrivacyBudget::Within(
+                                         examples_are_hidden() ? privacy::PrivacyUnit::kExample
+                                                               : privacy::PrivacyUnit::kNode,
+                                         settings().epsilon, settings().delta));
     }
     for (size_t number = 0; number < all; ++number) {
       ASSIGN_OR_RETURN(std::unique_ptr<GuardedNode> node,
@@ -176,11 +179,11 @@ class Federation {
   absl::Status BeginNode(size_t number) {
     const TrainableAdapter& adapter = *world_.adapter;
     const DomainText& text = world_.texts[number];
+    ASSIGN_OR_RETURN(federation::GlobalAdapter global,
+                     federation::GlobalAdapter::Create(adapter.banks(), adapter.values_per_bank(),
+                                                       OuterOf(settings())));
     ASSIGN_OR_RETURN(
-        GlobalAdapter global,
-        GlobalAdapter::Create(adapter.banks(), adapter.values_per_bank(), OuterOf(settings())));
-    ASSIGN_OR_RETURN(
-        std::unique_ptr<train::Objective> objective,
+        std::unique_ptr<inference::train::Objective> objective,
         ObjectiveOf(*world_.parts.model, text,
                     examples_are_hidden() ? settings().baseline.batch : settings().budget.batch,
                     SeedOfNode(settings().seed, number)));
@@ -221,7 +224,7 @@ class Federation {
     nlohmann::json& log = outcome_.rounds.emplace_back();
     log["norms"] = nlohmann::json::array();
     for (const ReceivedUpdate& received : released.updates) {
-      log["norms"].push_back(NormOf(received.update));
+      log["norms"].push_back(federation::NormOf(received.update));
     }
     for (Node& node : nodes_) {
       node.outcome.bytes += released.bytes[node.number];
@@ -299,13 +302,13 @@ class Federation {
     std::vector<std::vector<float>> honest;
     for (const ReceivedUpdate& received : released->updates) {
       std::vector<float>& values = honest.emplace_back();
-      for (const BankValues& bank : received.update.banks) {
+      for (const federation::BankValues& bank : received.update.banks) {
         values.insert(values.end(), bank.values.begin(), bank.values.end());
       }
     }
     ASSIGN_OR_RETURN(const std::vector<LocalChange> lies, Lies(round, honest));
     for (const LocalChange& lie : lies) {
-      const std::string bytes = EncodeAdapterUpdate(UpdateOf(format_, round, lie));
+      const std::string bytes = federation::EncodeAdapterUpdate(UpdateOf(format_, round, lie));
       ASSIGN_OR_RETURN(ReceivedUpdate received, Received(guarded_[lie.node]->id(), bytes));
       released->updates.push_back(std::move(received));
     }
@@ -325,42 +328,45 @@ class Federation {
 
   absl::Status Merge(const ReleasedRound& released, Node* node, nlohmann::json* log) {
     NodeGate gate(world_, node->number);
-    const BankedValues current = node->global.values();
-    const ShadowEvaluation evaluate = [&](const BankedValues& candidate) {
+    const federation::BankedValues current = node->global.values();
+    const federation::ShadowEvaluation evaluate = [&](const federation::BankedValues& candidate) {
       return gate.Evaluate(current, candidate);
     };
-    DafRoundInput input{.self = guarded_[node->number]->id(),
-                        .round = node->global.round(),
-                        .boundaries = settings().boundaries,
-                        .schedule = HistogramOf(node->maskings),
-                        .current = &current,
-                        .updates = {}};
+    federation::DafRoundInput input{.self = guarded_[node->number]->id(),
+                                    .round = node->global.round(),
+                                    .boundaries = settings().boundaries,
+                                    .schedule = federation::HistogramOf(node->maskings),
+                                    .current = &current,
+                                    .updates = {}};
     for (const ReceivedUpdate& received : released.updates) {
       input.updates.push_back({.origin = received.origin, .update = &received.update});
     }
-    const StrategyOptions strategy{.strategy = StrategyOf(settings().strategy)};
-    const GateOptions gating{.standard_errors = settings().gate_errors};
+    const federation::StrategyOptions strategy{.strategy = StrategyOf(settings().strategy)};
+    const federation::GateOptions gating{.standard_errors = settings().gate_errors};
     const bool measures = settings().strategy == "quality" || settings().strategy == "hybrid";
-    ASSIGN_OR_RETURN(const DafRoundResult result,
-                     AggregateRound(input,
-                                    {.rules = format_.rules,
-                                     .strategy = strategy,
-                                     .rule = RuleOf(settings().rule),
-                                     .gate = gating},
-                                    measures ? evaluate : ShadowEvaluation(),
-                                    measures ? &node->reputation : nullptr));
+    ASSIGN_OR_RETURN(
+        const federation::DafRoundResult result,
+        federation::AggregateRound(input,
+                                   {.rules = format_.rules,
+                                    .strategy = strategy,
+                                    .rule = RuleOf(settings().rule),
+                                    .gate = gating},
+                                   measures ? evaluate : federation::ShadowEvaluation(),
+                                   measures ? &node->reputation : nullptr));
     const std::vector<double> variance(current.size(), NoiseVariance());
-    ASSIGN_OR_RETURN(const GateOutcome gated,
-                     node->global.Apply(result.delta, variance,
-                                        settings().gate == "each" ? evaluate : ShadowEvaluation(),
-                                        gating, result.contributors));
+    ASSIGN_OR_RETURN(
+        const federation::GateOutcome gated,
+        node->global.Apply(result.delta, variance,
+                           settings().gate == "each" ? evaluate : federation::ShadowEvaluation(),
+                           gating, result.contributors));
     Note(result, gated, node, log);
     return absl::OkStatus();
   }
 
-  void Note(const DafRoundResult& result, const GateOutcome& gated, Node* node,
-            nlohmann::json* log) {
-    const bool committed = std::ranges::count(gated.verdicts, BankVerdict::kCommitted) > 0;
+  void Note(const federation::DafRoundResult& result, const federation::GateOutcome& gated,
+            Node* node, nlohmann::json* log) {
+    const bool committed =
+        std::ranges::count(gated.verdicts, federation::BankVerdict::kCommitted) > 0;
     node->outcome.committed += committed ? 1 : 0;
     nlohmann::json& own = (*log)["nodes"].emplace_back();
     own = {{"node", node->number},
@@ -369,10 +375,10 @@ class Federation {
            {"general_loss", gated.score.general_loss},
            {"cosines", nlohmann::json::array()},
            {"refused", nlohmann::json::array()}};
-    for (const BankScore& bank : gated.score.banks) {
+    for (const federation::BankScore& bank : gated.score.banks) {
       own["gain"].push_back({bank.gain, bank.standard_error});
     }
-    for (const PeerRecord& peer : result.peers) {
+    for (const federation::PeerRecord& peer : result.peers) {
       own["cosines"].push_back(peer.banks.empty() ? 0.0 : peer.banks[0].cosine);
       if (!peer.refused.ok()) {
         own["refused"].push_back(MessageOf(peer.refused));
@@ -384,17 +390,18 @@ class Federation {
   absl::Status GateOnce() {
     for (Node& node : nodes_) {
       NodeGate gate(world_, node.number);
-      const BankedValues nothing =
+      const federation::BankedValues nothing =
           InBanks(std::vector<float>(world_.adapter->core_parameters()), world_.adapter->banks());
-      ASSIGN_OR_RETURN(const GateOutcome gated,
-                       GateBanks(nothing, node.global.values(),
-                                 [&](const BankedValues& candidate) {
-                                   return gate.Evaluate(nothing, candidate);
-                                 },
-                                 {.standard_errors = settings().gate_errors}));
-      GlobalAdapterState state = node.global.State();
+      ASSIGN_OR_RETURN(const federation::GateOutcome gated,
+                       federation::GateBanks(nothing, node.global.values(),
+                                             [&](const federation::BankedValues& candidate) {
+                                               return gate.Evaluate(nothing, candidate);
+                                             },
+                                             {.standard_errors = settings().gate_errors}));
+      federation::GlobalAdapterState state = node.global.State();
       state.values = gated.values;
-      ASSIGN_OR_RETURN(node.global, GlobalAdapter::Restore(std::move(state), OuterOf(settings())));
+      ASSIGN_OR_RETURN(node.global,
+                       federation::GlobalAdapter::Restore(std::move(state), OuterOf(settings())));
     }
     return absl::OkStatus();
   }
@@ -431,7 +438,7 @@ FederationOutcome OutcomeIn(const nlohmann::json& json) {
       .spent = {.epsilon = spent(0), .delta = spent(1), .snr = spent(2), .sigma = spent(3)},
       .rounds = json["rounds"]};
   for (const nlohmann::json& node : json["nodes"]) {
-    outcome.nodes.push_back({.values = node["values"].get<BankedValues>(),
+    outcome.nodes.push_back({.values = node["values"].get<federation::BankedValues>(),
                              .committed = node["committed"],
                              .bytes = node["bytes"]});
   }

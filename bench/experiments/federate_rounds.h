@@ -25,9 +25,9 @@ struct FederationPlan {
 
 // What became of one honest node.
 struct NodeOutcome {
-  BankedValues values;   // of its global adapter
-  size_t committed = 0;  // rounds
-  size_t bytes = 0;      // sent to one receiver, all rounds
+  federation::BankedValues values;  // of its global adapter
+  size_t committed = 0;             // rounds
+  size_t bytes = 0;                 // sent to one receiver, all rounds
 };
 
 struct FederationOutcome {

@@ -82,7 +82,8 @@ void from_json(const nlohmann::json& json, Scores& scores) {
   json.at("by_t").get_to(scores.by_t);
 }
 
-absl::StatusOr<Scores> Scorer::Score(const AdaptersTogether& adapters, const Crops& text) const {
+absl::StatusOr<Scores> inference::Scorer::Score(const AdaptersTogether& adapters,
+                                                const Crops& text) const {
   nlohmann::json key = {{"kind", "scores"},
                         {"model", ToHex(transformer_.model().hash())},
                         {"text", ToHex(DigestOf(text.pieces))},
@@ -90,20 +91,20 @@ absl::StatusOr<Scores> Scorer::Score(const AdaptersTogether& adapters, const Cro
                         {"seed", options_.seed},
                         {"adapters", nlohmann::json::array()}};
   for (const auto& adapter : adapters) {
-    key["adapters"].push_back(ToHex(AdapterId(*adapter)));
+    key["adapters"].push_back(ToHex(inference::AdapterId(*adapter)));
   }
   if (const auto kept = cache_.Find(key)) {
     return kept->get<Scores>();
   }
-  AdapterMix mix;
-  const AdaptersOfT adapters_of_t = [&](double t) {
+  inference::AdapterMix mix;
+  const inference::AdaptersOfT adapters_of_t = [&](double t) {
     mix.parts.clear();
     for (const auto& adapter : adapters) {
       AppendMix(*adapter, static_cast<float>(t), {}, 1.0F, &mix);
     }
     return &mix;
   };
-  ASSIGN_OR_RETURN(const NelboTable table,
+  ASSIGN_OR_RETURN(const inference::NelboTable table,
                    EvaluateNelbo(transformer_, text.pieces, adapters_of_t, options_));
   const Scores scores{.nats = table.nats, .by_t = table.nats_by_t};
   RETURN_IF_ERROR(cache_.Put(key, scores));
@@ -116,11 +117,11 @@ std::vector<double> Minus(const std::vector<double>& a, const std::vector<double
   return difference;
 }
 
-BankScore GainOf(const Scores& current, const Scores& candidate,
-                 std::span<const size_t> documents) {
+federation::BankScore GainOf(const Scores& current, const Scores& candidate,
+                             std::span<const size_t> documents) {
   const std::vector<double> gains = Minus(current.nats, candidate.nats);
   const auto count = static_cast<double>(gains.size());
-  BankScore score{.gain = std::accumulate(gains.begin(), gains.end(), 0.0) / count};
+  federation::BankScore score{.gain = std::accumulate(gains.begin(), gains.end(), 0.0) / count};
   std::map<size_t, double> by_document;  // what a document's pieces are off the mean, together
   for (size_t i = 0; i < gains.size(); ++i) {
     by_document[documents[i]] += gains[i] - score.gain;

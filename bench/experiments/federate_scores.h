@@ -50,20 +50,21 @@ void to_json(nlohmann::json& json, const Scores& scores);
 void from_json(const nlohmann::json& json, Scores& scores);
 
 // Adapters that act together; none: the model itself.
-using AdaptersTogether = std::vector<std::shared_ptr<const Talora>>;
+using AdaptersTogether = std::vector<std::shared_ptr<const inference::Talora>>;
 
 // Scores texts under masks that every arm shares, so that differences are paired. Borrows
 // everything; not thread-safe.
 class Scorer {
  public:
-  Scorer(Transformer& transformer, ResultCache& cache, const NelboOptions& options)
+  Scorer(inference::Transformer& transformer, ResultCache& cache,
+         const inference::NelboOptions& options)
       : transformer_(transformer), cache_(cache), options_(options) {}
   absl::StatusOr<Scores> Score(const AdaptersTogether& adapters, const Crops& text) const;
 
  private:
-  Transformer& transformer_;
+  inference::Transformer& transformer_;
   ResultCache& cache_;
-  NelboOptions options_;
+  inference::NelboOptions options_;
 };
 
 // By piece: a - b.
@@ -71,6 +72,7 @@ std::vector<double> Minus(const std::vector<double>& a, const std::vector<double
 
 // By how much `candidate` is better than `current` on a text, with the standard error over its
 // documents.
-BankScore GainOf(const Scores& current, const Scores& candidate, std::span<const size_t> documents);
+federation::BankScore GainOf(const Scores& current, const Scores& candidate,
+                             std::span<const size_t> documents);
 
 }  // namespace ruvd::bench

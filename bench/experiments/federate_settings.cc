@@ -19,11 +19,11 @@
 namespace ruvd::bench {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Strategy>, 4> kStrategies = {
-    {{"timestep", Strategy::kTimestepAligned},
-     {"quality", Strategy::kQualityWeighted},
-     {"schedule", Strategy::kScheduleSimilarity},
-     {"hybrid", Strategy::kHybrid}}};
+constexpr std::array<std::pair<std::string_view, federation::Strategy>, 4> kStrategies = {
+    {{"timestep", federation::Strategy::kTimestepAligned},
+     {"quality", federation::Strategy::kQualityWeighted},
+     {"schedule", federation::Strategy::kScheduleSimilarity},
+     {"hybrid", federation::Strategy::kHybrid}}};
 
 template <typename... Args>
 absl::Status Invalid(fmt::format_string<Args...> what, Args&&... args) {
@@ -270,21 +270,21 @@ absl::StatusOr<UpdateAttack> AttackOf(std::string_view name) {
   return Invalid("--attack {} is none of {}", name, names);
 }
 
-Strategy StrategyOf(std::string_view name) {
+federation::Strategy StrategyOf(std::string_view name) {
   const auto* const found =
       std::ranges::find(kStrategies, name, &decltype(kStrategies)::value_type::first);
-  return found == kStrategies.end() ? Strategy::kTimestepAligned : found->second;
+  return found == kStrategies.end() ? federation::Strategy::kTimestepAligned : found->second;
 }
 
-const AggregationRule* RuleOf(std::string_view name) {
-  static const MeanRule kMean;
-  static const MedianRule kMedian;
-  static const TrimmedMean kTrimmed;
-  static const MultiKrumRule kKrum;
-  static const GeometricMedianRule kGeometric;
-  static const NearestNeighbourRule kNearest;
-  static const SelfClipRule kSelfClip;
-  const std::array<std::pair<std::string_view, const AggregationRule*>, 7> rules = {
+const federation::AggregationRule* RuleOf(std::string_view name) {
+  static const federation::MeanRule kMean;
+  static const federation::MedianRule kMedian;
+  static const federation::TrimmedMean kTrimmed;
+  static const federation::MultiKrumRule kKrum;
+  static const federation::GeometricMedianRule kGeometric;
+  static const federation::NearestNeighbourRule kNearest;
+  static const federation::SelfClipRule kSelfClip;
+  const std::array<std::pair<std::string_view, const federation::AggregationRule*>, 7> rules = {
       {{"mean", &kMean},
        {"median", &kMedian},
        {"trimmed", &kTrimmed},
@@ -296,14 +296,14 @@ const AggregationRule* RuleOf(std::string_view name) {
   return found == rules.end() ? nullptr : found->second;
 }
 
-OuterOptions OuterOf(const FederateSettings& settings) {
+federation::OuterOptions OuterOf(const FederateSettings& settings) {
   // Deltas of gradients are small: a larger epsilon would be most of the root.
-  OuterOptions options{
+  federation::OuterOptions options{
       .step = settings.outer_step, .momentum = settings.outer_momentum, .epsilon = 1e-4};
   if (settings.outer == "momentum") {
-    options.kind = OuterOptions::Kind::kMomentum;
+    options.kind = federation::OuterOptions::Kind::kMomentum;
   } else if (settings.outer == "adam") {
-    options.kind = OuterOptions::Kind::kAdam;
+    options.kind = federation::OuterOptions::Kind::kAdam;
   }
   return options;
 }

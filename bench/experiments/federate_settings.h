@@ -54,7 +54,7 @@ struct FederateSettings {
   std::string rule = "default";
   std::string outer;      // empty: adam for noised gradients, else plain
   double outer_step = 0;  // 0: 2.5e-3 for adam, else 1
-  double outer_momentum = OuterOptions().momentum;
+  double outer_momentum = federation::OuterOptions().momentum;
   std::string gate = "off";
   double gate_errors = 1;
 
@@ -91,10 +91,10 @@ absl::Status CheckSettings(const FederateSettings& settings);
 
 // "sign-flip" is sign-flip-3, "ipm" is inner-product; else the names of update_attacks.h.
 absl::StatusOr<UpdateAttack> AttackOf(std::string_view name);
-Strategy StrategyOf(std::string_view name);
+federation::Strategy StrategyOf(std::string_view name);
 // Null for "default": DefaultRule().
-const AggregationRule* RuleOf(std::string_view name);
-OuterOptions OuterOf(const FederateSettings& settings);
+const federation::AggregationRule* RuleOf(std::string_view name);
+federation::OuterOptions OuterOf(const FederateSettings& settings);
 
 // The two files of a domain.
 struct DomainFiles {

@@ -45,12 +45,12 @@ absl::StatusOr<SplitPieces> SplitByDocument(const Crops& all, const TextSizes& s
                      .held_out = Spread(held_out, sizes.held_out)};
 }
 
-Digest DigestOf(const std::vector<ScoredDocument>& pieces) {
+Digest DigestOf(const std::vector<inference::ScoredDocument>& pieces) {
   ByteWriter writer;
-  for (const ScoredDocument& piece : pieces) {
-    for (const std::vector<TokenId>* part : {&piece.prompt, &piece.completion}) {
+  for (const inference::ScoredDocument& piece : pieces) {
+    for (const std::vector<inference::TokenId>* part : {&piece.prompt, &piece.completion}) {
       writer.Write(static_cast<uint64_t>(part->size()));
-      for (const TokenId token : *part) {
+      for (const inference::TokenId token : *part) {
         writer.Write(token);
       }
     }
@@ -58,7 +58,8 @@ Digest DigestOf(const std::vector<ScoredDocument>& pieces) {
   return Sha256(writer.str());
 }
 
-absl::StatusOr<DomainText> ReadDomain(const DomainFiles& files, const Tokenizer& tokenizer,
+absl::StatusOr<DomainText> ReadDomain(const DomainFiles& files,
+                                      const inference::Tokenizer& tokenizer,
                                       const TextSizes& sizes) {
   ASSIGN_OR_RETURN(const Crops all,
                    ReadCrops(files.train, tokenizer, {}, std::numeric_limits<size_t>::max()));

@@ -20,7 +20,7 @@ namespace ruvd::bench {
 // experiment scores. No document is in two of them.
 struct DomainText {
   std::string name;
-  std::vector<TrainingExample> train;
+  std::vector<inference::TrainingExample> train;
   Crops held_out;
   Crops valid;
   Digest digest{};  // of all tokens, for names in a cache
@@ -40,10 +40,11 @@ struct SplitPieces {
 };
 absl::StatusOr<SplitPieces> SplitByDocument(const Crops& all, const TextSizes& sizes);
 
-absl::StatusOr<DomainText> ReadDomain(const DomainFiles& files, const Tokenizer& tokenizer,
+absl::StatusOr<DomainText> ReadDomain(const DomainFiles& files,
+                                      const inference::Tokenizer& tokenizer,
                                       const TextSizes& sizes);
 
 // SHA-256 over the tokens of pieces.
-Digest DigestOf(const std::vector<ScoredDocument>& pieces);
+Digest DigestOf(const std::vector<inference::ScoredDocument>& pieces);
 
 }  // namespace ruvd::bench

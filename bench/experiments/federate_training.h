@@ -38,35 +38,36 @@ class TrainableAdapter {
                                                                   const AdapterShape& shape,
                                                                   uint64_t seed);
 
-  train::ChangeSet<float>& changes() { return changes_; }
+  inference::train::ChangeSet<float>& changes() { return changes_; }
   // Of an update, sorted by target.
-  const std::vector<ModuleShape>& modules() const { return modules_; }
+  const std::vector<federation::ModuleShape>& modules() const { return modules_; }
   size_t banks() const { return by_bank_.size(); }
   size_t values_per_bank() const;
   // How many parameters, the first ones, are cores.
   size_t core_parameters() const;
 
-  BankedValues Cores() const;
-  void SetCores(const BankedValues& values);
+  federation::BankedValues Cores() const;
+  void SetCores(const federation::BankedValues& values);
 
   // What the cores, or the LoRA, are now.
-  std::shared_ptr<const Talora> CoresAdapter() const;
-  std::shared_ptr<const Talora> OverlayAdapter() const;
+  std::shared_ptr<const inference::Talora> CoresAdapter() const;
+  std::shared_ptr<const inference::Talora> OverlayAdapter() const;
 
  private:
   TrainableAdapter(const ArmParts& parts, const AdapterShape& shape);
   const ArmParts& parts_;
   AdapterShape shape_;
-  train::ChangeSet<float> changes_;
-  std::vector<ModuleShape> modules_;
+  inference::train::ChangeSet<float> changes_;
+  std::vector<federation::ModuleShape> modules_;
   std::vector<std::vector<size_t>> by_bank_;  // entries in the order of modules_
 };
 
 // a - b, bank by bank; and a's values one behind the other.
-BankedValues Minus(const BankedValues& a, const BankedValues& b);
-std::vector<float> Flattened(const BankedValues& values);
+federation::BankedValues Minus(const federation::BankedValues& a,
+                               const federation::BankedValues& b);
+std::vector<float> Flattened(const federation::BankedValues& values);
 // The opposite, into `banks` of equal length.
-BankedValues InBanks(std::span<const float> values, size_t banks);
+federation::BankedValues InBanks(std::span<const float> values, size_t banks);
 
 struct LocalPlan {
   double learning_rate = 3e-3;
@@ -75,27 +76,28 @@ struct LocalPlan {
 };
 
 // Maskings by tenth of t.
-using MaskingCounts = std::array<uint64_t, kScheduleBins>;
+using MaskingCounts = std::array<uint64_t, federation::kScheduleBins>;
 // The tenth (i/10, (i+1)/10] that a masked share t is in.
 size_t BinOfShare(double t);
 
 // AdamW on one objective, in parts: a node's rounds. Borrows what it is given.
 class LocalTraining {
  public:
-  LocalTraining(train::NetworkPass<float>& pass, const train::Objective& objective,
-                size_t parameters, const LocalPlan& plan);
+  LocalTraining(inference::train::NetworkPass<float>& pass,
+                const inference::train::Objective& objective, size_t parameters,
+                const LocalPlan& plan);
   // Takes steps [from, to). INTERNAL where a gradient is not finite.
-  absl::Status Run(uint64_t from, uint64_t to, train::ChangeSet<float>* changes);
+  absl::Status Run(uint64_t from, uint64_t to, inference::train::ChangeSet<float>* changes);
   // Begins the optimiser anew.
   void ForgetState();
   const MaskingCounts& maskings() const { return maskings_; }
 
  private:
-  train::NetworkPass<float>& pass_;
-  const train::Objective& objective_;
+  inference::train::NetworkPass<float>& pass_;
+  const inference::train::Objective& objective_;
   size_t parameters_;
   LocalPlan plan_;
-  train::Optimizer optimizer_;
+  inference::train::Optimizer optimizer_;
   MaskingCounts maskings_{};
 };
 
@@ -104,12 +106,10 @@ uint64_t SeedOfNode(uint64_t seed, size_t node);
 
 // Of one node, or of all together: a step then has a batch of each, those that SeedOfNode gives the
 // node alone.
-absl::StatusOr<std::unique_ptr<train::Objective>> ObjectiveOf(const Model& model,
-                                                              const DomainText& text, int batch,
-                                                              uint64_t seed);
-absl::StatusOr<std::unique_ptr<train::Objective>> PooledObjective(const Model& model,
-                                                                  std::span<const DomainText> texts,
-                                                                  int batch, uint64_t seed);
+absl::StatusOr<std::unique_ptr<inference::train::Objective>> ObjectiveOf(
+    const inference::Model& model, const DomainText& text, int batch, uint64_t seed);
+absl::StatusOr<std::unique_ptr<inference::train::Objective>> PooledObjective(
+    const inference::Model& model, std::span<const DomainText> texts, int batch, uint64_t seed);
 
 // A learning rate that suits cores of this rank, as the pilot found it on the 5M model.
 double CoreRate(int rank);

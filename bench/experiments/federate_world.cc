@@ -15,9 +15,9 @@ namespace ruvd::bench {
 namespace {
 
 // Trains cores from zero by the baseline's budget.
-absl::StatusOr<BankedValues> TrainCores(const FederateWorld& world,
-                                        const FederateSettings& settings,
-                                        const train::Objective& objective) {
+absl::StatusOr<federation::BankedValues> TrainCores(const FederateWorld& world,
+                                                    const FederateSettings& settings,
+                                                    const inference::train::Objective& objective) {
   TrainableAdapter& adapter = *world.adapter;
   adapter.SetCores(InBanks(std::vector<float>(adapter.core_parameters()), adapter.banks()));
   const LocalPlan plan = PlanOf(settings, settings.baseline);
@@ -48,51 +48,53 @@ LocalPlan PlanOf(const FederateSettings& settings, const TrainingBudget& budget)
       .total_steps = static_cast<uint64_t>(budget.rounds) * static_cast<uint64_t>(budget.steps)};
 }
 
-std::shared_ptr<const Talora> ServedCores(const FederateWorld& world, const BankedValues& values) {
+std::shared_ptr<const inference::Talora> ServedCores(const FederateWorld& world,
+                                                     const federation::BankedValues& values) {
   world.adapter->SetCores(values);
   return world.adapter->CoresAdapter();
 }
 
-absl::StatusOr<BankedValues> TrainAlone(const FederateWorld& world,
-                                        const FederateSettings& settings, size_t node) {
+absl::StatusOr<federation::BankedValues> TrainAlone(const FederateWorld& world,
+                                                    const FederateSettings& settings, size_t node) {
   nlohmann::json key = TrainingKey(world, settings, settings.baseline);
   key["kind"] = "alone";
   key["text"] = ToHex(world.texts[node].digest);
   key["node"] = node;
   if (const auto kept = world.cache->Find(key)) {
-    return kept->get<BankedValues>();
+    return kept->get<federation::BankedValues>();
   }
   fmt::print(stderr, "training {} alone\n", world.texts[node].name);
   ASSIGN_OR_RETURN(const auto objective,
                    ObjectiveOf(*world.parts.model, world.texts[node], settings.baseline.batch,
                                SeedOfNode(settings.seed, node)));
-  ASSIGN_OR_RETURN(BankedValues values, TrainCores(world, settings, *objective));
+  ASSIGN_OR_RETURN(federation::BankedValues values, TrainCores(world, settings, *objective));
   RETURN_IF_ERROR(world.cache->Put(key, values));
   return values;
 }
 
-absl::StatusOr<BankedValues> TrainCentralised(const FederateWorld& world,
-                                              const FederateSettings& settings, size_t nodes) {
+absl::StatusOr<federation::BankedValues> TrainCentralised(const FederateWorld& world,
+                                                          const FederateSettings& settings,
+                                                          size_t nodes) {
   nlohmann::json key = TrainingKey(world, settings, settings.baseline);
   key["kind"] = "centralised";
   for (const DomainText& text : world.texts.first(nodes)) {
     key["texts"].push_back(ToHex(text.digest));
   }
   if (const auto kept = world.cache->Find(key)) {
-    return kept->get<BankedValues>();
+    return kept->get<federation::BankedValues>();
   }
   fmt::print(stderr, "training {} domains together\n", nodes);
   ASSIGN_OR_RETURN(const auto objective,
                    PooledObjective(*world.parts.model, world.texts.first(nodes),
                                    settings.baseline.batch, settings.seed));
-  ASSIGN_OR_RETURN(BankedValues values, TrainCores(world, settings, *objective));
+  ASSIGN_OR_RETURN(federation::BankedValues values, TrainCores(world, settings, *objective));
   RETURN_IF_ERROR(world.cache->Put(key, values));
   return values;
 }
 
-absl::StatusOr<std::shared_ptr<const Talora>> TrainOverlay(const FederateWorld& world,
-                                                           const FederateSettings& settings,
-                                                           size_t node, const BankedValues& cores) {
+absl::StatusOr<std::shared_ptr<const inference::Talora>> TrainOverlay(
+    const FederateWorld& world, const FederateSettings& settings, size_t node,
+    const federation::BankedValues& cores) {
   const std::vector<float> flat = Flattened(cores);
   nlohmann::json key = TrainingKey(world, settings, settings.baseline);
   key["kind"] = "overlay";

@@ -21,18 +21,19 @@ namespace ruvd::bench {
 // What all arms of the experiment share; borrowed.
 struct FederateWorld {
   ArmParts parts;
-  train::NetworkPass<float>* pass = nullptr;
+  inference::train::NetworkPass<float>* pass = nullptr;
   TrainableAdapter* adapter = nullptr;  // cores; whoever trains or serves sets them first
   ResultCache* cache = nullptr;
-  const Scorer* scorer = nullptr;       // of the results
-  const Scorer* gate_scorer = nullptr;  // of gates: fewer maskings, other masks
-  std::span<const DomainText> texts;    // by node
-  const Crops* general = nullptr;       // of the results
-  const Crops* gate_general = nullptr;  // of gates, other pieces
+  const inference::Scorer* scorer = nullptr;       // of the results
+  const inference::Scorer* gate_scorer = nullptr;  // of gates: fewer maskings, other masks
+  std::span<const DomainText> texts;               // by node
+  const Crops* general = nullptr;                  // of the results
+  const Crops* gate_general = nullptr;             // of gates, other pieces
 };
 
 // The cores as they are served.
-std::shared_ptr<const Talora> ServedCores(const FederateWorld& world, const BankedValues& values);
+std::shared_ptr<const inference::Talora> ServedCores(const FederateWorld& world,
+                                                     const federation::BankedValues& values);
 
 // What training depends on but its texts, as part of a key of the cache.
 nlohmann::json TrainingKey(const FederateWorld& world, const FederateSettings& settings,
@@ -41,13 +42,14 @@ LocalPlan PlanOf(const FederateSettings& settings, const TrainingBudget& budget)
 
 // R-cores of one node's text alone, or of the first `nodes` together, with as many sequences of
 // each. By the baseline's budget; cached.
-absl::StatusOr<BankedValues> TrainAlone(const FederateWorld& world,
-                                        const FederateSettings& settings, size_t node);
-absl::StatusOr<BankedValues> TrainCentralised(const FederateWorld& world,
-                                              const FederateSettings& settings, size_t nodes);
+absl::StatusOr<federation::BankedValues> TrainAlone(const FederateWorld& world,
+                                                    const FederateSettings& settings, size_t node);
+absl::StatusOr<federation::BankedValues> TrainCentralised(const FederateWorld& world,
+                                                          const FederateSettings& settings,
+                                                          size_t nodes);
 // The private LoRA of a node on top of these cores, which stay as they are; the same budget.
-absl::StatusOr<std::shared_ptr<const Talora>> TrainOverlay(const FederateWorld& world,
-                                                           const FederateSettings& settings,
-                                                           size_t node, const BankedValues& cores);
+absl::StatusOr<std::shared_ptr<const inference::Talora>> TrainOverlay(
+    const FederateWorld& world, const FederateSettings& settings, size_t node,
+    const federation::BankedValues& cores);
 
 }  // namespace ruvd::bench

@@ -34,8 +34,9 @@ class Unigram final : public InstantArm {
     const double factor = share_ / (1 - share_) / total_;
     for (size_t row = 0; row < rows; ++row) {
       const std::span<float> own = logits.subspan(row * vocabulary, vocabulary);
-      const float largest = Kernels().max(own.data(), own.size());
-      const float log_mass = largest + std::log(Kernels().sum_exp(own.data(), own.size(), largest));
+      const float largest = inference::Kernels().max(own.data(), own.size());
+      const float log_mass =
+          largest + std::log(inference::Kernels().sum_exp(own.data(), own.size(), largest));
       for (const auto& [token, count] : counts_) {
         const double p = std::exp(static_cast<double>(own[token] - log_mass));
         own[token] = log_mass + static_cast<float>(std::log(p + factor * count));
@@ -53,13 +54,13 @@ class Unigram final : public InstantArm {
  private:
   double share_;
   double total_ = 0;
-  std::map<TokenId, double> counts_;
+  std::map<inference::TokenId, double> counts_;
 };
 
 class Memory final : public InstantArm {
  public:
-  Memory(const InstantMemoryOptions& options, const InstantStepOptions& step)
-      : step_(step), memory_(std::make_shared<const InstantMemory>(options)) {}
+  Memory(const inference::InstantMemoryOptions& options, const inference::InstantStepOptions& step)
+      : step_(step), memory_(std::make_shared<const inference::InstantMemory>(options)) {}
 
   void Adjust(std::span<const float> hidden, size_t rows, std::span<float> logits) override {
     memory_->Adjust(hidden, rows, logits);
@@ -69,30 +70,30 @@ class Memory final : public InstantArm {
     const size_t rows = outputs.predictions.size();
     const size_t width = outputs.hidden.size() / rows;
     const size_t vocabulary = logits.size() / rows;
-    std::vector<std::vector<TokenProbability>> candidates(rows);
-    std::vector<InstantLesson> lessons(rows);
+    std::vector<std::vector<inference::TokenProbability>> candidates(rows);
+    std::vector<inference::InstantLesson> lessons(rows);
     for (size_t row = 0; row < rows; ++row) {
       const std::span<const float> own = logits.subspan(row * vocabulary, vocabulary);
-      const RowSummary summary = Summarise(own, kNoToken);
+      const inference::RowSummary summary = actors::Summarise(own, inference::kNoToken);
       const float least = summary.maximum + summary.log_mass + std::log(limits::kMinCandidate);
-      for (const TokenLogit& entry :
-           LikeliestTokens(own, limits::kMaxCandidates, least, kNoToken)) {
+      for (const inference::TokenLogit& entry :
+           LikeliestTokens(own, limits::kMaxCandidates, least, inference::kNoToken)) {
         candidates[row].push_back({entry.token, summary.Probability(entry.logit)});
       }
-      const TokenId target = outputs.predictions[row].target;
+      const inference::TokenId target = outputs.predictions[row].target;
       lessons[row] = {.token = target,
                       .weight = 1,
                       .hidden = std::span(outputs.hidden).subspan(row * width, width),
                       .candidates = candidates[row],
                       .probability = summary.Probability(own[target])};
     }
-    memory_ = memory_->With(
-        InstantStep::Make(fmt::format("{}", requests_++), static_cast<int>(width), lessons, step_));
+    memory_ = memory_->With(inference::InstantStep::Make(fmt::format("{}", requests_++),
+                                                         static_cast<int>(width), lessons, step_));
   }
 
  private:
-  InstantStepOptions step_;
-  std::shared_ptr<const InstantMemory> memory_;
+  inference::InstantStepOptions step_;
+  std::shared_ptr<const inference::InstantMemory> memory_;
   int requests_ = 0;
 };
 
@@ -109,15 +110,17 @@ ArmSettings UnigramArm(float share) {
 
 ArmSettings MemoryArm(const std::string& family, float step, float share, float temperature,
                       int neighbours, float prior) {
-  const InstantMemoryOptions options{.neighbour_share = share,
-                                     .neighbours = neighbours,
-                                     .temperature = temperature,
-                                     .prior = prior,
-                                     .rows = step > 0};
+  const inference::InstantMemoryOptions options{.neighbour_share = share,
+                                                .neighbours = neighbours,
+                                                .temperature = temperature,
+                                                .prior = prior,
+                                                .rows = step > 0};
   return {family,
           fmt::format("{}, step {}, share {}, temperature {}, neighbours {}, prior {}", family,
                       step, share, temperature, neighbours, prior),
-          [=] { return std::make_unique<Memory>(options, InstantStepOptions{.step = step}); }};
+          [=] {
+            return std::make_unique<Memory>(options, inference::InstantStepOptions{.step = step});
+          }};
 }
 
 }  // namespace ruvd::bench

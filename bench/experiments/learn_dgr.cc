@@ -60,7 +60,7 @@ struct Arguments : CommonArguments {
 };
 
 struct Piece {
-  ScoredDocument text;
+  inference::ScoredDocument text;
   size_t domain = 0;
   size_t document = 0;  // of all domains
   bool informed = true;
@@ -68,10 +68,10 @@ struct Piece {
 };
 
 struct Bench {
-  std::shared_ptr<const Model> model;
-  Transformer* transformer = nullptr;
+  std::shared_ptr<const inference::Model> model;
+  inference::Transformer* transformer = nullptr;
   std::optional<ServingGate> gate;
-  std::vector<AdapterMix> adapters;  // by domain
+  std::vector<inference::AdapterMix> adapters;  // by domain
 };
 
 // When an arm asks again after the prompt.
@@ -80,8 +80,8 @@ enum class Asks : uint8_t { kNever, kGuided, kRandom, kAlways };
 struct DgrArm {
   std::string name;
   Asks asks = Asks::kNever;
-  DgrOptions options;    // of kGuided and kRandom
-  bool adapters = true;  // else the model alone
+  inference::DgrOptions options;  // of kGuided and kRandom
+  bool adapters = true;           // else the model alone
   bool oracle = false;
 };
 
@@ -107,7 +107,7 @@ std::optional<ServingGate::Choice> Ask(const Bench& bench, const std::vector<flo
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<float> query =
       AugmentedQuery(prompt, reading.hidden, reading.positions, &bench.gate->whitening(), share);
-  const auto found = bench.gate->ChooseAgain(query, KindOf(reading.step), in_use);
+  const auto found = bench.gate->ChooseAgain(query, inference::KindOf(reading.step), in_use);
   clock->seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   ++clock->queries;
   return found;
@@ -115,19 +115,20 @@ std::optional<ServingGate::Choice> Ask(const Bench& bench, const std::vector<flo
 
 // `as_often`: the queries of kRandom. `statistics` run along over all pieces of an arm.
 absl::StatusOr<Course> Denoise(const Bench& bench, const DgrArm& arm, const Piece& piece,
-                               int as_often, TimestepStatistics* statistics, Random& random,
-                               Clock* clock) {
+                               int as_often, inference::TimestepStatistics* statistics,
+                               Random& random, Clock* clock) {
   ASSIGN_OR_RETURN(const std::vector<float> prompt, bench.gate->Embed(piece.text.prompt));
   std::optional<ServingGate::Choice> in_use = bench.gate->Choose(prompt);
   const size_t steps = (piece.order.size() + kRevealed - 1) / kRevealed;
   const std::vector<bool> at_random = RandomSteps(steps, as_often, arm.options, random);
   RevealedText text(*bench.transformer, piece.text, piece.order, kRevealed);
   Course course;
-  DgrHistory history;
+  inference::DgrHistory history;
   for (size_t step = 0; !text.done(); ++step) {
     std::optional<size_t> adapter = in_use ? std::optional(in_use->adapter) : std::nullopt;
     adapter = arm.oracle ? piece.domain : adapter;
-    const AdapterMix* mix = arm.adapters && adapter ? &bench.adapters[*adapter] : nullptr;
+    const inference::AdapterMix* mix =
+        arm.adapters && adapter ? &bench.adapters[*adapter] : nullptr;
     ASSIGN_OR_RETURN(const RevealedText::Reading reading, text.Read(mix));
     const float usual = statistics->ZScore(text.t(), reading.step.entropy);
     statistics->Add(text.t(), reading.step.entropy);
@@ -162,9 +163,10 @@ std::vector<DgrArm> AllArms() {
                               {.name = "prompt-only"},
                               {.name = "oracle", .oracle = true},
                               {.name = "every-step", .asks = Asks::kAlways}};
-  for (const DgrStrategy strategy : {DgrStrategy::kAdaptive, DgrStrategy::kHybrid,
-                                     DgrStrategy::kEntropy, DgrStrategy::kConfidenceGap}) {
-    const std::string name(DgrStrategyName(strategy));
+  for (const inference::DgrStrategy strategy :
+       {inference::DgrStrategy::kAdaptive, inference::DgrStrategy::kHybrid,
+        inference::DgrStrategy::kEntropy, inference::DgrStrategy::kConfidenceGap}) {
+    const std::string name(inference::DgrStrategyName(strategy));
     arms.push_back(
         {.name = "dgr-" + name, .asks = Asks::kGuided, .options = {.strategy = strategy}});
     // Directly behind the arm whose queries it takes.
@@ -195,7 +197,7 @@ nlohmann::json ReportTriggers(const std::vector<Course>& prompt_only,
   std::vector<std::pair<double, bool>> usual, entropy, margin;
   for (size_t i = 0; i < prompt_only.size(); ++i) {
     for (size_t step = 0; step < prompt_only[i].open_nats.size(); ++step) {
-      if (prompt_only[i].t[step] >= DgrOptions().min_t) {
+      if (prompt_only[i].t[step] >= inference::DgrOptions().min_t) {
         const bool better = oracle[i].open_nats[step] < prompt_only[i].open_nats[step];
         usual.emplace_back(prompt_only[i].usual[step], better);
         entropy.emplace_back(prompt_only[i].entropy[step], better);
@@ -213,8 +215,8 @@ nlohmann::json ReportTriggers(const std::vector<Course>& prompt_only,
 // The pieces that count: all, or those with an informative prompt or without one.
 using Chosen = std::vector<size_t>;
 
-Interval Difference(const std::vector<Course>& a, const std::vector<Course>& b,
-                    const std::vector<Piece>& pieces, const Chosen& chosen) {
+inference::Interval Difference(const std::vector<Course>& a, const std::vector<Course>& b,
+                               const std::vector<Piece>& pieces, const Chosen& chosen) {
   std::vector<double> values;
   std::vector<size_t> documents;
   for (const size_t i : chosen) {
@@ -240,7 +242,7 @@ nlohmann::json ReportGroup(const std::string& group, const std::vector<DgrArm>& 
       queries += courses[a][i].queries / count;
       right += courses[a][i].right / count;
     }
-    const Interval gain = Difference(courses[a], courses[1], pieces, chosen);
+    const inference::Interval gain = Difference(courses[a], courses[1], pieces, chosen);
     own = {{"nats", nats},
            {"queries", queries},
            {"right_adapter", right},
@@ -250,7 +252,7 @@ nlohmann::json ReportGroup(const std::string& group, const std::vector<DgrArm>& 
         "{:+.4f} [{:+.4f}, {:+.4f}]",
         arms[a].name, nats, queries, 100 * right, gain.mean, gain.low, gain.high);
     if (arms[a].asks == Asks::kGuided) {
-      const Interval random = Difference(courses[a], courses[a + 1], pieces, chosen);
+      const inference::Interval random = Difference(courses[a], courses[a + 1], pieces, chosen);
       own["against_random"] = ToJson(random);
       fmt::print(", against random steps {:+.4f} [{:+.4f}, {:+.4f}]", random.mean, random.low,
                  random.high);
@@ -274,7 +276,7 @@ std::string Verdict(const nlohmann::json& all) {
 
 absl::StatusOr<std::vector<Piece>> Prepare(const Arguments& arguments, const ArmParts& parts,
                                            uint64_t seed, Bench* bench) {
-  const Tokenizer& tokenizer = bench->model->tokenizer();
+  const inference::Tokenizer& tokenizer = bench->model->tokenizer();
   ASSIGN_OR_RETURN(const Crops base,
                    ReadCrops(arguments.base, tokenizer, kShape, kWhiteningPieces));
   ASSIGN_OR_RETURN(bench->gate, ServingGate::Create(*bench->transformer, base.pieces));
@@ -319,7 +321,7 @@ absl::StatusOr<std::vector<Piece>> Prepare(const Arguments& arguments, const Arm
 }
 
 absl::StatusOr<nlohmann::json> RunSeed(const Arguments& arguments, const ArmParts& parts,
-                                       Transformer& transformer, uint64_t seed) {
+                                       inference::Transformer& transformer, uint64_t seed) {
   Bench bench{.model = parts.model, .transformer = &transformer, .gate = {}, .adapters = {}};
   ASSIGN_OR_RETURN(const std::vector<Piece> pieces, Prepare(arguments, parts, seed, &bench));
   const std::vector<DgrArm> arms = AllArms();
@@ -327,7 +329,7 @@ absl::StatusOr<nlohmann::json> RunSeed(const Arguments& arguments, const ArmPart
   Clock clock;
   for (const DgrArm& arm : arms) {
     std::vector<Course> own;
-    TimestepStatistics statistics;
+    inference::TimestepStatistics statistics;
     Random random(seed);
     for (size_t i = 0; i < pieces.size(); ++i) {
       const int as_often = arm.asks == Asks::kRandom ? courses.back()[i].queries : 0;
@@ -362,12 +364,14 @@ absl::Status Run(Arguments arguments) {
   if (arguments.domains.empty()) {
     ASSIGN_OR_RETURN(arguments.domains, DomainsIn(arguments.corpus));
   }
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(arguments.model));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
+                   inference::Model::Load(arguments.model));
   ThreadParallelRunner runner(arguments.threads);
-  ASSIGN_OR_RETURN(const auto weights, train::ModelWeights::Create(model, nullptr, runner));
+  ASSIGN_OR_RETURN(const auto weights,
+                   inference::train::ModelWeights::Create(model, nullptr, runner));
   ASSIGN_OR_RETURN(
       const auto transformer,
-      DefaultBackend().Load(model, {.precision = Precision::kExact, .runner = runner}));
+      DefaultBackend().Load(model, {.precision = inference::Precision::kExact, .runner = runner}));
   const ArmParts parts{.model = model, .weights = weights.get(), .runner = &runner};
   nlohmann::json out = {{"experiment", "learn_dgr"},
                         {"model", std::filesystem::path(arguments.model).filename().string()},

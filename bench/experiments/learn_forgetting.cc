@@ -82,81 +82,82 @@ std::vector<ForgettingArm> AllArms(const Arguments& arguments) {
 // A text to train on and to be scored by.
 struct DomainText {
   std::string name;
-  std::vector<TrainingExample> train;
+  std::vector<inference::TrainingExample> train;
   Crops valid;
   std::vector<bool> opens;  // by valid piece: whether the adapter would serve it
-  NelboTable untrained;
+  inference::NelboTable untrained;
 };
 
 struct Bench {
   ArmParts parts;
-  Transformer* transformer = nullptr;
+  inference::Transformer* transformer = nullptr;
   std::vector<DomainText> domains;  // in the order they are learned
   DomainText general;               // train: what is replayed
-  NelboOptions nelbo;
+  inference::NelboOptions nelbo;
 };
 
-absl::StatusOr<std::unique_ptr<train::Objective>> StageObjective(const Bench& bench,
-                                                                 const Arguments& arguments,
-                                                                 const ForgettingArm& arm,
-                                                                 size_t stage, uint64_t seed) {
+absl::StatusOr<std::unique_ptr<inference::train::Objective>> StageObjective(
+    const Bench& bench, const Arguments& arguments, const ForgettingArm& arm, size_t stage,
+    uint64_t seed) {
   const int batch = arguments.steps.batch;
-  const auto objective = [&](std::vector<TrainingExample> examples) {
-    return train::MakeObjective(*bench.parts.model, std::move(examples),
-                                {.batch = batch, .seed = seed});
+  const auto objective = [&](std::vector<inference::TrainingExample> examples) {
+    return inference::train::MakeObjective(*bench.parts.model, std::move(examples),
+                                           {.batch = batch, .seed = seed});
   };
-  std::vector<train::ObjectivePart> parts(1);
+  std::vector<inference::train::ObjectivePart> parts(1);
   ASSIGN_OR_RETURN(parts[0].objective, objective(bench.domains[stage].train));
   if (arm.replay) {
     // Half general text, half the domains before; in the first stage general text alone.
-    std::vector<TrainingExample> old;
+    std::vector<inference::TrainingExample> old;
     for (size_t i = 0; i < bench.general.train.size(); ++i) {
       const bool earlier = stage > 0 && i % 2 == 1;
-      const std::vector<TrainingExample>& from =
+      const std::vector<inference::TrainingExample>& from =
           earlier ? bench.domains[i / 2 % stage].train : bench.general.train;
       old.push_back(from[i % from.size()]);
     }
     ASSIGN_OR_RETURN(parts.emplace_back().objective, objective(std::move(old)));
   }
   if (arm.follow) {
-    train::ObjectivePart& part = parts.emplace_back();
+    inference::train::ObjectivePart& part = parts.emplace_back();
     part.follow_frozen = true;
     part.weight = arguments.divergence_weight;
     ASSIGN_OR_RETURN(part.objective, objective(bench.general.train));
   }
-  return train::MixObjectives(std::move(parts));
+  return inference::train::MixObjectives(std::move(parts));
 }
 
 // The adapter after each stage.
 absl::StatusOr<std::vector<TrainedAdapter>> Learn(const Bench& bench, const Arguments& arguments,
                                                   const ForgettingArm& arm, uint64_t seed) {
-  const Model& model = *bench.parts.model;
-  train::ChangeSet<float> changes(bench.parts.weights->shape());
-  RETURN_IF_ERROR(train::AddLoras(model, train::SitesFrom(model.config(), 0, false), arguments.rank,
-                                  false, seed, &changes));
-  std::optional<train::EwcMemory> memory;
+  const inference::Model& model = *bench.parts.model;
+  inference::train::ChangeSet<float> changes(bench.parts.weights->shape());
+  RETURN_IF_ERROR(inference::train::AddLoras(model,
+                                             inference::train::SitesFrom(model.config(), 0, false),
+                                             arguments.rank, false, seed, &changes));
+  std::optional<inference::train::EwcMemory> memory;
   std::vector<TrainedAdapter> stages;
   for (size_t stage = 0; stage < bench.domains.size(); ++stage) {
     ASSIGN_OR_RETURN(const auto objective, StageObjective(bench, arguments, arm, stage, seed));
-    const train::RunOptions options{
+    const inference::train::RunOptions options{
         .steps = arguments.steps.steps,
         .learning_rate = arguments.learning_rate,
         .ewc = {.strength = arm.strength,
                 .fisher_rate = arm.strength > 0 ? arguments.fisher_rate : 0},
         .seed = seed};
-    RETURN_IF_ERROR(train::CheckRunOptions(options));
-    train::TrainingRun run({.weights = bench.parts.weights,
-                            .changes = &changes,
-                            .objective = objective.get(),
-                            .held_out = {},
-                            .runner = bench.parts.runner,
-                            .remembered = memory ? &*memory : nullptr},
-                           options);
+    RETURN_IF_ERROR(inference::train::CheckRunOptions(options));
+    inference::train::TrainingRun run({.weights = bench.parts.weights,
+                                       .changes = &changes,
+                                       .objective = objective.get(),
+                                       .held_out = {},
+                                       .runner = bench.parts.runner,
+                                       .remembered = memory ? &*memory : nullptr},
+                                      options);
     RETURN_IF_ERROR(run.Advance());
     if (arm.strength > 0) {
-      ASSIGN_OR_RETURN(memory, train::EwcMemoryOf(AsBytes(run.Checkpoint())));
+      ASSIGN_OR_RETURN(memory, inference::train::EwcMemoryOf(AsBytes(run.Checkpoint())));
     }
-    stages.push_back({.talora = StaticTalora(train::AdapterOf(model, changes, arm.name, 1)),
+    stages.push_back({.talora = inference::StaticTalora(
+                          inference::train::AdapterOf(model, changes, arm.name, 1)),
                       .parameters = changes.parameters().size()});
   }
   return stages;
@@ -178,7 +179,7 @@ void AddTo(const std::vector<double>& values, int seeds, std::vector<double>* su
 
 absl::Status Score(const Bench& bench, const DomainText& text, const TrainedAdapter& adapter,
                    int seeds, TextScores* scores) {
-  ASSIGN_OR_RETURN(const NelboTable on,
+  ASSIGN_OR_RETURN(const inference::NelboTable on,
                    EvaluateAdapter(*bench.transformer, text.valid.pieces, adapter, bench.nelbo));
   std::vector<double> served = on.nats;
   for (size_t i = 0; i < served.size(); ++i) {
@@ -223,8 +224,8 @@ std::vector<double> Minus(const std::vector<double>& a, const std::vector<double
   return differences;
 }
 
-Interval Difference(const std::vector<double>& a, const std::vector<double>& b,
-                    const std::vector<size_t>& documents) {
+inference::Interval Difference(const std::vector<double>& a, const std::vector<double>& b,
+                               const std::vector<size_t>& documents) {
   return BootstrapDocuments(Minus(a, b), documents);
 }
 
@@ -233,7 +234,7 @@ nlohmann::json ReportText(const DomainText& text, const TextScores& own, const T
                           const std::string& arm) {
   const std::vector<size_t>& documents = text.valid.documents;
   nlohmann::json report;
-  const auto show = [&](const char* what, const Interval& interval) {
+  const auto show = [&](const char* what, const inference::Interval& interval) {
     report[what] = ToJson(interval);
     fmt::print("  {} | {} | {}: {:+.4f} [{:+.4f}, {:+.4f}]\n", arm, text.name, what, interval.mean,
                interval.low, interval.high);
@@ -262,7 +263,7 @@ std::string Verdict(const nlohmann::json& arm, const Bench& bench) {
            : interval(text, "raw_against_plain").low > 0 ? "worse"
                                                          : "no difference shown";
   };
-  const Interval served = interval(bench.general.name, "served");
+  const inference::Interval served = interval(bench.general.name, "served");
   const double allowed = kGeneralTarget * bench.general.untrained.NatsPerToken();
   return fmt::format(
       "against plain: {} {}, {} {}, general text {}; general text as served {} within 1 % "
@@ -274,19 +275,19 @@ std::string Verdict(const nlohmann::json& arm, const Bench& bench) {
 absl::StatusOr<DomainText> ReadText(const std::string& name, const std::string& train,
                                     size_t train_pieces, const std::string& valid, Bench& bench,
                                     size_t pieces) {
-  const Tokenizer& tokenizer = bench.parts.model->tokenizer();
+  const inference::Tokenizer& tokenizer = bench.parts.model->tokenizer();
   DomainText text{.name = name};
   ASSIGN_OR_RETURN(const Crops learned, ReadCrops(train, tokenizer, kShape, train_pieces));
   // All of a piece is learned, not its second half alone.
-  for (const ScoredDocument& piece : learned.pieces) {
-    TrainingExample& example = text.train.emplace_back();
+  for (const inference::ScoredDocument& piece : learned.pieces) {
+    inference::TrainingExample& example = text.train.emplace_back();
     example.completion = piece.prompt;
     example.completion.insert(example.completion.end(), piece.completion.begin(),
                               piece.completion.end());
   }
   ASSIGN_OR_RETURN(text.valid, ReadCrops(valid, tokenizer, kShape, pieces));
-  ASSIGN_OR_RETURN(text.untrained,
-                   EvaluateNelbo(*bench.transformer, text.valid.pieces, {}, bench.nelbo));
+  ASSIGN_OR_RETURN(text.untrained, inference::EvaluateNelbo(*bench.transformer, text.valid.pieces,
+                                                            {}, bench.nelbo));
   return text;
 }
 
@@ -337,12 +338,14 @@ absl::Status Run(Arguments arguments) {
     ASSIGN_OR_RETURN(arguments.domains, DomainsIn(arguments.corpus));
     arguments.domains.resize(std::min<size_t>(2, arguments.domains.size()));
   }
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(arguments.model));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
+                   inference::Model::Load(arguments.model));
   ThreadParallelRunner runner(arguments.threads);
-  ASSIGN_OR_RETURN(const auto weights, train::ModelWeights::Create(model, nullptr, runner));
+  ASSIGN_OR_RETURN(const auto weights,
+                   inference::train::ModelWeights::Create(model, nullptr, runner));
   ASSIGN_OR_RETURN(
       const auto transformer,
-      DefaultBackend().Load(model, {.precision = Precision::kExact, .runner = runner}));
+      DefaultBackend().Load(model, {.precision = inference::Precision::kExact, .runner = runner}));
   Bench bench{.parts = {.model = model, .weights = weights.get(), .runner = &runner},
               .transformer = transformer.get(),
               .domains = {},

@@ -71,7 +71,7 @@ void Score(const RequestOutputs& outputs, std::span<const float> logits, double*
 }
 
 // `place`: of the session among all.
-absl::Status RunSession(Transformer& transformer, const Session& session, size_t place,
+absl::Status RunSession(inference::Transformer& transformer, const Session& session, size_t place,
                         const Arguments& arguments, const std::vector<ArmSettings>& arms,
                         std::vector<ArmResult>* results) {
   const int requests = arguments.shape.requests;
@@ -107,7 +107,7 @@ absl::Status RunSession(Transformer& transformer, const Session& session, size_t
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<ArmResult>> RunAll(Transformer& transformer,
+absl::StatusOr<std::vector<ArmResult>> RunAll(inference::Transformer& transformer,
                                               const std::vector<Session>& sessions,
                                               const Arguments& arguments,
                                               const std::vector<ArmSettings>& arms) {
@@ -209,9 +209,10 @@ nlohmann::json ReportSet(const std::string& set, const std::vector<Session>& ses
   for (size_t i = 1; i < arms.size(); ++i) {
     const std::vector<double> own = Of(set, sessions, results[i].nats);
     const std::vector<double> gains = Differences(own, frozen);
-    const Interval gain = Bootstrap(gains);
-    const Interval late = Bootstrap(Differences(Of(set, sessions, results[i].late), frozen_late));
-    const Interval cache = Bootstrap(Differences(own, unigram));
+    const inference::Interval gain = Bootstrap(gains);
+    const inference::Interval late =
+        Bootstrap(Differences(Of(set, sessions, results[i].late), frozen_late));
+    const inference::Interval cache = Bootstrap(Differences(own, unigram));
     const auto better = std::count_if(gains.begin(), gains.end(), [](double x) { return x < 0; });
     fmt::print("| {} | {} | {} | {} | {}/{} |\n", arms[i].family, ToText(gain), ToText(late),
                ToText(cache), better, gains.size());
@@ -252,7 +253,7 @@ std::string Verdict(const nlohmann::json& set) {
 
 absl::StatusOr<std::vector<Session>> ReadTuning(const Arguments& arguments,
                                                 const std::vector<std::string>& domains,
-                                                const Tokenizer& tokenizer) {
+                                                const inference::Tokenizer& tokenizer) {
   std::vector<Session> all;
   for (const std::string& domain : domains) {
     ASSIGN_OR_RETURN(std::vector<Session> own,
@@ -265,7 +266,7 @@ absl::StatusOr<std::vector<Session>> ReadTuning(const Arguments& arguments,
 
 absl::StatusOr<std::vector<Session>> ReadTest(const Arguments& arguments,
                                               std::vector<std::string>* sets,
-                                              const Tokenizer& tokenizer) {
+                                              const inference::Tokenizer& tokenizer) {
   std::vector<std::pair<std::string, std::string>> files;
   for (const std::string& domain : *sets) {
     files.emplace_back(domain, fmt::format("{}/{}.valid.jsonl.zst", arguments.corpus, domain));
@@ -285,10 +286,12 @@ absl::StatusOr<std::vector<Session>> ReadTest(const Arguments& arguments,
 
 absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(arguments.model));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
+                   inference::Model::Load(arguments.model));
   ThreadParallelRunner runner(arguments.threads);
-  ASSIGN_OR_RETURN(const auto transformer,
-                   DefaultBackend().Load(model, {.precision = Precision::kFast, .runner = runner}));
+  ASSIGN_OR_RETURN(
+      const auto transformer,
+      DefaultBackend().Load(model, {.precision = inference::Precision::kFast, .runner = runner}));
   ASSIGN_OR_RETURN(std::vector<std::string> sets, DomainsIn(arguments.corpus));
   ASSIGN_OR_RETURN(const std::vector<Session> tuning,
                    ReadTuning(arguments, sets, model->tokenizer()));

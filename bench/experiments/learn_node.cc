@@ -69,7 +69,8 @@ struct Reading {
 };
 
 absl::StatusOr<Text> ReadText(const std::string& path, const std::string& name,
-                              const Tokenizer& tokenizer, const CropShape& shape, size_t most) {
+                              const inference::Tokenizer& tokenizer, const CropShape& shape,
+                              size_t most) {
   Text text{.name = name};
   ASSIGN_OR_RETURN(const Crops crops, ReadCrops(path, tokenizer, shape, most));
   text.pairs = PairsOf(crops, tokenizer, &text.documents);
@@ -111,7 +112,7 @@ nlohmann::json Report(const Text& text, const Reading& frozen, const Reading& se
   for (size_t i = 0; i < frozen.nats.size(); ++i) {
     differences.push_back(served.nats[i] - frozen.nats[i]);
   }
-  const Interval interval = BootstrapDocuments(differences, text.documents);
+  const inference::Interval interval = BootstrapDocuments(differences, text.documents);
   const double base = Mean(frozen.nats);
   fmt::print("{:<18} {:<10} {}  of {:.3f} nats/token, {:+.2f} %; adapters in {} of {} pieces\n",
              when, text.name, ToText(interval), base, 100 * interval.mean / base, served.adapted,
@@ -129,8 +130,9 @@ struct Texts {
 };
 
 absl::StatusOr<Texts> ReadTexts(const Arguments& arguments) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(arguments.model));
-  const Tokenizer& tokenizer = model->tokenizer();
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
+                   inference::Model::Load(arguments.model));
+  const inference::Tokenizer& tokenizer = model->tokenizer();
   const std::string path = fmt::format("{}/{}", arguments.corpus, arguments.domain);
   Texts texts;
   ASSIGN_OR_RETURN(Text train, ReadText(path + ".train.jsonl.zst", "lessons", tokenizer,
@@ -182,7 +184,7 @@ absl::Status LearnDeep(ServedNode& node, nlohmann::json* out) {
 absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
   ASSIGN_OR_RETURN(const Texts texts, ReadTexts(arguments));
-  ASSIGN_OR_RETURN(const NodeConfig config,
+  ASSIGN_OR_RETURN(const config::NodeConfig config,
                    ConfigOf(arguments.model, arguments.threads, arguments.settings));
   ASSIGN_OR_RETURN(const std::unique_ptr<ServedNode> node, ServedNode::Start(config));
   RETURN_IF_ERROR(node->Pause());  // all is learned in one go below

@@ -57,7 +57,7 @@ struct Arguments : CommonArguments {
 };
 
 struct Request {
-  RoutingExample example;
+  inference::RoutingExample example;
   size_t document = 0;
   double excess = 0;  // of the small model, nats/token
 };
@@ -67,15 +67,15 @@ class Unigram {
  public:
   Unigram(const std::vector<Session>& sessions, size_t vocabulary) : counts_(vocabulary, 1) {
     for (const Session& session : sessions) {
-      for (const TokenId token : session.tokens) {
+      for (const inference::TokenId token : session.tokens) {
         counts_[token] += 1;
       }
     }
     total_ = std::accumulate(counts_.begin(), counts_.end(), 0.0);
   }
-  double Surprise(std::span<const TokenId> tokens) const {
+  double Surprise(std::span<const inference::TokenId> tokens) const {
     double bits = 0;
-    for (const TokenId token : tokens) {
+    for (const inference::TokenId token : tokens) {
       bits -= std::log2(counts_[token] / total_);
     }
     return bits / std::max(1.0, static_cast<double>(tokens.size()));
@@ -92,17 +92,18 @@ struct PromptReading {
   double confidence = 0;
 };
 
-absl::StatusOr<PromptReading> ReadPrompt(Transformer& small, std::span<const TokenId> prompt) {
-  ForwardOutput output;
-  RETURN_IF_ERROR(
-      small.Forward({.tokens = prompt, .attention = {.kind = Attention::Kind::kCausal}}, &output));
+absl::StatusOr<PromptReading> ReadPrompt(inference::Transformer& small,
+                                         std::span<const inference::TokenId> prompt) {
+  inference::ForwardOutput output;
+  RETURN_IF_ERROR(small.Forward(
+      {.tokens = prompt, .attention = {.kind = inference::Attention::Kind::kCausal}}, &output));
   const auto vocabulary = static_cast<size_t>(small.model().config().vocabulary);
   std::vector<float> logits(prompt.size() * vocabulary);
   small.Logits(output.hidden, nullptr, logits);
   PromptReading reading;
   for (size_t i = 0; i < prompt.size(); ++i) {
     const auto row = std::span<const float>(logits).subspan(i * vocabulary, vocabulary);
-    const RowSummary summary = Summarise(row, kNoToken);
+    const inference::RowSummary summary = actors::Summarise(row, inference::kNoToken);
     reading.entropy += summary.entropy / std::log(static_cast<double>(vocabulary));
     reading.confidence += summary.Probability(row[summary.best]);
   }
@@ -122,7 +123,8 @@ double NatsOf(const RequestOutputs& outputs) {
   return nats;
 }
 
-absl::StatusOr<std::vector<Request>> Measure(Transformer& small, Transformer& large,
+absl::StatusOr<std::vector<Request>> Measure(inference::Transformer& small,
+                                             inference::Transformer& large,
                                              const std::vector<Session>& sessions,
                                              const Unigram& unigram, const Arguments& arguments) {
   std::vector<Request> requests;
@@ -137,13 +139,13 @@ absl::StatusOr<std::vector<Request>> Measure(Transformer& small, Transformer& la
                        PredictRequest(small, session, arguments.shape, i, false, 0));
       ASSIGN_OR_RETURN(const RequestOutputs by_large,
                        PredictRequest(large, session, arguments.shape, i, false, 0));
-      const auto features =
-          RouterFeatures({.prompt_tokens = static_cast<int>(prompt.size()),
-                          .max_tokens = arguments.shape.tokens,
-                          .autoregressive = true,
-                          .unigram_surprise = static_cast<float>(unigram.Surprise(prompt)),
-                          .first_entropy = static_cast<float>(reading.entropy),
-                          .first_confidence = static_cast<float>(reading.confidence)});
+      const auto features = inference::RouterFeatures(
+          {.prompt_tokens = static_cast<int>(prompt.size()),
+           .max_tokens = arguments.shape.tokens,
+           .autoregressive = true,
+           .unigram_surprise = static_cast<float>(unigram.Surprise(prompt)),
+           .first_entropy = static_cast<float>(reading.entropy),
+           .first_confidence = static_cast<float>(reading.confidence)});
       const double excess = NatsOf(by_small) - NatsOf(by_large);
       requests.push_back({.example = {.features = {features.begin(), features.end()},
                                       .good = excess <= arguments.margin},
@@ -156,26 +158,28 @@ absl::StatusOr<std::vector<Request>> Measure(Transformer& small, Transformer& la
 
 struct Kind {
   std::string name;
-  ScorerShape shape;
+  inference::ScorerShape shape;
   double density = 1;
 };
 
 std::vector<Kind> Kinds() {
-  constexpr uint32_t kInputs = kRouterFeatures;
-  return {
-      {"cascade",
-       {.kind = ScorerKind::kCascade, .inputs = kInputs, .confidence = kConfidenceFeature}},
-      {"logistic", {.kind = ScorerKind::kLogistic, .inputs = kInputs}},
-      {"mlp", {.kind = ScorerKind::kMlp, .inputs = kInputs, .hidden = 16}},
-      {"fastgrnn", {.kind = ScorerKind::kFastGrnn, .inputs = kInputs, .hidden = 16, .steps = 4}},
-      {"fastgrnn, density 0.5, bytes",
-       {.kind = ScorerKind::kFastGrnn, .inputs = kInputs, .hidden = 16, .steps = 4},
-       0.5}};
+  constexpr uint32_t kInputs = inference::kRouterFeatures;
+  return {{"cascade",
+           {.kind = inference::ScorerKind::kCascade,
+            .inputs = kInputs,
+            .confidence = inference::kConfidenceFeature}},
+          {"logistic", {.kind = inference::ScorerKind::kLogistic, .inputs = kInputs}},
+          {"mlp", {.kind = inference::ScorerKind::kMlp, .inputs = kInputs, .hidden = 16}},
+          {"fastgrnn",
+           {.kind = inference::ScorerKind::kFastGrnn, .inputs = kInputs, .hidden = 16, .steps = 4}},
+          {"fastgrnn, density 0.5, bytes",
+           {.kind = inference::ScorerKind::kFastGrnn, .inputs = kInputs, .hidden = 16, .steps = 4},
+           0.5}};
 }
 
-std::vector<RoutingExample> ExamplesAt(const std::vector<Request>& requests,
-                                       const std::vector<size_t>& places) {
-  std::vector<RoutingExample> examples;
+std::vector<inference::RoutingExample> ExamplesAt(const std::vector<Request>& requests,
+                                                  const std::vector<size_t>& places) {
+  std::vector<inference::RoutingExample> examples;
   examples.reserve(places.size());
   for (const size_t place : places) {
     examples.push_back(requests[place].example);
@@ -201,18 +205,20 @@ absl::StatusOr<KindScores> TrainKind(const Kind& kind, const std::vector<Request
     Random random(static_cast<uint64_t>(seed) + 1);
     // A fifth is for the calibration: of other documents, or it would see what was learned.
     const DocumentSplit split = HoldBackDocuments(documents, random);
-    ASSIGN_OR_RETURN(const std::unique_ptr<Scorer> scorer, Scorer::Create(kind.shape, random));
-    RETURN_IF_ERROR(TrainScorer(ExamplesAt(train, split.taught), {.density = kind.density}, random,
-                                scorer.get()));
+    ASSIGN_OR_RETURN(const std::unique_ptr<inference::Scorer> scorer,
+                     inference::Scorer::Create(kind.shape, random));
+    RETURN_IF_ERROR(inference::TrainScorer(ExamplesAt(train, split.taught),
+                                           {.density = kind.density}, random, scorer.get()));
     if (kind.density < 1) {
       QuantizeToBytes(scorer.get());
     }
-    const Calibration calibration = FitCalibration(*scorer, ExamplesAt(train, split.held_back));
+    const inference::Calibration calibration =
+        inference::FitCalibration(*scorer, ExamplesAt(train, split.held_back));
     std::vector<double>& scores = result.scores.emplace_back();
     for (const Request& request : test) {
       const double p = calibration.Probability(scorer->Logit(request.example.features));
       scores.push_back(p);
-      result.loss += LogisticLoss(std::log(p / (1 - p)), request.example.good) /
+      result.loss += inference::LogisticLoss(std::log(p / (1 - p)), request.example.good) /
                      static_cast<double>(test.size() * static_cast<size_t>(seeds));
     }
   }
@@ -236,7 +242,7 @@ std::string Verdict(const nlohmann::json& routers) {
 
 absl::Status TrainAndJudge(const std::vector<Request>& train, const std::vector<Request>& test,
                            int seeds, nlohmann::json* out) {
-  std::vector<RoutedRequest> requests;
+  std::vector<serving::RoutedRequest> requests;
   requests.reserve(test.size());
   for (const Request& request : test) {
     requests.push_back({.document = request.document, .excess = request.excess});
@@ -259,7 +265,7 @@ absl::Status TrainAndJudge(const std::vector<Request>& train, const std::vector<
     nlohmann::json& report = (*out)["routers"][kind.name];
     std::string differences;
     for (const char* baseline : {"cascade", "logistic"}) {
-      const Interval difference = DifferenceOf(own.shares, draws[baseline].shares);
+      const inference::Interval difference = DifferenceOf(own.shares, draws[baseline].shares);
       report[fmt::format("share_less_{}", baseline)] = ToJson(difference);
       differences += kind.name == baseline ? " |" : " " + ToText(difference) + " |";
     }
@@ -273,7 +279,7 @@ absl::Status TrainAndJudge(const std::vector<Request>& train, const std::vector<
   return absl::OkStatus();
 }
 
-absl::Status ReadAll(const Arguments& arguments, const Tokenizer& tokenizer,
+absl::Status ReadAll(const Arguments& arguments, const inference::Tokenizer& tokenizer,
                      std::vector<Session>* train, std::vector<Session>* test) {
   constexpr size_t kAny = 1000;
   ASSIGN_OR_RETURN(const std::vector<std::string> domains, DomainsIn(arguments.corpus));
@@ -300,10 +306,11 @@ absl::Status ReadAll(const Arguments& arguments, const Tokenizer& tokenizer,
 }
 
 // Both read the same token numbers.
-absl::Status CheckSameVocabulary(const Tokenizer& small, const Tokenizer& large) {
+absl::Status CheckSameVocabulary(const inference::Tokenizer& small,
+                                 const inference::Tokenizer& large) {
   bool same = small.size() == large.size();
   for (size_t i = 0; same && i < small.size(); ++i) {
-    const auto token = static_cast<TokenId>(i);
+    const auto token = static_cast<inference::TokenId>(i);
     same = small.Piece(token) == large.Piece(token) &&
            small.IsSpecial(token) == large.IsSpecial(token);
   }
@@ -314,26 +321,26 @@ absl::Status CheckSameVocabulary(const Tokenizer& small, const Tokenizer& large)
 }
 
 struct ModelPair {
-  std::shared_ptr<const Model> small;
-  std::shared_ptr<const Model> large;
+  std::shared_ptr<const inference::Model> small;
+  std::shared_ptr<const inference::Model> large;
 };
 
 // Weights of the linear layers of a block, which is what decides between a small and a large model.
-int64_t SizeOf(const Model& model) {
-  const ModelConfig& config = model.config();
+int64_t SizeOf(const inference::Model& model) {
+  const inference::ModelConfig& config = model.config();
   return int64_t{config.layers} * config.width * (config.width + config.ffn);
 }
 
 // The shipped model that --model is not, unless --other names one.
 absl::StatusOr<ModelPair> LoadModels(const Arguments& arguments) {
   ModelPair models;
-  ASSIGN_OR_RETURN(models.large, Model::Load(arguments.model));
+  ASSIGN_OR_RETURN(models.large, inference::Model::Load(arguments.model));
   std::vector<std::string> others(kShippedModels.begin(), kShippedModels.end());
   if (!arguments.other.empty()) {
     others = {arguments.other};
   }
   for (const std::string& path : others) {
-    ASSIGN_OR_RETURN(models.small, Model::Load(path));
+    ASSIGN_OR_RETURN(models.small, inference::Model::Load(path));
     if (SizeOf(*models.small) != SizeOf(*models.large)) {
       break;
     }
@@ -355,9 +362,10 @@ absl::Status Run(const Arguments& arguments) {
   ThreadParallelRunner runner(arguments.threads);
   ASSIGN_OR_RETURN(const ModelPair models, LoadModels(arguments));
   const auto& [small_model, large_model] = models;
-  const BackendOptions options{.precision = Precision::kFast, .runner = runner};
-  ASSIGN_OR_RETURN(const auto small, DefaultBackend().Load(small_model, options));
-  ASSIGN_OR_RETURN(const auto large, DefaultBackend().Load(large_model, options));
+  const inference::BackendOptions options{.precision = inference::Precision::kFast,
+                                          .runner = runner};
+  ASSIGN_OR_RETURN(const auto small, inference::DefaultBackend().Load(small_model, options));
+  ASSIGN_OR_RETURN(const auto large, inference::DefaultBackend().Load(large_model, options));
   std::vector<Session> train_text;
   std::vector<Session> test_text;
   RETURN_IF_ERROR(ReadAll(arguments, small_model->tokenizer(), &train_text, &test_text));

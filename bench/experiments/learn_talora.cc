@@ -93,7 +93,7 @@ std::vector<AdapterArm> AllArms(const Arguments& arguments) {
     return arguments.learning_rate > 0 ? arguments.learning_rate : DefaultRate(of_core, rank);
   };
   const auto banks = [&](const std::string& name, int trunk, std::vector<int> residuals,
-                         const TaloraTraining& training) {
+                         const inference::TaloraTraining& training) {
     return AdapterArm{
         .name = name,
         .core = core,
@@ -101,7 +101,7 @@ std::vector<AdapterArm> AllArms(const Arguments& arguments) {
         .schedule = {},
         .learning_rate = rate(core, r)};
   };
-  const TaloraTraining full{.residual_rate = 1.0F};
+  const inference::TaloraTraining full{.residual_rate = 1.0F};
   std::vector<AdapterArm> arms = {
       banks("static-r", r, {}, {}),
       banks("banks", 0, {r, r, r}, full),
@@ -115,7 +115,7 @@ std::vector<AdapterArm> AllArms(const Arguments& arguments) {
       banks("trunk-shuffled", r, {r, r, r}, {}),
   };
   arms[2].shuffled = true;
-  arms[8].schedule.strategy = BankStrategy::kLinear;
+  arms[8].schedule.strategy = inference::BankStrategy::kLinear;
   arms[9].shuffled = true;
   for (const auto& [name, of_core, rank] :
        {std::tuple{"lora8", false, 8}, std::tuple{"core8", true, 8},
@@ -153,7 +153,7 @@ struct Scores {
   std::vector<std::vector<double>> by_seed;
   std::array<double, 10> by_t{};
 
-  void Add(const NelboTable& table, int seeds) {
+  void Add(const inference::NelboTable& table, int seeds) {
     nats.resize(table.nats.size());
     for (size_t i = 0; i < nats.size(); ++i) {
       nats[i] += table.nats[i] / seeds;
@@ -176,15 +176,15 @@ struct ArmScores {
 
 // The texts of one domain.
 struct DomainText {
-  std::vector<TrainingExample> train;
+  std::vector<inference::TrainingExample> train;
   Crops valid;
 };
 
 struct Bench {
   ArmParts parts;
-  std::unique_ptr<Transformer> transformer;
+  std::unique_ptr<inference::Transformer> transformer;
   std::optional<Crops> general;
-  NelboOptions nelbo;
+  inference::NelboOptions nelbo;
 };
 
 std::vector<double> Minus(const std::vector<double>& a, const std::vector<double>& b) {
@@ -212,12 +212,12 @@ absl::StatusOr<ArmScores> RunArm(const Bench& bench, const Arguments& arguments,
         TrainArm(bench.parts, arm, text.train, arguments.steps, static_cast<uint64_t>(seed) + 1));
     scores.parameters = trained.parameters;
     scores.seconds += trained.seconds / arguments.seeds;
-    ASSIGN_OR_RETURN(const NelboTable own,
+    ASSIGN_OR_RETURN(const inference::NelboTable own,
                      EvaluateAdapter(*bench.transformer, text.valid.pieces, trained, bench.nelbo));
     scores.domain.Add(own, arguments.seeds);
     if (bench.general) {
       ASSIGN_OR_RETURN(
-          const NelboTable general,
+          const inference::NelboTable general,
           EvaluateAdapter(*bench.transformer, bench.general->pieces, trained, bench.nelbo));
       scores.general.Add(general, arguments.seeds);
     }
@@ -235,12 +235,14 @@ absl::StatusOr<ArmScores> RunArm(const Bench& bench, const Arguments& arguments,
 
 absl::StatusOr<ArmScores> Untrained(const Bench& bench, const DomainText& text) {
   ArmScores scores{.name = "untrained"};
-  ASSIGN_OR_RETURN(const NelboTable own,
-                   EvaluateNelbo(*bench.transformer, text.valid.pieces, {}, bench.nelbo));
+  ASSIGN_OR_RETURN(
+      const inference::NelboTable own,
+      inference::EvaluateNelbo(*bench.transformer, text.valid.pieces, {}, bench.nelbo));
   scores.domain.Add(own, 1);
   if (bench.general) {
-    ASSIGN_OR_RETURN(const NelboTable general,
-                     EvaluateNelbo(*bench.transformer, bench.general->pieces, {}, bench.nelbo));
+    ASSIGN_OR_RETURN(
+        const inference::NelboTable general,
+        inference::EvaluateNelbo(*bench.transformer, bench.general->pieces, {}, bench.nelbo));
     scores.general.Add(general, 1);
   }
   return scores;
@@ -260,7 +262,7 @@ nlohmann::json Against(const Scores& arm, const Scores& other,
 std::string Shown(const nlohmann::json& interval) {
   const std::vector<double> seeds = interval["seeds"];
   const auto [least, most] = std::ranges::minmax(seeds);
-  const Interval shown = IntervalIn(interval);
+  const inference::Interval shown = IntervalIn(interval);
   return fmt::format("{:+.4f} [{:+.4f}, {:+.4f}] seeds {:+.4f}..{:+.4f}", shown.mean, shown.low,
                      shown.high, least, most);
 }
@@ -350,12 +352,15 @@ std::string Verdict(const nlohmann::json& report) {
 }
 
 absl::StatusOr<Bench> MakeBench(const Arguments& arguments, const std::vector<AdapterArm>& arms,
-                                ParallelRunner& runner, const std::shared_ptr<const Model>& model,
-                                std::unique_ptr<train::ModelWeights>* weights, FrameSet* frame) {
+                                ParallelRunner& runner,
+                                const std::shared_ptr<const inference::Model>& model,
+                                std::unique_ptr<inference::train::ModelWeights>* weights,
+                                inference::FrameSet* frame) {
   Bench bench;
-  ASSIGN_OR_RETURN(*weights, train::ModelWeights::Create(model, nullptr, runner));
-  ASSIGN_OR_RETURN(bench.transformer, DefaultBackend().Load(model, {.precision = Precision::kExact,
-                                                                    .runner = runner}));
+  ASSIGN_OR_RETURN(*weights, inference::train::ModelWeights::Create(model, nullptr, runner));
+  ASSIGN_OR_RETURN(bench.transformer,
+                   inference::DefaultBackend().Load(
+                       model, {.precision = inference::Precision::kExact, .runner = runner}));
   bench.parts = {.model = model, .weights = weights->get(), .runner = &runner};
   bench.nelbo = {.draws = arguments.draws, .seed = 99};
   if (!arguments.eval.empty()) {
@@ -402,14 +407,15 @@ absl::StatusOr<std::vector<AdapterArm>> ChosenArms(const Arguments& arguments) {
 absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
   ASSIGN_OR_RETURN(const std::vector<AdapterArm> arms, ChosenArms(arguments));
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(arguments.model));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
+                   inference::Model::Load(arguments.model));
   std::vector<std::string> domains = arguments.domains;
   if (domains.empty()) {
     ASSIGN_OR_RETURN(domains, DomainsIn(arguments.corpus));
   }
   ThreadParallelRunner runner(arguments.threads);
-  std::unique_ptr<train::ModelWeights> weights;
-  FrameSet frame;
+  std::unique_ptr<inference::train::ModelWeights> weights;
+  inference::FrameSet frame;
   ASSIGN_OR_RETURN(const Bench bench, MakeBench(arguments, arms, runner, model, &weights, &frame));
   nlohmann::json out = {{"experiment", "learn_talora"},
                         {"model", std::filesystem::path(arguments.model).filename().string()},

@@ -15,7 +15,8 @@
 
 namespace ruvd::bench {
 
-std::vector<bool> RandomSteps(size_t steps, int count, const DgrOptions& options, Random& random) {
+std::vector<bool> RandomSteps(size_t steps, int count, const inference::DgrOptions& options,
+                              Random& random) {
   size_t allowed = 0;
   while (allowed < steps &&
          1.0F - static_cast<float>(allowed) / static_cast<float>(steps) >= options.min_t) {
@@ -40,8 +41,9 @@ std::vector<bool> RandomSteps(size_t steps, int count, const DgrOptions& options
   return chosen;
 }
 
-RevealedText::RevealedText(Transformer& transformer, const ScoredDocument& document,
-                           std::vector<size_t> order, size_t each)
+RevealedText::RevealedText(inference::Transformer& transformer,
+                           const inference::ScoredDocument& document, std::vector<size_t> order,
+                           size_t each)
     : transformer_(transformer), document_(document), order_(std::move(order)), each_(each) {
   RUVD_CHECK(order_.size() == document.completion.size() && each > 0);
 }
@@ -50,22 +52,23 @@ float RevealedText::t() const {
   return static_cast<float>(order_.size() - revealed_) / static_cast<float>(order_.size());
 }
 
-absl::StatusOr<RevealedText::Reading> RevealedText::Read(const AdapterMix* adapters) const {
-  const Model& model = transformer_.model();
-  ASSIGN_OR_RETURN(const train::TextRules rules, train::RulesOf(model));
-  std::vector<TokenId> tokens = document_.prompt;
+absl::StatusOr<RevealedText::Reading> RevealedText::Read(
+    const inference::AdapterMix* adapters) const {
+  const inference::Model& model = transformer_.model();
+  ASSIGN_OR_RETURN(const inference::train::TextRules rules, inference::train::RulesOf(model));
+  std::vector<inference::TokenId> tokens = document_.prompt;
   tokens.insert(tokens.end(), document_.completion.begin(), document_.completion.end());
   std::vector<size_t> masked(order_.begin() + static_cast<std::ptrdiff_t>(revealed_), order_.end());
   const std::vector<size_t> next(
       masked.begin(), masked.begin() + static_cast<std::ptrdiff_t>(std::min(each_, masked.size())));
   std::ranges::sort(masked);
-  Corruption corruption{.masked = {}, .length = order_.size()};
+  inference::Corruption corruption{.masked = {}, .length = order_.size()};
   for (const size_t index : masked) {
     corruption.masked.push_back({.index = index});
   }
-  const CorruptedText text = CorruptText({.tokens = tokens, .first = document_.prompt.size()},
-                                         corruption, 0, rules.mask, rules.shift);
-  ForwardOutput output;
+  const inference::CorruptedText text = inference::CorruptText(
+      {.tokens = tokens, .first = document_.prompt.size()}, corruption, 0, rules.mask, rules.shift);
+  inference::ForwardOutput output;
   RETURN_IF_ERROR(
       transformer_.Forward({.tokens = text.tokens,
                             .attention = text.attention,
@@ -78,7 +81,7 @@ absl::StatusOr<RevealedText::Reading> RevealedText::Read(const AdapterMix* adapt
   Reading reading;
   for (size_t i = 0; i < masked.size(); ++i) {
     const auto row = std::span<const float>(logits).subspan(i * vocabulary, vocabulary);
-    const RowSummary summary = Summarise(row, rules.mask);
+    const inference::RowSummary summary = actors::Summarise(row, rules.mask);
     const double nats = -static_cast<double>(summary.LogProbability(row[text.targets[i]]));
     reading.open_nats += nats / static_cast<double>(masked.size());
     reading.next_nats += std::ranges::count(next, masked[i]) > 0 ? nats : 0;
@@ -87,7 +90,7 @@ absl::StatusOr<RevealedText::Reading> RevealedText::Read(const AdapterMix* adapt
          .margin = summary.margin,
          .confidence = summary.Probability(row[summary.best])});
   }
-  reading.step = UncertaintyOf(reading.positions, t());
+  reading.step = inference::UncertaintyOf(reading.positions, t());
   reading.hidden = std::move(output.hidden);
   return reading;
 }

@@ -18,7 +18,8 @@ namespace ruvd::bench {
 // As many steps at random as a strategy asked at, where it might have asked: while the masked share
 // is at least min_t, min_interval apart; every such choice is as likely as any other. Fewer where
 // so many do not fit.
-std::vector<bool> RandomSteps(size_t steps, int count, const DgrOptions& options, Random& random);
+std::vector<bool> RandomSteps(size_t steps, int count, const inference::DgrOptions& options,
+                              Random& random);
 
 // A completion that is denoised with its true tokens in an order that is given, so that every arm
 // sees the same text at the same step and no sampling noise comes in. Borrows document and
@@ -26,27 +27,27 @@ std::vector<bool> RandomSteps(size_t steps, int count, const DgrOptions& options
 class RevealedText {
  public:
   // The tokens of the completion become known in `order`, `each` of them a step.
-  RevealedText(Transformer& transformer, const ScoredDocument& document, std::vector<size_t> order,
-               size_t each);
+  RevealedText(inference::Transformer& transformer, const inference::ScoredDocument& document,
+               std::vector<size_t> order, size_t each);
 
   bool done() const { return revealed_ == order_.size(); }
   float t() const;  // masked share
 
   // What the model makes of the masked positions under a mix.
   struct Reading {
-    StepUncertainty step;
-    std::vector<PositionUncertainty> positions;
+    inference::StepUncertainty step;
+    std::vector<inference::PositionUncertainty> positions;
     std::vector<float> hidden;  // of the positions, x width
     double open_nats = 0;       // mean cross-entropy of all masked tokens
     double next_nats = 0;       // sum over those that this step reveals
   };
-  absl::StatusOr<Reading> Read(const AdapterMix* adapters) const;
+  absl::StatusOr<Reading> Read(const inference::AdapterMix* adapters) const;
   // Ends the step.
   void Reveal();
 
  private:
-  Transformer& transformer_;
-  const ScoredDocument& document_;
+  inference::Transformer& transformer_;
+  const inference::ScoredDocument& document_;
   std::vector<size_t> order_;
   size_t each_;
   size_t revealed_ = 0;

@@ -30,8 +30,8 @@ absl::StatusOr<std::filesystem::path> MakeFolder() {
 
 }  // namespace
 
-absl::StatusOr<NodeConfig> ConfigOf(const std::string& model, int threads,
-                                    const std::vector<std::string>& settings) {
+absl::StatusOr<config::NodeConfig> ConfigOf(const std::string& model, int threads,
+                                            const std::vector<std::string>& settings) {
   std::vector<std::pair<std::string, std::string>> flags = {
       {"model.path", model}, {"inference.threads", std::to_string(threads)}};
   for (const std::string& setting : settings) {
@@ -42,10 +42,10 @@ absl::StatusOr<NodeConfig> ConfigOf(const std::string& model, int threads,
     }
     flags.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
   }
-  return LoadConfig("", {}, flags, nullptr);
+  return config::LoadConfig("", {}, flags, nullptr);
 }
 
-absl::StatusOr<std::unique_ptr<ServedNode>> ServedNode::Start(NodeConfig config) {
+absl::StatusOr<std::unique_ptr<ServedNode>> ServedNode::Start(config::NodeConfig config) {
   std::unique_ptr<ServedNode> served(new ServedNode);
   ASSIGN_OR_RETURN(served->folder_, MakeFolder());
   config.node.data_dir = served->folder_ / "data";
@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<ServedNode>> ServedNode::Start(NodeConfig config)
   config.storage.soft_reserve_bytes = 2 << 20;
   config.storage.hard_reserve_bytes = 1 << 20;
   config.log.level = "warn";
-  ASSIGN_OR_RETURN(served->node_, Node::Start(config));
+  ASSIGN_OR_RETURN(served->node_, node::Node::Start(config));
   const auto channel =
       grpc::CreateChannel(served->node_->api_address(), grpc::InsecureChannelCredentials());
   served->inference_ = inference::v1::InferenceService::NewStub(channel);

@@ -22,15 +22,15 @@ namespace ruvd::bench {
 
 // The configuration of a node that serves `model` with so many threads, with settings KEY=VALUE as
 // on the command line of `ruvd serve`. The errors of LoadConfig; INVALID_ARGUMENT without '='.
-absl::StatusOr<NodeConfig> ConfigOf(const std::string& model, int threads,
-                                    const std::vector<std::string>& settings);
+absl::StatusOr<config::NodeConfig> ConfigOf(const std::string& model, int threads,
+                                            const std::vector<std::string>& settings);
 
 // A whole node in this process, on an empty folder of its own that goes with it, and a client that
 // talks to it over gRPC. Its calls may come from several threads.
 class ServedNode {
  public:
   // Folder, address and the reserves of the disk are set here; the rest of `config` stays.
-  static absl::StatusOr<std::unique_ptr<ServedNode>> Start(NodeConfig config);
+  static absl::StatusOr<std::unique_ptr<ServedNode>> Start(config::NodeConfig config);
   ~ServedNode();
   ServedNode(const ServedNode&) = delete;
   ServedNode& operator=(const ServedNode&) = delete;
@@ -53,7 +53,7 @@ class ServedNode {
   ServedNode() = default;
 
   std::filesystem::path folder_;
-  std::unique_ptr<Node> node_;
+  std::unique_ptr<node::Node> node_;
   std::unique_ptr<inference::v1::InferenceService::Stub> inference_;
   std::unique_ptr<learning::v1::LearningService::Stub> learning_;
 };

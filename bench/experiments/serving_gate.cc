@@ -22,31 +22,35 @@ constexpr float kShrinkage = 0.5F;  // as `ruvd model whiten` has it by default
 
 }  // namespace
 
-absl::StatusOr<ServingGate> ServingGate::Create(Transformer& transformer,
-                                                std::span<const ScoredDocument> base) {
+absl::StatusOr<ServingGate> ServingGate::Create(inference::Transformer& transformer,
+                                                std::span<const inference::ScoredDocument> base) {
   std::vector<float> rows;
-  for (const ScoredDocument& text : base) {
-    ASSIGN_OR_RETURN(const std::vector<float> own, EmbedTokens(transformer, text.prompt));
+  for (const inference::ScoredDocument& text : base) {
+    ASSIGN_OR_RETURN(const std::vector<float> own,
+                     inference::EmbedTokens(transformer, text.prompt));
     rows.insert(rows.end(), own.begin(), own.end());
   }
-  const Model& model = transformer.model();
-  ASSIGN_OR_RETURN(Whitening whitening,
-                   Whitening::Estimate(model.hash(), rows, model.config().width, kShrinkage));
+  const inference::Model& model = transformer.model();
+  ASSIGN_OR_RETURN(
+      inference::Whitening whitening,
+      inference::Whitening::Estimate(model.hash(), rows, model.config().width, kShrinkage));
   return ServingGate(transformer, std::move(whitening));
 }
 
-absl::StatusOr<std::vector<float>> ServingGate::Embed(std::span<const TokenId> prompt) const {
+absl::StatusOr<std::vector<float>> ServingGate::Embed(
+    std::span<const inference::TokenId> prompt) const {
   return EmbedText(*transformer_, prompt, &whitening_);
 }
 
-absl::Status ServingGate::Learn(std::span<const ScoredDocument> texts, size_t adapter) {
-  std::vector<ClusterItem> items;
-  for (const ScoredDocument& text : texts) {
+absl::Status ServingGate::Learn(std::span<const inference::ScoredDocument> texts, size_t adapter) {
+  std::vector<inference::ClusterItem> items;
+  for (const inference::ScoredDocument& text : texts) {
     ASSIGN_OR_RETURN(std::vector<float> own, Embed(text.prompt));
     items.push_back({.embedding = std::move(own)});
   }
   Random random(1);
-  ASSIGN_OR_RETURN(const Clustering clusters, ClusterItems(items, {.clusters = kPatterns}, random));
+  ASSIGN_OR_RETURN(const inference::Clustering clusters,
+                   inference::ClusterItems(items, {.clusters = kPatterns}, random));
   for (const std::vector<float>& centroid : clusters.centroids) {
     patterns_.push_back({.embedding = centroid, .adapter = adapter});
   }
@@ -59,28 +63,31 @@ float ServingGate::Similarity(std::span<const float> embedding, size_t pattern) 
 }
 
 std::optional<ServingGate::Choice> ServingGate::Choose(std::span<const float> embedding) const {
-  return ChooseAgain(embedding, UncertaintyKind::kNone, std::nullopt);
+  return ChooseAgain(embedding, inference::UncertaintyKind::kNone, std::nullopt);
 }
 
 std::optional<ServingGate::Choice> ServingGate::ChooseAgain(
-    std::span<const float> query, UncertaintyKind kind, const std::optional<Choice>& in_use) const {
-  std::vector<RetrievedPattern> hits;
+    std::span<const float> query, inference::UncertaintyKind kind,
+    const std::optional<Choice>& in_use) const {
+  std::vector<inference::RetrievedPattern> hits;
   for (size_t i = 0; i < patterns_.size(); ++i) {
-    if (const float similarity = Similarity(query, i); similarity >= kWhitenedSimilarity.related) {
+    if (const float similarity = Similarity(query, i);
+        similarity >= inference::kWhitenedSimilarity.related) {
       hits.push_back({.pattern_id = fmt::format("{}", i), .similarity = similarity});
     }
   }
-  std::ranges::stable_sort(hits, std::greater<>(), &RetrievedPattern::similarity);
-  std::vector<RetrievedPattern> used;
+  std::ranges::stable_sort(hits, std::greater<>(), &inference::RetrievedPattern::similarity);
+  std::vector<inference::RetrievedPattern> used;
   if (in_use) {
     used.push_back({.pattern_id = fmt::format("{}", in_use->pattern),
                     .similarity = Similarity(query, in_use->pattern)});
   }
   // Where the one in use is none of the hits, another one must be found.
-  const bool others = kind == UncertaintyKind::kUnstable || kind == UncertaintyKind::kContested;
+  const bool others = kind == inference::UncertaintyKind::kUnstable ||
+                      kind == inference::UncertaintyKind::kContested;
   const size_t searched = 1 + (others ? used.size() : 0);
   hits.resize(std::min(hits.size(), searched));
-  hits = FilterByKind(std::move(hits), kind, used);
+  hits = inference::FilterByKind(std::move(hits), kind, used);
   if (hits.empty()) {
     return std::nullopt;
   }
@@ -88,9 +95,10 @@ std::optional<ServingGate::Choice> ServingGate::ChooseAgain(
   return Choice{.pattern = pattern, .adapter = patterns_[pattern].adapter};
 }
 
-absl::StatusOr<std::vector<bool>> ServingGate::Opens(std::span<const ScoredDocument> texts) const {
+absl::StatusOr<std::vector<bool>> ServingGate::Opens(
+    std::span<const inference::ScoredDocument> texts) const {
   std::vector<bool> opens;
-  for (const ScoredDocument& text : texts) {
+  for (const inference::ScoredDocument& text : texts) {
     ASSIGN_OR_RETURN(const std::vector<float> own, Embed(text.prompt));
     opens.push_back(Choose(own).has_value());
   }

@@ -24,13 +24,13 @@ namespace ruvd::bench {
 class ServingGate {
  public:
   // Whitening from the prompts of public text, as `ruvd model whiten` estimates it.
-  static absl::StatusOr<ServingGate> Create(Transformer& transformer,
-                                            std::span<const ScoredDocument> base);
+  static absl::StatusOr<ServingGate> Create(inference::Transformer& transformer,
+                                            std::span<const inference::ScoredDocument> base);
 
   // Adds the centroids of clusters of prompts, what the background loop would have stored, as
   // patterns of an adapter.
-  absl::Status Learn(std::span<const ScoredDocument> texts, size_t adapter = 0);
-  absl::StatusOr<std::vector<float>> Embed(std::span<const TokenId> prompt) const;
+  absl::Status Learn(std::span<const inference::ScoredDocument> texts, size_t adapter = 0);
+  absl::StatusOr<std::vector<float>> Embed(std::span<const inference::TokenId> prompt) const;
   // A pattern, and the adapter that was learned from it.
   struct Choice {
     size_t pattern = 0;
@@ -41,20 +41,20 @@ class ServingGate {
   std::optional<Choice> Choose(std::span<const float> embedding) const;
   // What a query in the middle of a text finds beside the pattern in use, as a node with one
   // pattern a request does (FilterByKind). Null: what is in use stays.
-  std::optional<Choice> ChooseAgain(std::span<const float> query, UncertaintyKind kind,
+  std::optional<Choice> ChooseAgain(std::span<const float> query, inference::UncertaintyKind kind,
                                     const std::optional<Choice>& in_use) const;
   // Whether a pattern is near enough, by text. No text has an empty prompt.
-  absl::StatusOr<std::vector<bool>> Opens(std::span<const ScoredDocument> texts) const;
-  const Whitening& whitening() const { return whitening_; }
+  absl::StatusOr<std::vector<bool>> Opens(std::span<const inference::ScoredDocument> texts) const;
+  const inference::Whitening& whitening() const { return whitening_; }
 
  private:
-  ServingGate(Transformer& transformer, Whitening whitening)
+  ServingGate(inference::Transformer& transformer, inference::Whitening whitening)
       : transformer_(&transformer), whitening_(std::move(whitening)) {}
 
   float Similarity(std::span<const float> embedding, size_t pattern) const;
 
-  Transformer* transformer_;
-  Whitening whitening_;
+  inference::Transformer* transformer_;
+  inference::Whitening whitening_;
   struct Pattern {
     std::vector<float> embedding;
     size_t adapter = 0;

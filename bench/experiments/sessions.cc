@@ -32,9 +32,10 @@ Place PlaceOf(const SessionShape& shape, int request) {
   return {begin, from - begin, from + static_cast<size_t>(shape.tokens)};
 }
 
-absl::Status Append(Transformer& transformer, std::span<const TokenId> tokens,
-                    const std::vector<int>& rows, Attention::Kind kind, RequestOutputs* outputs) {
-  ForwardOutput output;
+absl::Status Append(inference::Transformer& transformer, std::span<const inference::TokenId> tokens,
+                    const std::vector<int>& rows, inference::Attention::Kind kind,
+                    RequestOutputs* outputs) {
+  inference::ForwardOutput output;
   RETURN_IF_ERROR(
       transformer.Forward({.tokens = tokens, .attention = {.kind = kind}, .rows = rows}, &output));
   const size_t before = outputs->logits.size();
@@ -45,17 +46,19 @@ absl::Status Append(Transformer& transformer, std::span<const TokenId> tokens,
   return absl::OkStatus();
 }
 
-absl::Status PredictMasked(Transformer& transformer, std::span<const TokenId> tokens, size_t first,
+absl::Status PredictMasked(inference::Transformer& transformer,
+                           std::span<const inference::TokenId> tokens, size_t first,
                            const std::vector<bool>& masked, bool scored, RequestOutputs* outputs) {
-  const Model& model = transformer.model();
+  const inference::Model& model = transformer.model();
   const auto length = static_cast<double>(masked.size());
   const auto count = static_cast<double>(std::count(masked.begin(), masked.end(), true));
-  std::vector<TokenId> input(tokens.begin(), tokens.end());
+  std::vector<inference::TokenId> input(tokens.begin(), tokens.end());
   std::vector<int> rows;
   for (size_t i = 0; i < masked.size(); ++i) {
     if (masked[i]) {
       input[first + i] = *model.tokenizer().mask_id();
-      rows.push_back(PredictingRow(static_cast<int>(first + i), model.config().shift_logits));
+      rows.push_back(
+          inference::PredictingRow(static_cast<int>(first + i), model.config().shift_logits));
       outputs->predictions.push_back({.target = tokens[first + i],
                                       .scored = scored,
                                       .weight = scored ? 1 / count : 0,
@@ -65,15 +68,15 @@ absl::Status PredictMasked(Transformer& transformer, std::span<const TokenId> to
   if (rows.empty()) {
     return absl::OkStatus();
   }
-  return Append(transformer, input, rows, Attention::Kind::kBidirectional, outputs);
+  return Append(transformer, input, rows, inference::Attention::Kind::kBidirectional, outputs);
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<Session>> ReadSessions(const std::string& path, const std::string& set,
-                                                  const Tokenizer& tokenizer,
+                                                  const inference::Tokenizer& tokenizer,
                                                   const SessionShape& shape, size_t most) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> documents, ReadTextDocuments(path));
+  ASSIGN_OR_RETURN(const std::vector<std::string> documents, inference::ReadTextDocuments(path));
   const size_t length = static_cast<size_t>(shape.requests) * static_cast<size_t>(shape.tokens) + 1;
   std::vector<Session> sessions;
   for (const std::string& document : documents) {
@@ -105,9 +108,9 @@ absl::StatusOr<std::vector<std::string>> DomainsIn(const std::string& folder) {
   return domains;
 }
 
-absl::StatusOr<RequestOutputs> PredictRequest(Transformer& transformer, const Session& session,
-                                              const SessionShape& shape, int request, bool masked,
-                                              uint64_t seed) {
+absl::StatusOr<RequestOutputs> PredictRequest(inference::Transformer& transformer,
+                                              const Session& session, const SessionShape& shape,
+                                              int request, bool masked, uint64_t seed) {
   const Place place = PlaceOf(shape, request);
   const auto tokens = std::span(session.tokens).subspan(place.begin, place.end - place.begin);
   RequestOutputs outputs;
@@ -119,16 +122,16 @@ absl::StatusOr<RequestOutputs> PredictRequest(Transformer& transformer, const Se
           {.target = tokens[i], .weight = 1.0 / static_cast<double>(shape.tokens), .t = 1});
     }
     RETURN_IF_ERROR(Append(transformer, tokens.first(tokens.size() - 1), rows,
-                           Attention::Kind::kCausal, &outputs));
+                           inference::Attention::Kind::kCausal, &outputs));
     return outputs;
   }
   // The k of all requests of a session together cover 1..tokens evenly.
   const std::vector<size_t> spans(static_cast<size_t>(shape.requests),
                                   static_cast<size_t>(shape.tokens));
-  const Corruption all = DrawCorruptions(spans, 1, seed).front();
+  const inference::Corruption all = inference::DrawCorruptions(spans, 1, seed).front();
   std::vector<bool> mask(static_cast<size_t>(shape.tokens));
   const size_t offset = static_cast<size_t>(request) * mask.size();
-  for (const Corruption::Position& position : all.masked) {
+  for (const inference::Corruption::Position& position : all.masked) {
     if (position.index >= offset && position.index < offset + mask.size()) {
       mask[position.index - offset] = true;
     }
@@ -144,9 +147,9 @@ uint64_t MaskSeed(uint64_t seed, size_t place) {
   return Random(seeds.Next() + place).Next();
 }
 
-double CrossEntropyOf(std::span<const float> logits, TokenId target) {
-  const float largest = Kernels().max(logits.data(), logits.size());
-  const double sum = Kernels().sum_exp(logits.data(), logits.size(), largest);
+double CrossEntropyOf(std::span<const float> logits, inference::TokenId target) {
+  const float largest = inference::Kernels().max(logits.data(), logits.size());
+  const double sum = inference::Kernels().sum_exp(logits.data(), logits.size(), largest);
   return static_cast<double>(largest) + std::log(sum) - static_cast<double>(logits[target]);
 }
 

@@ -16,7 +16,7 @@ namespace ruvd::bench {
 // A document as a session of requests of equal length, and where it is from.
 struct Session {
   std::string set;  // domain, or name of the file
-  std::vector<TokenId> tokens;
+  std::vector<inference::TokenId> tokens;
 };
 
 struct SessionShape {
@@ -28,7 +28,7 @@ struct SessionShape {
 // The documents of one file that are long enough for a session, cut to its length, at most
 // `most` of them. The first token is given, not predicted.
 absl::StatusOr<std::vector<Session>> ReadSessions(const std::string& path, const std::string& set,
-                                                  const Tokenizer& tokenizer,
+                                                  const inference::Tokenizer& tokenizer,
                                                   const SessionShape& shape, size_t most);
 
 // Names of the domains of a folder: X of every X.train.jsonl.zst, in order.
@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<std::string>> DomainsIn(const std::string& folder);
 
 // One token to predict, and what the model makes of its place.
 struct Prediction {
-  TokenId target = 0;
+  inference::TokenId target = 0;
   bool scored = true;  // else it is only there to be learned from
   double weight = 0;   // of its cross-entropy in the request's nats per token
   double t = 0;        // masked share of the window; 1 from left to right
@@ -57,11 +57,11 @@ uint64_t MaskSeed(uint64_t seed, size_t place);
 // `seed`; those scored are the masked ones, with weight 1/t / tokens. The others are predicted, to
 // be learned from, under the complementary mask, so that every token has a hidden state of a masked
 // position, as when it is committed. Else from left to right, all scored.
-absl::StatusOr<RequestOutputs> PredictRequest(Transformer& transformer, const Session& session,
-                                              const SessionShape& shape, int request, bool masked,
-                                              uint64_t seed);
+absl::StatusOr<RequestOutputs> PredictRequest(inference::Transformer& transformer,
+                                              const Session& session, const SessionShape& shape,
+                                              int request, bool masked, uint64_t seed);
 
 // -log softmax(logits)[target]
-double CrossEntropyOf(std::span<const float> logits, TokenId target);
+double CrossEntropyOf(std::span<const float> logits, inference::TokenId target);
 
 }  // namespace ruvd::bench

@@ -8,7 +8,7 @@
 
 namespace ruvd::bench {
 
-std::vector<TextPair> PairsOf(const Crops& crops, const Tokenizer& tokenizer,
+std::vector<TextPair> PairsOf(const Crops& crops, const inference::Tokenizer& tokenizer,
                               std::vector<size_t>* documents) {
   std::vector<TextPair> pairs;
   for (size_t i = 0; i < crops.pieces.size(); ++i) {

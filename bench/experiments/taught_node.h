@@ -23,7 +23,7 @@ struct TextPair {
 
 // The pieces as text. Pieces that a token's border cuts inside a character are left out: no client
 // can send such a text. `documents` gets, for each pair, that of its piece; may be null.
-std::vector<TextPair> PairsOf(const Crops& crops, const Tokenizer& tokenizer,
+std::vector<TextPair> PairsOf(const Crops& crops, const inference::Tokenizer& tokenizer,
                               std::vector<size_t>* documents);
 
 // Asks the node for a completion of each prompt, and tells it by an edit what it should have been:

@@ -14,7 +14,7 @@
 #include "federation/core/core_state.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 absl::Status Draining() {
@@ -32,10 +32,10 @@ void GossipCore::State::BeginDrain(Duration deadline, Instant now) {
   const Duration patience = std::min<Duration>(deadline, limits::kDrainMax);
   drain_until = now.now + patience;
   last_served = now.now;
-  Frame frame = GoawayFrame(Draining());
+  inference::Frame frame = GoawayFrame(Draining());
   frame.mutable_goaway()->set_drain_ms(static_cast<uint32_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(patience).count()));
-  const auto shared = std::make_shared<const Frame>(std::move(frame));
+  const auto shared = std::make_shared<const inference::Frame>(std::move(frame));
   std::vector<LinkId> ending;
   for (const auto& [id, link] : std::views::reverse(links)) {
     if (patience > Duration(0) && link.active && link.version >= limits::kVersionWithDrain) {
@@ -71,4 +71,4 @@ void GossipCore::State::OnPeerDrains(Link& link, Duration patience, Instant now)
                       limits::kDrainQuiet;  // the peer should end it itself
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

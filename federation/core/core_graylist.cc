@@ -16,22 +16,22 @@
 #include "privacy/envelope/equivocation.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 // Whether a peer of this version can check the proof: an earlier one takes messages of masked
 // rounds, and so proofs about them, for what nobody honest sends.
-bool KnowsProof(uint32_t version, const federation::v1::EquivocationProof& proof) {
+bool KnowsProof(uint32_t version, const v1::EquivocationProof& proof) {
   if (version < limits::kVersionWithEvidence || version >= limits::kVersionWithMasking) {
     return version >= limits::kVersionWithEvidence;
   }
-  const auto equivocation = Equivocation::Parse(AsBytes(proof.equivocation()));
+  const auto equivocation = privacy::Equivocation::Parse(AsBytes(proof.equivocation()));
   if (!equivocation.ok()) {
     return false;
   }
   const auto masking = [](const std::string& header) {
-    const auto parsed = ParseHeader(AsBytes(header));
-    return !parsed.ok() || parsed->purpose == EnvelopePurpose::kMasking;
+    const auto parsed = privacy::ParseHeader(AsBytes(header));
+    return !parsed.ok() || parsed->purpose == privacy::EnvelopePurpose::kMasking;
   };
   return !masking(equivocation->first_header) && !masking(equivocation->second_header);
 }
@@ -61,7 +61,8 @@ void GossipCore::State::TickGraylist(Instant now) {
   RetryEvidence(now);
 }
 
-absl::Status GossipCore::State::OnVersion3Frame(Link& link, const Frame& frame, Instant now) {
+absl::Status GossipCore::State::OnVersion3Frame(Link& link, const inference::Frame& frame,
+                                                Instant now) {
   if (link.version >= limits::kVersionWithEvidence && frame.has_evidence()) {
     return OnEvidence(link, frame.evidence(), now);
   }
@@ -71,7 +72,7 @@ absl::Status GossipCore::State::OnVersion3Frame(Link& link, const Frame& frame, 
   return OnVersion5Frame(link, frame, now);
 }
 
-absl::Status GossipCore::State::OnEvidence(Link& link, const federation::v1::Evidence& message,
+absl::Status GossipCore::State::OnEvidence(Link& link, const v1::Evidence& message,
                                            Instant now) {
   if (static_cast<size_t>(message.proofs_size()) > limits::kMaxProofsPerFrame) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
@@ -88,10 +89,10 @@ absl::Status GossipCore::State::OnEvidence(Link& link, const federation::v1::Evi
       }
     }
     // Those behind the first that met no time were not looked at.
-    const bool sized = proof.equivocation().size() == Equivocation::kBytes &&
-                       proof.certificate().size() == AdmissionCert::kBytes;
+    const bool sized = proof.equivocation().size() == privacy::Equivocation::kBytes &&
+                       proof.certificate().size() == privacy::AdmissionCert::kBytes;
     if (ReasonOf(status) == reasons::kBusy && sized) {
-      federation::v1::EquivocationProof known;  // without fields that this version does not know
+      v1::EquivocationProof known;  // without fields that this version does not know
       known.set_equivocation(proof.equivocation());
       known.set_certificate(proof.certificate());
       evidence_backlog.Add(from, known);
@@ -101,9 +102,9 @@ absl::Status GossipCore::State::OnEvidence(Link& link, const federation::v1::Evi
   return status;
 }
 
-absl::Status GossipCore::State::ApplyEvidence(const federation::v1::EquivocationProof& proof,
+absl::Status GossipCore::State::ApplyEvidence(const v1::EquivocationProof& proof,
                                               LinkId from, Instant now) {
-  NodeId id{};
+  privacy::NodeId id{};
   const auto applied = evidence.Apply(proof, now, &id);
   if (ReasonOf(applied.status()) == reasons::kNodeRevoked) {
     return absl::OkStatus();  // nobody listens to that member anyway
@@ -144,7 +145,7 @@ void GossipCore::State::Convict(const std::vector<Conviction>& convictions, Inst
   }
 }
 
-void GossipCore::State::ActOnEvidence(const NodeId& id, EvidenceTable::Applied applied,
+void GossipCore::State::ActOnEvidence(const privacy::NodeId& id, EvidenceTable::Applied applied,
                                       LinkId except, Instant now) {
   if (applied == EvidenceTable::Applied::kOwn && !std::exchange(own_evidence_reported, true)) {
     outbox.Refuse(/*link=*/0,
@@ -158,9 +159,9 @@ void GossipCore::State::ActOnEvidence(const NodeId& id, EvidenceTable::Applied a
   ++outbox.counters().convictions;
   outbox.Emit(EvidenceChanged{});
   exchange.Expel(id);
-  Frame frame;
+  inference::Frame frame;
   *frame.mutable_evidence()->add_proofs() = evidence.ProofOf(id);
-  const auto shared = std::make_shared<const Frame>(std::move(frame));
+  const auto shared = std::make_shared<const inference::Frame>(std::move(frame));
   for (const auto& [peer, link] : link_of) {
     if (link != except && peer != id && KnowsProof(links.at(link).version, evidence.ProofOf(id))) {
       outbox.Send(link, shared);
@@ -171,13 +172,13 @@ void GossipCore::State::ActOnEvidence(const NodeId& id, EvidenceTable::Applied a
   }
 }
 
-void GossipCore::State::SendEvidence(const Link& link, std::span<const NodeId> about) {
+void GossipCore::State::SendEvidence(const Link& link, std::span<const privacy::NodeId> about) {
   if (link.version < limits::kVersionWithEvidence) {
     return;
   }
-  Frame frame;
-  for (const NodeId& id : about) {
-    const federation::v1::EquivocationProof proof = evidence.ProofOf(id);
+  inference::Frame frame;
+  for (const privacy::NodeId& id : about) {
+    const v1::EquivocationProof proof = evidence.ProofOf(id);
     if (!KnowsProof(link.version, proof)) {
       continue;
     }
@@ -191,4 +192,4 @@ void GossipCore::State::SendEvidence(const Link& link, std::span<const NodeId> a
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

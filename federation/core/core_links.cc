@@ -13,7 +13,7 @@
 #include "federation/reasons.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 // How much a refusal counts against the peer: nothing for what an honest one may cause whose clock
@@ -154,7 +154,7 @@ bool GossipCore::State::Refuse(Link& link, const absl::Status& status, Instant n
   return !CloseIfGraylisted(link.id, now);
 }
 
-void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now) {
+void GossipCore::State::HandleFrame(Link& link, const inference::Frame& frame, Instant now) {
   const bool awaited = link.active && exchange.Awaits(link.id, frame);
   if (!awaited && !OfCircuit(link, frame, now.now) && !link.frames.Take(now.now)) {
     const absl::Status status =
@@ -186,7 +186,7 @@ void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now)
   CloseIfGraylisted(id, now);
 }
 
-void GossipCore::State::OnGoaway(Link& link, const federation::v1::Goaway& goaway, Instant now) {
+void GossipCore::State::OnGoaway(Link& link, const v1::Goaway& goaway, Instant now) {
   const LinkId id = link.id;
   if (goaway.drain_ms() > 0 && link.active && link.version >= limits::kVersionWithDrain) {
     OnPeerDrains(link, std::chrono::milliseconds(goaway.drain_ms()), now);
@@ -201,14 +201,15 @@ void GossipCore::State::OnGoaway(Link& link, const federation::v1::Goaway& goawa
                        reason == reasons::kDuplicateLink || reason == reasons::kDeadlineExceeded ||
                        reason == reasons::kLinkIdle || reason == reasons::kLimitExceeded ||
                        reason == reasons::kRevocationStale;
-  outbox.Emit(CloseLink{.link = id,
-                        .status = Error(absl::StatusCode::kUnavailable, reason,
-                                        "peer ended the link: {}", Printable(goaway.message()))});
+  outbox.Emit(
+      CloseLink{.link = id,
+                .status = Error(absl::StatusCode::kUnavailable, reason, "peer ended the link: {}",
+                                Printable(goaway.message()))});
   link.excused = true;
   ForgetLink(id, /*hopeless=*/!passing, /*lost=*/false, now);
 }
 
-void GossipCore::State::OnHandshakeFrame(Link& link, const Frame& frame, Instant now) {
+void GossipCore::State::OnHandshakeFrame(Link& link, const inference::Frame& frame, Instant now) {
   auto answer = link.handshake->OnFrame(frame, certificates, now.wall_ms);
   if (!answer.ok()) {
     for (const auto& [other_id, other] : links) {
@@ -233,7 +234,7 @@ void GossipCore::State::OnHandshakeFrame(Link& link, const Frame& frame, Instant
 }
 
 bool GossipCore::State::KeepsNewLink(const Link& old_link, const Link& new_link,
-                                     const NodeId& peer) const {
+                                     const privacy::NodeId& peer) const {
   if (old_link.relayed != new_link.relayed) {
     return old_link.relayed;  // nobody has to carry a direct one
   }
@@ -243,7 +244,7 @@ bool GossipCore::State::KeepsNewLink(const Link& old_link, const Link& new_link,
   return same_dialer || new_link.dialed == we_are_smaller;
 }
 
-bool GossipCore::State::ResolveDuplicate(Link& link, const NodeId& peer, Instant now) {
+bool GossipCore::State::ResolveDuplicate(Link& link, const privacy::NodeId& peer, Instant now) {
   const auto twin = link_of.find(peer);
   if (twin == link_of.end()) {
     return true;
@@ -258,7 +259,7 @@ bool GossipCore::State::ResolveDuplicate(Link& link, const NodeId& peer, Instant
 }
 
 void GossipCore::State::Activate(Link& link, Instant now) {
-  const NodeId peer = link.handshake->peer_certificate().node_id;
+  const privacy::NodeId peer = link.handshake->peer_certificate().node_id;
   DialPurpose purpose = DialPurpose::kMesh;
   if (link.relayed) {
     if (const absl::Status secured = SecureRelayed(link); !secured.ok()) {
@@ -335,7 +336,7 @@ void GossipCore::State::OnAck(Link& link, uint64_t seq, TimePoint now) {
   }
 }
 
-absl::Status GossipCore::State::OnRepeatedOpening(const Link& link, const Frame& frame) {
+absl::Status GossipCore::State::OnRepeatedOpening(const Link& link, const inference::Frame& frame) {
   // A path may deliver a frame twice. What the peer's side sends has been checked by now.
   if (link.dialed == frame.has_hello_ack()) {
     ++outbox.counters().duplicates;
@@ -344,31 +345,32 @@ absl::Status GossipCore::State::OnRepeatedOpening(const Link& link, const Frame&
   return Misplaced(link, frame);
 }
 
-absl::Status GossipCore::State::Misplaced(const Link& link, const Frame& frame) {
+absl::Status GossipCore::State::Misplaced(const Link& link, const inference::Frame& frame) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                "frame of kind {} has no place on an open link of version {}; update the sending "
                "node",
                static_cast<int>(frame.kind_case()), link.version);
 }
 
-absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, Instant now) {
+absl::Status GossipCore::State::OnActiveFrame(Link& link, const inference::Frame& frame,
+                                              Instant now) {
   switch (frame.kind_case()) {
-    case Frame::kHello:
-    case Frame::kHelloAck:
-    case Frame::kHelloProof:
+    case inference::Frame::kHello:
+    case inference::Frame::kHelloAck:
+    case inference::Frame::kHelloProof:
       return OnRepeatedOpening(link, frame);
-    case Frame::kPing: {
-      Frame answer;
+    case inference::Frame::kPing: {
+      inference::Frame answer;
       answer.mutable_ack()->set_seq(frame.ping().seq());
       outbox.Send(link.id, std::move(answer));
       return absl::OkStatus();
     }
-    case Frame::kAck:
+    case inference::Frame::kAck:
       OnAck(link, frame.ack().seq(), now.now);
       return absl::OkStatus();
-    case Frame::kMemberDelta:
+    case inference::Frame::kMemberDelta:
       return OnMemberDelta(link, frame.member_delta(), now);
-    case Frame::kPush: {
+    case inference::Frame::kPush: {
       if (leaving) {
         return absl::OkStatus();  // nothing new begins
       }
@@ -377,7 +379,7 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, In
       Convict(exchange.TakeConvictions(), now);
       return status;
     }
-    case Frame::kIHave: {
+    case inference::Frame::kIHave: {
       if (leaving) {
         return absl::OkStatus();
       }
@@ -385,38 +387,40 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, In
       exchange.SendRequests(now.now);
       return status;
     }
-    case Frame::kIWant:
+    case inference::Frame::kIWant:
       return exchange.OnIWant(link.id, frame.i_want(), now);
-    case Frame::kChunkRequest:
+    case inference::Frame::kChunkRequest:
       last_served = now.now;
       mesh.Touch(link.id, now.now);
       return exchange.OnChunkRequest(link.id, frame.chunk_request());
-    case Frame::kChunk:
+    case inference::Frame::kChunk:
       mesh.Touch(link.id, now.now);
       return exchange.OnChunk(link.id, frame.chunk(), now);
-    case Frame::kReconOpen:
+    case inference::Frame::kReconOpen:
       return OnReconciliation(link, frame.recon_open(), now);
-    case Frame::kReconMessage:
+    case inference::Frame::kReconMessage:
       return OnReconciliation(link, frame.recon_message(), now);
     default:
       return OnVersion2Frame(link, frame, now);
   }
 }
 
-absl::Status GossipCore::State::OnVersion2Frame(Link& link, const Frame& frame, Instant now) {
-  switch (link.version < limits::kVersionWithMesh ? Frame::KIND_NOT_SET : frame.kind_case()) {
-    case Frame::kPingRequest:
+absl::Status GossipCore::State::OnVersion2Frame(Link& link, const inference::Frame& frame,
+                                                Instant now) {
+  switch (link.version < limits::kVersionWithMesh ? inference::Frame::KIND_NOT_SET
+                                                  : frame.kind_case()) {
+    case inference::Frame::kPingRequest:
       return OnPingRequest(link, frame.ping_request(), now);
-    case Frame::kNack:
+    case inference::Frame::kNack:
       detector.OnNack(link.id, frame.nack().seq());
       return absl::OkStatus();
-    case Frame::kSuspicions:
+    case inference::Frame::kSuspicions:
       return OnSuspicions(link, frame.suspicions(), now);
-    case Frame::kMemberWant:
+    case inference::Frame::kMemberWant:
       return OnMemberWant(link, frame.member_want());
-    case Frame::kGraft:
+    case inference::Frame::kGraft:
       return OnGraft(link, now);
-    case Frame::kPrune:
+    case inference::Frame::kPrune:
       return OnPrune(link, frame.prune(), now);
     default:
       return OnVersion3Frame(link, frame, now);
@@ -450,4 +454,4 @@ void GossipCore::State::TickLinks(Instant now) {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -13,7 +13,7 @@
 #include "federation/limits.h"
 #include "federation/reasons.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 absl::Status TooMany(std::string_view what, int count, size_t limit) {
@@ -52,18 +52,18 @@ void GossipCore::State::Refute(Instant now) {
 
 void GossipCore::State::TickMembers(Instant now) {
   RetryAccusations(now);
-  for (const NodeId& id : detector.Tick(now.now)) {
+  for (const privacy::NodeId& id : detector.Tick(now.now)) {
     if (const auto accusation = members.Accuse(id, now)) {
       ++outbox.counters().suspicions;
       PassOnAccusation(accusation, id, /*except=*/0);
     }
   }
-  for (const NodeId& id : members.Tick(now, detector.stalled())) {
+  for (const privacy::NodeId& id : members.Tick(now, detector.stalled())) {
     if (const auto accusation = members.EvidenceOf(id); accusation && Linked(id)) {
       SendAccusations(link_of.at(id), {&accusation, 1});
     }
   }
-  for (const NodeId& id : detector.TakeWanted()) {
+  for (const privacy::NodeId& id : detector.TakeWanted()) {
     if (const RecordPtr* record = members.records().Find(id)) {
       DialMember(**record, DialPurpose::kCheck, now);
     }
@@ -91,7 +91,7 @@ void GossipCore::State::GreetMember(const Link& link, Instant now) {
 }
 
 void GossipCore::State::SendRecords(LinkId link, std::span<const RecordPtr> records) {
-  Frame frame;
+  inference::Frame frame;
   for (const RecordPtr& record : records) {
     *frame.mutable_member_delta()->add_records() = ToProto(record->envelope);
     if (static_cast<size_t>(frame.member_delta().records_size()) == limits::kMaxRecordsPerFrame) {
@@ -114,13 +114,13 @@ void GossipCore::State::PassOnRecords(const std::vector<RecordPtr>& records, Lin
   if (records.empty()) {
     return;
   }
-  std::shared_ptr<const Frame> shared;
+  std::shared_ptr<const inference::Frame> shared;
   if (records.size() <= limits::kMaxRecordsPerFrame) {
-    Frame frame;
+    inference::Frame frame;
     for (const RecordPtr& record : records) {
       *frame.mutable_member_delta()->add_records() = ToProto(record->envelope);
     }
-    shared = std::make_shared<const Frame>(std::move(frame));
+    shared = std::make_shared<const inference::Frame>(std::move(frame));
   }
   for (const LinkId id : mesh.links()) {
     if (id == except) {
@@ -137,7 +137,7 @@ void GossipCore::State::PassOnRecords(const std::vector<RecordPtr>& records, Lin
 }
 
 bool GossipCore::State::ApplyRecords(
-    Link& link, const google::protobuf::RepeatedPtrField<federation::v1::SignedEnvelope>& protos,
+    Link& link, const google::protobuf::RepeatedPtrField<v1::SignedEnvelope>& protos,
     Instant now) {
   std::vector<RecordPtr> newer;
   std::vector<Conviction> convictions;
@@ -171,7 +171,7 @@ bool GossipCore::State::ApplyRecords(
   return links.contains(id);
 }
 
-absl::Status GossipCore::State::OnMemberDelta(Link& link, const federation::v1::MemberDelta& delta,
+absl::Status GossipCore::State::OnMemberDelta(Link& link, const v1::MemberDelta& delta,
                                               Instant now) {
   if (static_cast<size_t>(delta.records_size()) > limits::kMaxRecordsPerFrame) {
     return TooMany("member records", delta.records_size(), limits::kMaxRecordsPerFrame);
@@ -181,7 +181,7 @@ absl::Status GossipCore::State::OnMemberDelta(Link& link, const federation::v1::
 }
 
 absl::Status GossipCore::State::OnMemberWant(const Link& link,
-                                             const federation::v1::MemberWant& want) {
+                                             const v1::MemberWant& want) {
   if (static_cast<size_t>(want.ids_size()) > limits::kMaxRecordsPerFrame) {
     return TooMany("node ids", want.ids_size(), limits::kMaxRecordsPerFrame);
   }
@@ -201,8 +201,8 @@ absl::Status GossipCore::State::OnMemberWant(const Link& link,
 }
 
 void GossipCore::State::SendAccusations(
-    LinkId link, std::span<const std::shared_ptr<const Envelope>> accusations) {
-  Frame frame;
+    LinkId link, std::span<const std::shared_ptr<const privacy::Envelope>> accusations) {
+  inference::Frame frame;
   for (const auto& accusation : accusations) {
     *frame.mutable_suspicions()->add_accusations() = ToProto(*accusation);
     if (static_cast<size_t>(frame.suspicions().accusations_size()) ==
@@ -215,11 +215,11 @@ void GossipCore::State::SendAccusations(
   }
 }
 
-void GossipCore::State::PassOnAccusation(const std::shared_ptr<const Envelope>& accusation,
-                                         const NodeId& suspect, LinkId except) {
-  Frame frame;
+void GossipCore::State::PassOnAccusation(const std::shared_ptr<const privacy::Envelope>& accusation,
+                                         const privacy::NodeId& suspect, LinkId except) {
+  inference::Frame frame;
   *frame.mutable_suspicions()->add_accusations() = ToProto(*accusation);
-  const auto shared = std::make_shared<const Frame>(std::move(frame));
+  const auto shared = std::make_shared<const inference::Frame>(std::move(frame));
   for (const LinkId id : mesh.links()) {
     if (id != except && links.at(id).version >= limits::kVersionWithMesh) {
       outbox.Send(id, shared);
@@ -234,7 +234,7 @@ void GossipCore::State::PassOnAccusation(const std::shared_ptr<const Envelope>& 
 }
 
 absl::Status GossipCore::State::OnSuspicions(Link& link,
-                                             const federation::v1::Suspicions& suspicions,
+                                             const v1::Suspicions& suspicions,
                                              Instant now) {
   if (static_cast<size_t>(suspicions.accusations_size()) > limits::kMaxAccusationsPerFrame) {
     return TooMany("accusations", suspicions.accusations_size(), limits::kMaxAccusationsPerFrame);
@@ -254,14 +254,14 @@ absl::Status GossipCore::State::OnSuspicions(Link& link,
   return absl::OkStatus();
 }
 
-absl::Status GossipCore::State::ApplyAccusation(const federation::v1::SignedEnvelope& proto,
+absl::Status GossipCore::State::ApplyAccusation(const v1::SignedEnvelope& proto,
                                                 LinkId from, Accusations& accusations,
                                                 Instant now) {
-  const Envelope envelope = FromProto(proto);
+  const privacy::Envelope envelope = FromProto(proto);
   ASSIGN_OR_RETURN(const MemberTable::Accused accused, members.ApplyAccusation(envelope, now));
-  const NodeId suspect = PeekAccusation(AsBytes(envelope.body))->suspect;
+  const privacy::NodeId suspect = PeekAccusation(AsBytes(envelope.body))->suspect;
   if (accused == MemberTable::Accused::kFirst || accused == MemberTable::Accused::kFurther) {
-    PassOnAccusation(std::make_shared<const Envelope>(envelope), suspect, from);
+    PassOnAccusation(std::make_shared<const privacy::Envelope>(envelope), suspect, from);
     // Who cannot dial the suspect anyhow would take that for its silence.
     const RecordPtr* record = members.records().Find(suspect);
     const bool can_look = Linked(suspect) || (record != nullptr && !OnlyByRelay(**record));
@@ -315,14 +315,14 @@ void GossipCore::State::RetryAccusations(Instant now) {
 }
 
 absl::Status GossipCore::State::OnPingRequest(const Link& link,
-                                              const federation::v1::PingRequest& request,
+                                              const v1::PingRequest& request,
                                               Instant now) {
   const auto target = DigestFrom(request.target());
   if (!target) {
     return WrongId(request.target().size());
   }
   if (*target == local.key->id()) {
-    Frame answer;
+    inference::Frame answer;
     answer.mutable_ack()->set_seq(request.seq());
     outbox.Send(link.id, std::move(answer));
   } else {
@@ -332,15 +332,15 @@ absl::Status GossipCore::State::OnPingRequest(const Link& link,
 }
 
 absl::Status GossipCore::State::OnMemberReconciliation(const Link& link,
-                                                       const federation::v1::ReconMessage& message,
+                                                       const v1::ReconMessage& message,
                                                        Instant now) {
   ASSIGN_OR_RETURN(
       ReconAnswer answer,
       AnswerReconciliation(RecordSource(members.records(), certificates.revocations()), message));
   if (answer.message.ranges_size() > 0) {
-    Frame frame;
+    inference::Frame frame;
     *frame.mutable_recon_message() = std::move(answer.message);
-    frame.mutable_recon_message()->set_space(federation::v1::RECON_SPACE_MEMBERS);
+    frame.mutable_recon_message()->set_space(v1::RECON_SPACE_MEMBERS);
     outbox.Send(link.id, std::move(frame));
   }
   std::vector<RecordPtr> surplus;
@@ -356,7 +356,7 @@ absl::Status GossipCore::State::OnMemberReconciliation(const Link& link,
                 [this](const Digest& id) { return certificates.revocations().Revokes(id); });
   const size_t wanted = std::min(answer.missing.size(), limits::kMaxRecordsPerExchange);
   for (size_t i = 0; i < wanted; i += limits::kMaxRecordsPerFrame) {
-    Frame frame;
+    inference::Frame frame;
     for (size_t j = i; j < std::min(wanted, i + limits::kMaxRecordsPerFrame); ++j) {
       frame.mutable_member_want()->add_ids(std::string(AsText(answer.missing[j])));
     }
@@ -368,4 +368,4 @@ absl::Status GossipCore::State::OnMemberReconciliation(const Link& link,
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -12,20 +12,20 @@
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 void GossipCore::State::JoinMesh(const Link& link, Instant now) {
   HastenIfShort(now.now);
   mesh.Graft(link.id);
-  Frame frame;
+  inference::Frame frame;
   frame.mutable_graft();
   outbox.Send(link.id, std::move(frame));
 }
 
 // Newcomers do not refuse each other, and nobody who has few neighbours refuses them: so a new
 // cluster, of newcomers all, comes up as fast as any.
-bool GossipCore::State::StaysOutside(const AdmissionCert& certificate, Instant now) const {
-  const auto newcomer = [now](const AdmissionCert& cert) {
+bool GossipCore::State::StaysOutside(const privacy::AdmissionCert& certificate, Instant now) const {
+  const auto newcomer = [now](const privacy::AdmissionCert& cert) {
     return now.wall_ms - cert.not_before_ms < limits::kProbationMillis;
   };
   return mesh.links().size() >= limits::kMeshLow && newcomer(certificate) &&
@@ -60,7 +60,7 @@ absl::Status GossipCore::State::OnGraft(Link& link, Instant now) {
   return absl::OkStatus();
 }
 
-absl::Status GossipCore::State::OnPrune(Link& link, const federation::v1::Prune& prune,
+absl::Status GossipCore::State::OnPrune(Link& link, const v1::Prune& prune,
                                         Instant now) {
   if (static_cast<size_t>(prune.peers_size()) > limits::kMaxPeerExchange) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
@@ -76,7 +76,7 @@ void GossipCore::State::SendPrune(Link& link, Instant now, Duration backoff) {
   if (!link.pruned || now.now - *link.pruned >= limits::kPruneBackoff) {
     link.pruned = now.now;
   }
-  Frame frame;
+  inference::Frame frame;
   frame.mutable_prune()->set_backoff_ms(static_cast<uint32_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(backoff).count()));
   for (size_t draw = 0; draw < limits::kDialDraws; ++draw) {
@@ -138,8 +138,8 @@ void GossipCore::State::Heartbeat(Instant now) {
 }
 
 void GossipCore::State::DialSeeds(bool all, Instant now) {
-  const auto linked = [this](const NodeId& id) { return Linked(id) || Graylisted(id); };
-  const auto settled = [this](const NodeId& id) {
+  const auto linked = [this](const privacy::NodeId& id) { return Linked(id) || Graylisted(id); };
+  const auto settled = [this](const privacy::NodeId& id) {
     const RecordPtr* record = members.records().Find(id);
     return record != nullptr && members.StateOf(**record) == MemberState::kAlive;
   };
@@ -173,7 +173,8 @@ bool GossipCore::State::DialMember(const SignedRecord& record, DialPurpose purpo
 // Members drawn at random from all: groups that know each other best do not close themselves off.
 size_t GossipCore::State::DialMembers(size_t count, DialPurpose purpose, Instant now) {
   size_t begun = 0;
-  std::vector<NodeId> by_relay;  // the second choice: who carries a link works for two others
+  std::vector<privacy::NodeId>
+      by_relay;  // the second choice: who carries a link works for two others
   const size_t draws = count == 0 ? 0 : limits::kDialDraws;
   for (size_t draw = 0; draw < draws && begun < count; ++draw) {
     const RecordPtr* record = members.records().Sample(random);
@@ -190,7 +191,7 @@ size_t GossipCore::State::DialMembers(size_t count, DialPurpose purpose, Instant
       by_relay.push_back((*record)->node());
     }
   }
-  for (const NodeId& id : by_relay) {
+  for (const privacy::NodeId& id : by_relay) {
     begun += begun < count && AskRelay(id, purpose, now) ? 1 : 0;
   }
   return begun;
@@ -198,7 +199,7 @@ size_t GossipCore::State::DialMembers(size_t count, DialPurpose purpose, Instant
 
 // Members that gave this node more than its neighbours do.
 void GossipCore::State::DialBetter(double score, size_t count, Instant now) {
-  for (const NodeId& id : scores.Better(score)) {
+  for (const privacy::NodeId& id : scores.Better(score)) {
     const RecordPtr* record = count == 0 ? nullptr : members.records().Find(id);
     if (record != nullptr && WorthDialing(**record) && !Linked(id) &&
         !mesh.BackedOff(id, now.now) && DialMember(**record, DialPurpose::kMesh, now)) {
@@ -224,20 +225,20 @@ void GossipCore::State::DialSilent(Instant now) {
 
 void GossipCore::State::StartReconciliation(const Link& link) {
   ++outbox.counters().reconciliations;
-  Frame frame;
+  inference::Frame frame;
   *frame.mutable_recon_open() = exchange.OpenItems(link.id);
   outbox.Send(link.id, std::move(frame));
   if (link.version >= limits::kVersionWithMesh) {
-    Frame about_members;
+    inference::Frame about_members;
     *about_members.mutable_recon_open() =
         OpenReconciliation(RecordSource(members.records(), certificates.revocations()));
-    about_members.mutable_recon_open()->set_space(federation::v1::RECON_SPACE_MEMBERS);
+    about_members.mutable_recon_open()->set_space(v1::RECON_SPACE_MEMBERS);
     outbox.Send(link.id, std::move(about_members));
   }
 }
 
 absl::Status GossipCore::State::OnReconciliation(Link& link,
-                                                 const federation::v1::ReconMessage& message,
+                                                 const v1::ReconMessage& message,
                                                  Instant now) {
   if (!link.recon.Take(now.now)) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
@@ -248,11 +249,11 @@ absl::Status GossipCore::State::OnReconciliation(Link& link,
     return absl::OkStatus();
   }
   mesh.Touch(link.id, now.now);
-  if (message.space() == federation::v1::RECON_SPACE_MEMBERS &&
+  if (message.space() == v1::RECON_SPACE_MEMBERS &&
       link.version >= limits::kVersionWithMesh) {
     return OnMemberReconciliation(link, message, now);
   }
-  if (message.space() != federation::v1::RECON_SPACE_ITEMS) {
+  if (message.space() != v1::RECON_SPACE_ITEMS) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                  "reconciliation of unknown space {}; update this node",
                  static_cast<int>(message.space()));
@@ -285,4 +286,4 @@ void GossipCore::State::TickAntiEntropy(Instant now) {
   recon.Begun(ClusterScale(members.records().size()), now.now, random);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

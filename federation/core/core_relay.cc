@@ -13,14 +13,14 @@
 #include "federation/limits.h"
 #include "federation/reasons.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
-using federation::v1::Frame;
+using v1::Frame;
 
-Frame CloseFrame(uint32_t circuit, const absl::Status& status) {
-  const Frame goaway = GoawayFrame(status);
-  Frame frame;
+inference::Frame CloseFrame(uint32_t circuit, const absl::Status& status) {
+  const inference::Frame goaway = GoawayFrame(status);
+  inference::Frame frame;
   frame.mutable_relay_close()->set_circuit(circuit);
   frame.mutable_relay_close()->set_reason(goaway.goaway().reason());
   frame.mutable_relay_close()->set_message(goaway.goaway().message());
@@ -53,7 +53,8 @@ void GossipCore::State::WrapRelayed() {
       if (!wrapped) {
         return true;
       }
-      *send = {.link = circuit->link, .frame = std::make_shared<const Frame>(*std::move(wrapped))};
+      *send = {.link = circuit->link,
+               .frame = std::make_shared<const inference::Frame>(*std::move(wrapped))};
       return false;
     }
     if (auto* close = std::get_if<CloseLink>(&action);
@@ -61,9 +62,9 @@ void GossipCore::State::WrapRelayed() {
       const auto circuit = relayed.CircuitOf(close->link);
       relayed.Remove(close->link);
       if (circuit) {
-        action = SendFrame{
-            .link = circuit->link,
-            .frame = std::make_shared<const Frame>(CloseFrame(circuit->circuit, close->status))};
+        action = SendFrame{.link = circuit->link,
+                           .frame = std::make_shared<const inference::Frame>(
+                               CloseFrame(circuit->circuit, close->status))};
       }
       return !circuit.has_value();
     }
@@ -75,7 +76,7 @@ bool GossipCore::State::OnlyByRelay(const SignedRecord& record) const {
   return record.record.address.empty() || dialer.Unreachable(record.record.address);
 }
 
-bool GossipCore::State::LinkedByRelay(const NodeId& id) const {
+bool GossipCore::State::LinkedByRelay(const privacy::NodeId& id) const {
   const auto link = link_of.find(id);
   return link != link_of.end() && RelayedLinks::IsRelayed(link->second);
 }
@@ -91,8 +92,8 @@ absl::Status GossipCore::State::RoomForRelayed(LinkId carrier) const {
   return absl::OkStatus();
 }
 
-std::vector<NodeId> GossipCore::State::Relays() const {
-  std::vector<NodeId> relays;
+std::vector<privacy::NodeId> GossipCore::State::Relays() const {
+  std::vector<privacy::NodeId> relays;
   for (const auto& [peer, id] : link_of) {
     const Link& link = links.at(id);
     if (link.relays && !link.relayed && !link.drains_until && RoomForRelayed(id).ok()) {
@@ -102,19 +103,19 @@ std::vector<NodeId> GossipCore::State::Relays() const {
   return relays;
 }
 
-bool GossipCore::State::AskRelay(const NodeId& target, DialPurpose purpose, Instant now) {
+bool GossipCore::State::AskRelay(const privacy::NodeId& target, DialPurpose purpose, Instant now) {
   return !leaving && !Linked(target) && !Relays().empty() &&
          relay_planner.Begin(target, purpose, now.now) && AskNextRelay(target, now);
 }
 
-bool GossipCore::State::AskNextRelay(const NodeId& target, Instant now) {
+bool GossipCore::State::AskNextRelay(const privacy::NodeId& target, Instant now) {
   const auto relay = relay_planner.Next(target, Relays(), now.now, random);
   if (!relay) {
     return false;
   }
   Link& carrier = links.at(link_of.at(*relay));
   const CircuitEnd end = {.link = carrier.id, .circuit = NextCircuit(carrier)};
-  Frame open;
+  inference::Frame open;
   open.mutable_relay_open()->set_circuit(end.circuit);
   open.mutable_relay_open()->set_source(std::string(AsText(local.key->id())));
   open.mutable_relay_open()->set_target(std::string(AsText(target)));
@@ -130,9 +131,10 @@ uint32_t GossipCore::State::NextCircuit(Link& carrier) {
 }
 
 GossipCore::State::Link& GossipCore::State::OpenRelayed(const Link& carrier, CircuitEnd end,
-                                                        const NodeId& member, bool dialed,
+                                                        const privacy::NodeId& member, bool dialed,
                                                         Instant now) {
-  ChannelKey key = ChannelKey::Generate([this](std::span<uint8_t> out) { sealer.FillRandom(out); });
+  privacy::ChannelKey key =
+      privacy::ChannelKey::Generate([this](std::span<uint8_t> out) { sealer.FillRandom(out); });
   const Handshake::Nonce nonce = key.public_key();
   const LinkId id = relayed.Add(end, std::move(key));
   Link& opened = AddLink(id, dialed, nonce, {.own_certificates = {}, .relayed = true}, now);
@@ -156,7 +158,7 @@ void GossipCore::State::SendCircuitClose(CircuitEnd end, const absl::Status& sta
   outbox.Send(end.link, CloseFrame(end.circuit, status));
 }
 
-bool GossipCore::State::OfCircuit(Link& link, const Frame& frame, TimePoint now) const {
+bool GossipCore::State::OfCircuit(Link& link, const inference::Frame& frame, TimePoint now) const {
   if (link.active && frame.has_relay_ack()) {
     return circuits.Acknowledges({.link = link.id, .circuit = frame.relay_ack().circuit()},
                                  frame.relay_ack().received());
@@ -175,20 +177,21 @@ bool GossipCore::State::OfCircuit(Link& link, const Frame& frame, TimePoint now)
   return begun && link.strays.Take(now);
 }
 
-absl::Status GossipCore::State::OnVersion5Frame(Link& link, const Frame& frame, Instant now) {
+absl::Status GossipCore::State::OnVersion5Frame(Link& link, const inference::Frame& frame,
+                                                Instant now) {
   // One hop: what runs through a relay carries nothing for others.
-  switch (link.version < limits::kVersionWithRelay || link.relayed ? Frame::KIND_NOT_SET
+  switch (link.version < limits::kVersionWithRelay || link.relayed ? inference::Frame::KIND_NOT_SET
                                                                    : frame.kind_case()) {
-    case Frame::kRelayOpen:
+    case inference::Frame::kRelayOpen:
       return OnRelayOpen(link, frame.relay_open(), now);
-    case Frame::kRelayFrame:
+    case inference::Frame::kRelayFrame:
       OnRelayFrame(link, frame.relay_frame(), now);
       return absl::OkStatus();
-    case Frame::kRelayAck:
+    case inference::Frame::kRelayAck:
       circuits.Acknowledge({.link = link.id, .circuit = frame.relay_ack().circuit()},
                            frame.relay_ack().received(), now.now);
       return absl::OkStatus();
-    case Frame::kRelayClose:
+    case inference::Frame::kRelayClose:
       OnRelayClose(link, frame.relay_close(), now);
       return absl::OkStatus();
     default:
@@ -196,7 +199,7 @@ absl::Status GossipCore::State::OnVersion5Frame(Link& link, const Frame& frame, 
   }
 }
 
-absl::Status GossipCore::State::OnRelayOpen(Link& link, const federation::v1::RelayOpen& open,
+absl::Status GossipCore::State::OnRelayOpen(Link& link, const v1::RelayOpen& open,
                                             Instant now) {
   const auto source = DigestFrom(open.source());
   const auto target = DigestFrom(open.target());
@@ -228,8 +231,8 @@ absl::Status GossipCore::State::OnRelayOpen(Link& link, const federation::v1::Re
   return absl::OkStatus();
 }
 
-absl::Status GossipCore::State::AcceptCircuit(Link& link, CircuitEnd end, const NodeId& source,
-                                              Instant now) {
+absl::Status GossipCore::State::AcceptCircuit(Link& link, CircuitEnd end,
+                                              const privacy::NodeId& source, Instant now) {
   if (!link.openings.Take(source, now.now)) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "member begins too many of the circuits to this node over one link; ask later");
@@ -247,8 +250,8 @@ absl::Status GossipCore::State::AcceptCircuit(Link& link, CircuitEnd end, const 
   return absl::OkStatus();
 }
 
-absl::Status GossipCore::State::CarryCircuit(Link& link, CircuitEnd end, const NodeId& target,
-                                             Instant now) {
+absl::Status GossipCore::State::CarryCircuit(Link& link, CircuitEnd end,
+                                             const privacy::NodeId& target, Instant now) {
   if (!link.circuits.Take(now.now)) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "more than {} circuits a second over one link; ask later",
@@ -266,7 +269,7 @@ absl::Status GossipCore::State::CarryCircuit(Link& link, CircuitEnd end, const N
   const CircuitEnd to = {.link = other.id, .circuit = NextCircuit(other)};
   RETURN_IF_ERROR(circuits.Open(end, link.peer, to, target, now.now));
   ++outbox.counters().circuits_carried;
-  Frame open;
+  inference::Frame open;
   open.mutable_relay_open()->set_circuit(to.circuit);
   open.mutable_relay_open()->set_source(std::string(AsText(link.peer)));
   open.mutable_relay_open()->set_target(std::string(AsText(target)));
@@ -274,7 +277,7 @@ absl::Status GossipCore::State::CarryCircuit(Link& link, CircuitEnd end, const N
   return absl::OkStatus();
 }
 
-void GossipCore::State::OnRelayFrame(const Link& link, const federation::v1::RelayFrame& frame,
+void GossipCore::State::OnRelayFrame(const Link& link, const v1::RelayFrame& frame,
                                      Instant now) {
   const CircuitEnd end = {.link = link.id, .circuit = frame.circuit()};
   if (circuits.Carries(end)) {
@@ -307,7 +310,7 @@ void GossipCore::State::OnRelayFrame(const Link& link, const federation::v1::Rel
   }
 }
 
-void GossipCore::State::OnRelayClose(const Link& link, const federation::v1::RelayClose& close,
+void GossipCore::State::OnRelayClose(const Link& link, const v1::RelayClose& close,
                                      Instant now) {
   const CircuitEnd end = {.link = link.id, .circuit = close.circuit()};
   if (const auto other = circuits.Close(end)) {
@@ -352,7 +355,7 @@ void GossipCore::State::TickRelays(Instant now) {
       ForgetLink(id, /*hopeless=*/false, /*lost=*/false, now);
     }
   }
-  for (const NodeId& target : relay_planner.Due()) {
+  for (const privacy::NodeId& target : relay_planner.Due()) {
     if (Linked(target) || leaving) {
       relay_planner.OnOpened(target);
     } else {
@@ -373,4 +376,4 @@ void GossipCore::State::TickRelays(Instant now) {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

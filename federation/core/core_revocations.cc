@@ -16,7 +16,7 @@
 #include "federation/reasons.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 void GossipCore::State::CloseRevoked(Link& link, Instant now) {
   CloseWithGoaway(
@@ -35,12 +35,12 @@ std::string GossipCore::State::AnnouncedRevocations() const {
   return list.size() <= limits::kMaxAnnouncedRevocationBytes ? list : "";
 }
 
-absl::Status GossipCore::State::TakeRevocations(const RevocationList& list, LinkId from,
+absl::Status GossipCore::State::TakeRevocations(const privacy::RevocationList& list, LinkId from,
                                                 Instant now) {
   if (list == certificates.revocations()) {
     return absl::OkStatus();
   }
-  const RevocationList former = certificates.revocations();
+  const privacy::RevocationList former = certificates.revocations();
   RETURN_IF_ERROR(certificates.Revoke(list));
   outbox.Emit(RevocationsChanged{list});
   ExpelRevoked(former);
@@ -58,9 +58,9 @@ absl::Status GossipCore::State::TakeRevocations(const RevocationList& list, Link
 }
 
 // A list may name many whom this node never heard of: only those who sent something are looked for.
-void GossipCore::State::ExpelRevoked(const RevocationList& former) {
-  const RevocationList& list = certificates.revocations();
-  std::set<NodeId> senders;
+void GossipCore::State::ExpelRevoked(const privacy::RevocationList& former) {
+  const privacy::RevocationList& list = certificates.revocations();
+  std::set<privacy::NodeId> senders;
   for (const Member& member : members.Members()) {
     senders.insert(member.id);
   }
@@ -68,7 +68,7 @@ void GossipCore::State::ExpelRevoked(const RevocationList& former) {
     senders.insert(item.origin);
   }
   senders.erase(local.key->id());
-  for (const NodeId& id : senders) {
+  for (const privacy::NodeId& id : senders) {
     if (list.Revokes(id) && !former.Revokes(id)) {
       exchange.Expel(id);
     }
@@ -76,7 +76,7 @@ void GossipCore::State::ExpelRevoked(const RevocationList& former) {
 }
 
 void GossipCore::State::SendRevocations(const Link& link) {
-  Frame frame;
+  inference::Frame frame;
   frame.mutable_revocations()->set_list(AnnouncedRevocations());
   if (!frame.revocations().list().empty() && link.version >= limits::kVersionWithRevocations) {
     outbox.Send(link.id, std::move(frame));
@@ -85,12 +85,12 @@ void GossipCore::State::SendRevocations(const Link& link) {
 
 // Over all links, not the mesh alone: who was revoked may be the one that would have to pass it on.
 void GossipCore::State::PassOnRevocations(LinkId except) {
-  Frame frame;
+  inference::Frame frame;
   frame.mutable_revocations()->set_list(AnnouncedRevocations());
   if (frame.revocations().list().empty()) {
     return;
   }
-  const auto shared = std::make_shared<const Frame>(std::move(frame));
+  const auto shared = std::make_shared<const inference::Frame>(std::move(frame));
   for (const auto& [peer, link] : link_of) {
     if (link != except && links.at(link).version >= limits::kVersionWithRevocations) {
       outbox.Send(link, shared);
@@ -102,7 +102,8 @@ bool GossipCore::State::LearnRevocations(LinkId id, const std::string& bytes, In
   if (bytes.empty()) {
     return true;
   }
-  const absl::StatusOr<RevocationList> list = RevocationList::Parse(AsBytes(bytes));
+  const absl::StatusOr<privacy::RevocationList> list =
+      privacy::RevocationList::Parse(AsBytes(bytes));
   if (!list.ok() || list->number > certificates.revocations().number) {
     const absl::Status status = list.ok() ? TakeRevocations(*list, id, now) : list.status();
     if (!status.ok()) {
@@ -118,7 +119,8 @@ absl::Status GossipCore::State::OnRevocations(Link& link, const std::string& byt
                  "revocation list of {} bytes where {} are allowed; update the sending node",
                  bytes.size(), limits::kMaxAnnouncedRevocationBytes);
   }
-  ASSIGN_OR_RETURN(const RevocationList list, RevocationList::Parse(AsBytes(bytes)));
+  ASSIGN_OR_RETURN(const privacy::RevocationList list,
+                   privacy::RevocationList::Parse(AsBytes(bytes)));
   if (list.number <= certificates.revocations().number) {
     ++outbox.counters().duplicates;
     return absl::OkStatus();
@@ -158,4 +160,4 @@ void GossipCore::State::RetryRevocations(Instant now) {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

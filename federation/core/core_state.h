@@ -31,13 +31,13 @@
 #include "federation/relay/relayed_links.h"
 #include "federation/sealer.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // What GossipCore is made of. Links live here (core_links.cc), with the frames about members
 // (core_members.cc) and what keeps the node connected (core_mesh.cc); members, mesh and items are
 // parts of their own.
 struct GossipCore::State {
-  using Frame = federation::v1::Frame;
+  using Frame = v1::Frame;
 
   struct Link {
     LinkId id = 0;
@@ -46,9 +46,9 @@ struct GossipCore::State {
     bool dialed = false;
     bool active = false;
     // Once active.
-    NodeId peer{};
+    privacy::NodeId peer{};
     uint32_t version = 0;
-    AdmissionCert certificate;
+    privacy::AdmissionCert certificate;
     TimePoint opened{};
     TokenBucket frames;
     TokenBucket recon;
@@ -60,17 +60,18 @@ struct GossipCore::State {
     uint32_t peer_circuit = 0;  // the last that the peer did
     // A link through a relay.
     bool relayed = false;
-    NodeId relay{};        // the neighbour that carries it
-    NodeId sought{};       // who is, or says to be, at its other end
-    bool excused = false;  // should it end before it is active, the relay lost nothing
-    bool failed = false;   // what it carries was spoiled, or nothing came
+    privacy::NodeId relay{};   // the neighbour that carries it
+    privacy::NodeId sought{};  // who is, or says to be, at its other end
+    bool excused = false;      // should it end before it is active, the relay lost nothing
+    bool failed = false;       // what it carries was spoiled, or nothing came
     std::optional<TimePoint> drains_until;  // the peer leaves
     std::optional<TimePoint> pruned;     // when this node refused it, at the beginning of a backoff
     std::string revocations;             // a list that there was no time to check
     uint64_t announced_revocations = 0;  // number of the list that went with the opening
   };
 
-  State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed, TimePoint now);
+  State(GossipConfig config, const privacy::NodeKey& key, Entropy entropy, uint64_t seed,
+        TimePoint now);
 
   // ---- Links (core_links.cc)
   void OpenLink(LinkId id, const std::string& dialed_address, LinkChannel channel, Instant now);
@@ -83,7 +84,7 @@ struct GossipCore::State {
   // Forgets a link that is gone or about to be closed. `lost`: it broke without a word.
   void ForgetLink(LinkId id, bool hopeless, bool lost, Instant now);
   void TickLinks(Instant now);
-  bool Linked(const NodeId& peer) const { return link_of.contains(peer); }
+  bool Linked(const privacy::NodeId& peer) const { return link_of.contains(peer); }
 
   // ---- Relay (core_relay.cc)
   // The actions of an input, for the owner.
@@ -92,12 +93,12 @@ struct GossipCore::State {
   void WrapRelayed();
   void TickRelays(Instant now);
   // The link to the member runs through a relay.
-  bool LinkedByRelay(const NodeId& id) const;
+  bool LinkedByRelay(const privacy::NodeId& id) const;
 
   // ---- Revocations (core_revocations.cc)
   // A newer list of the issuer: closes links with whom it names and passes it on over all others
   // but `from`.
-  absl::Status TakeRevocations(const RevocationList& list, LinkId from, Instant now);
+  absl::Status TakeRevocations(const privacy::RevocationList& list, LinkId from, Instant now);
   // The present list as it goes with the opening of a link; empty where there is none, or too long
   // a one.
   std::string AnnouncedRevocations() const;
@@ -121,7 +122,7 @@ struct GossipCore::State {
 
   // ---- Who is kept out (core_graylist.cc)
   // This node takes no link of the member and dials it not.
-  bool Graylisted(const NodeId& id) const {
+  bool Graylisted(const privacy::NodeId& id) const {
     return evidence.Convicted(id) || scores.Graylisted(id);
   }
   void CloseGraylisted(Link& link, Instant now);
@@ -133,8 +134,8 @@ struct GossipCore::State {
   Outbox outbox;
   CertificateStore certificates;
   EvidenceTable evidence;
-  CheckBacklog<federation::v1::EquivocationProof, limits::kMaxEvidenceWaiting> evidence_backlog;
-  CheckBacklog<federation::v1::SignedEnvelope, limits::kMaxAccusationsWaiting> accusation_backlog;
+  CheckBacklog<v1::EquivocationProof, limits::kMaxEvidenceWaiting> evidence_backlog;
+  CheckBacklog<v1::SignedEnvelope, limits::kMaxAccusationsWaiting> accusation_backlog;
   PeerScores scores;
   Sealer sealer;
   MemberTable members;
@@ -147,8 +148,8 @@ struct GossipCore::State {
   ReconSchedule recon;
   ItemExchange exchange;
   std::map<LinkId, Link> links;
-  std::map<NodeId, LinkId> link_of;  // active links
-  ConsentTier consent = ConsentTier::kPrivate;
+  std::map<privacy::NodeId, LinkId> link_of;  // active links
+  privacy::ConsentTier consent = privacy::ConsentTier::kPrivate;
   bool leaving = false;
   std::optional<TimePoint> drain_until;
   TimePoint last_served{};  // a peer asked for a chunk
@@ -165,9 +166,9 @@ struct GossipCore::State {
   void OnHandshakeFrame(Link& link, const Frame& frame, Instant now);
   void Activate(Link& link, Instant now);
   // Ends one of two links to the same peer. False if `link` is the one that ends.
-  bool ResolveDuplicate(Link& link, const NodeId& peer, Instant now);
+  bool ResolveDuplicate(Link& link, const privacy::NodeId& peer, Instant now);
   // The link to keep of two to the same peer. Both sides choose the same one.
-  bool KeepsNewLink(const Link& old_link, const Link& new_link, const NodeId& peer) const;
+  bool KeepsNewLink(const Link& old_link, const Link& new_link, const privacy::NodeId& peer) const;
   bool MakeRoomForLink(Instant now);
   absl::Status OnActiveFrame(Link& link, const Frame& frame, Instant now);
   absl::Status OnVersion2Frame(Link& link, const Frame& frame, Instant now);
@@ -175,7 +176,7 @@ struct GossipCore::State {
   absl::Status OnRepeatedOpening(const Link& link, const Frame& frame);
   static absl::Status Misplaced(const Link& link, const Frame& frame);
   void OnAck(Link& link, uint64_t seq, TimePoint now);
-  void OnGoaway(Link& link, const federation::v1::Goaway& goaway, Instant now);
+  void OnGoaway(Link& link, const v1::Goaway& goaway, Instant now);
   void OnPeerDrains(Link& link, Duration patience, Instant now);
   // Counts a refusal, against the peer where it is to blame. False if the link was closed for it.
   bool Refuse(Link& link, const absl::Status& status, Instant now);
@@ -188,76 +189,79 @@ struct GossipCore::State {
   void PassOnRevocations(LinkId except);
   void SendRevocations(const Link& link);
   // Drops what those sent whom the list in force names and `former` does not.
-  void ExpelRevoked(const RevocationList& former);
+  void ExpelRevoked(const privacy::RevocationList& former);
 
   // ---- core_members.cc
   void GreetMember(const Link& link, Instant now);
-  absl::Status OnMemberDelta(Link& link, const federation::v1::MemberDelta& delta, Instant now);
+  absl::Status OnMemberDelta(Link& link, const v1::MemberDelta& delta, Instant now);
   // Applies records one by one and passes new ones on. False if the link was closed meanwhile.
   bool ApplyRecords(
-      Link& link, const google::protobuf::RepeatedPtrField<federation::v1::SignedEnvelope>& protos,
+      Link& link, const google::protobuf::RepeatedPtrField<v1::SignedEnvelope>& protos,
       Instant now);
-  absl::Status OnMemberWant(const Link& link, const federation::v1::MemberWant& want);
-  absl::Status OnSuspicions(Link& link, const federation::v1::Suspicions& suspicions, Instant now);
+  absl::Status OnMemberWant(const Link& link, const v1::MemberWant& want);
+  absl::Status OnSuspicions(Link& link, const v1::Suspicions& suspicions, Instant now);
   // What accusations that came over one link call for.
   struct Accusations {
-    federation::v1::Frame wanted;  // records that this node lacks
+    v1::Frame wanted;  // records that this node lacks
     bool of_ourselves = false;
   };
   // Applies one accusation and notes what it calls for. Errors of MemberTable::ApplyAccusation.
-  absl::Status ApplyAccusation(const federation::v1::SignedEnvelope& proto, LinkId from,
+  absl::Status ApplyAccusation(const v1::SignedEnvelope& proto, LinkId from,
                                Accusations& accusations, Instant now);
   void AnswerAccusations(LinkId from, Accusations accusations, Instant now);
   // Checks what there was no time for.
   void RetryAccusations(Instant now);
-  absl::Status OnPingRequest(const Link& link, const federation::v1::PingRequest& request,
+  absl::Status OnPingRequest(const Link& link, const v1::PingRequest& request,
                              Instant now);
-  absl::Status OnMemberReconciliation(const Link& link, const federation::v1::ReconMessage& message,
+  absl::Status OnMemberReconciliation(const Link& link, const v1::ReconMessage& message,
                                       Instant now);
   void SendRecords(LinkId link, std::span<const RecordPtr> records);
   void PassOnRecords(const std::vector<RecordPtr>& records, LinkId except, Instant now);
-  void SendAccusations(LinkId link, std::span<const std::shared_ptr<const Envelope>> accusations);
-  void PassOnAccusation(const std::shared_ptr<const Envelope>& accusation, const NodeId& suspect,
-                        LinkId except);
+  void SendAccusations(LinkId link,
+                       std::span<const std::shared_ptr<const privacy::Envelope>> accusations);
+  void PassOnAccusation(const std::shared_ptr<const privacy::Envelope>& accusation,
+                        const privacy::NodeId& suspect, LinkId except);
   void Refute(Instant now);
 
   // ---- core_graylist.cc
   // Ends the link of a peer whose score fell too low. True if it did.
   bool CloseIfGraylisted(LinkId id, Instant now);
   absl::Status OnVersion3Frame(Link& link, const Frame& frame, Instant now);
-  absl::Status OnEvidence(Link& link, const federation::v1::Evidence& message, Instant now);
+  absl::Status OnEvidence(Link& link, const v1::Evidence& message, Instant now);
   // Checks one proof that came over a link and acts on it. Errors of EvidenceTable::Apply.
-  absl::Status ApplyEvidence(const federation::v1::EquivocationProof& proof, LinkId from,
+  absl::Status ApplyEvidence(const v1::EquivocationProof& proof, LinkId from,
                              Instant now);
   // Checks what there was no time for.
   void RetryEvidence(Instant now);
   // Acts on what this node found itself.
   void Convict(const std::vector<Conviction>& convictions, Instant now);
   // Drops what a newly convicted member signed, ends its link, and tells the neighbours but one.
-  void ActOnEvidence(const NodeId& id, EvidenceTable::Applied applied, LinkId except, Instant now);
-  void SendEvidence(const Link& link, std::span<const NodeId> about);
+  void ActOnEvidence(const privacy::NodeId& id, EvidenceTable::Applied applied, LinkId except,
+                     Instant now);
+  void SendEvidence(const Link& link, std::span<const privacy::NodeId> about);
 
   // ---- core_relay.cc
   absl::Status OnVersion5Frame(Link& link, const Frame& frame, Instant now);
-  absl::Status OnRelayOpen(Link& link, const federation::v1::RelayOpen& open, Instant now);
+  absl::Status OnRelayOpen(Link& link, const v1::RelayOpen& open, Instant now);
   // Takes a circuit whose target this node is, or carries it on to the target. An error is why not.
-  absl::Status AcceptCircuit(Link& link, CircuitEnd end, const NodeId& source, Instant now);
-  absl::Status CarryCircuit(Link& link, CircuitEnd end, const NodeId& target, Instant now);
-  void OnRelayFrame(const Link& link, const federation::v1::RelayFrame& frame, Instant now);
-  void OnRelayClose(const Link& link, const federation::v1::RelayClose& close, Instant now);
+  absl::Status AcceptCircuit(Link& link, CircuitEnd end, const privacy::NodeId& source,
+                             Instant now);
+  absl::Status CarryCircuit(Link& link, CircuitEnd end, const privacy::NodeId& target, Instant now);
+  void OnRelayFrame(const Link& link, const v1::RelayFrame& frame, Instant now);
+  void OnRelayClose(const Link& link, const v1::RelayClose& close, Instant now);
   // The frame belongs to a circuit, whose limits hold in place of those of the link.
   bool OfCircuit(Link& link, const Frame& frame, TimePoint now) const;
   void SendCircuitClose(CircuitEnd end, const absl::Status& status);
   // The member has no address, or dials to it fail.
   bool OnlyByRelay(const SignedRecord& record) const;
   // Asks neighbours, one after the other, to carry a link to a member. False: not now.
-  bool AskRelay(const NodeId& target, DialPurpose purpose, Instant now);
-  bool AskNextRelay(const NodeId& target, Instant now);
+  bool AskRelay(const privacy::NodeId& target, DialPurpose purpose, Instant now);
+  bool AskNextRelay(const privacy::NodeId& target, Instant now);
   // Neighbours that carry circuits and have room for one more of this node.
-  std::vector<NodeId> Relays() const;
+  std::vector<privacy::NodeId> Relays() const;
   absl::Status RoomForRelayed(LinkId carrier) const;
   static uint32_t NextCircuit(Link& carrier);
-  Link& OpenRelayed(const Link& carrier, CircuitEnd end, const NodeId& member, bool dialed,
+  Link& OpenRelayed(const Link& carrier, CircuitEnd end, const privacy::NodeId& member, bool dialed,
                     Instant now);
   // Seals what follows the handshake, if it was with who was sought.
   absl::Status SecureRelayed(Link& link);
@@ -265,12 +269,12 @@ struct GossipCore::State {
 
   // ---- core_mesh.cc
   absl::Status OnGraft(Link& link, Instant now);
-  absl::Status OnPrune(Link& link, const federation::v1::Prune& prune, Instant now);
-  absl::Status OnReconciliation(Link& link, const federation::v1::ReconMessage& message,
+  absl::Status OnPrune(Link& link, const v1::Prune& prune, Instant now);
+  absl::Status OnReconciliation(Link& link, const v1::ReconMessage& message,
                                 Instant now);
   void JoinMesh(const Link& link, Instant now);
   // A newcomer that this node's mesh does not need.
-  bool StaysOutside(const AdmissionCert& certificate, Instant now) const;
+  bool StaysOutside(const privacy::AdmissionCert& certificate, Instant now) const;
   void HastenIfShort(TimePoint now);
   void SendPrune(Link& link, Instant now, Duration backoff = limits::kPruneBackoff);
   void Heartbeat(Instant now);
@@ -287,4 +291,4 @@ struct GossipCore::State {
   void StartReconciliation(const Link& link);
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -13,13 +13,13 @@
 #include "base/status.h"
 #include "federation/core/core_state.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
-LocalNode MakeLocal(const GossipConfig& config, const NodeKey& key) {
+LocalNode MakeLocal(const GossipConfig& config, const privacy::NodeKey& key) {
   return {.key = &key,
           .certificate = config.certificate,
-          .cluster_id = ClusterIdOf(config.certificate.issuer),
+          .cluster_id = privacy::ClusterIdOf(config.certificate.issuer),
           .boot_counter = config.boot_counter,
           .model_hash = config.model_hash,
           .frame_id = config.frame_id,
@@ -32,11 +32,12 @@ LocalNode MakeLocal(const GossipConfig& config, const NodeKey& key) {
 constexpr ItemKind kMaskKinds[] = {ItemKind::kMaskKey, ItemKind::kMaskSet, ItemKind::kMaskShare};
 
 // What a stored item is to the tiers at least. Updates do not say whether they are noised.
-ShareableKind LeastShareable(ItemKind kind) {
+privacy::ShareableKind LeastShareable(ItemKind kind) {
   if (IsMaskItem(kind)) {
-    return ShareableKind::kMaskedSum;
+    return privacy::ShareableKind::kMaskedSum;
   }
-  return kind == ItemKind::kPattern ? ShareableKind::kDpPattern : ShareableKind::kDpAdapterDelta;
+  return kind == ItemKind::kPattern ? privacy::ShareableKind::kDpPattern
+                                    : privacy::ShareableKind::kDpAdapterDelta;
 }
 
 absl::Status UnknownBytes() {
@@ -46,8 +47,8 @@ absl::Status UnknownBytes() {
 
 }  // namespace
 
-GossipCore::State::State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed,
-                         TimePoint now)
+GossipCore::State::State(GossipConfig config, const privacy::NodeKey& key, Entropy entropy,
+                         uint64_t seed, TimePoint now)
     : local(MakeLocal(config, key)),
       max_stale(config.max_stale),
       random(seed),
@@ -69,8 +70,9 @@ GossipCore::GossipCore(std::unique_ptr<State> state) : state_(std::move(state)) 
 GossipCore::~GossipCore() = default;
 
 absl::StatusOr<std::unique_ptr<GossipCore>> GossipCore::Create(GossipConfig config,
-                                                               const NodeKey& key, Entropy entropy,
-                                                               uint64_t seed, Instant now) {
+                                                               const privacy::NodeKey& key,
+                                                               Entropy entropy, uint64_t seed,
+                                                               Instant now) {
   RETURN_IF_ERROR(config.certificate.Verify(config.certificate.issuer, now.wall_ms));
   if (config.certificate.node_key != key.public_key()) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyInvalid,
@@ -100,7 +102,7 @@ Actions GossipCore::OnDialFailed(const std::string& address, Instant now) {
   return state_->TakeActions();
 }
 
-Actions GossipCore::OnFrame(LinkId link, const federation::v1::Frame& frame, Instant now) {
+Actions GossipCore::OnFrame(LinkId link, const v1::Frame& frame, Instant now) {
   const auto found = state_->links.find(link);
   if (found == state_->links.end()) {
     return {};  // was in flight when we closed the link
@@ -146,7 +148,7 @@ Actions GossipCore::RestoreMembers(std::shared_ptr<const RecordBase> records, In
 
 Actions GossipCore::RestoreEvidence(const std::vector<std::string>& proofs, Instant now) {
   for (const std::string& proof : proofs) {
-    NodeId id{};
+    privacy::NodeId id{};
     if (const auto restored = state_->evidence.Restore(proof, now, &id); !restored.ok()) {
       state_->outbox.Refuse(/*link=*/0, restored.status());
     }
@@ -163,7 +165,7 @@ Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
       state.outbox.Emit(ItemWithdrawn{.item = item, .own = false});
       state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
     } else if (own && item.kind != ItemKind::kWithdrawal &&
-               !MayLeave(state.consent, LeastShareable(item.kind))) {
+               !privacy::MayLeave(state.consent, LeastShareable(item.kind))) {
       state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
     } else {
       allowed.push_back(std::move(item));
@@ -173,35 +175,37 @@ Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
   return state.TakeActions();
 }
 
-absl::StatusOr<Actions> GossipCore::SetConsent(const ConsentRecord& record, Instant /*now*/) {
+absl::StatusOr<Actions> GossipCore::SetConsent(const privacy::ConsentRecord& record,
+                                               Instant /*now*/) {
   RETURN_IF_ERROR(record.Verify(*state_->local.key));
-  const bool had_plain = MayLeave(state_->consent, ShareableKind::kAdapterDelta);
+  const bool had_plain = privacy::MayLeave(state_->consent, privacy::ShareableKind::kAdapterDelta);
   state_->consent = record.tier;
   // Items do not say whether they are noised: under a tier that allows plain ones some may not be.
-  if (!MayLeave(record.tier, ShareableKind::kDpAdapterDelta) ||
-      (had_plain && !MayLeave(record.tier, ShareableKind::kAdapterDelta))) {
+  if (!privacy::MayLeave(record.tier, privacy::ShareableKind::kDpAdapterDelta) ||
+      (had_plain && !privacy::MayLeave(record.tier, privacy::ShareableKind::kAdapterDelta))) {
     state_->exchange.Withdraw(ItemKind::kAdapterDelta);
   }
-  if (!MayLeave(record.tier, ShareableKind::kDpPattern) ||
-      (had_plain && !MayLeave(record.tier, ShareableKind::kPattern))) {
+  if (!privacy::MayLeave(record.tier, privacy::ShareableKind::kDpPattern) ||
+      (had_plain && !privacy::MayLeave(record.tier, privacy::ShareableKind::kPattern))) {
     state_->exchange.Withdraw(ItemKind::kPattern);
   }
   for (const ItemKind kind : kMaskKinds) {
-    if (!MayLeave(record.tier, ShareableKind::kMaskedSum)) {
+    if (!privacy::MayLeave(record.tier, privacy::ShareableKind::kMaskedSum)) {
       state_->exchange.Withdraw(kind);
     }
   }
   return state_->TakeActions();
 }
 
-absl::StatusOr<Actions> GossipCore::SetRevocations(const RevocationList& list, Instant now) {
+absl::StatusOr<Actions> GossipCore::SetRevocations(const privacy::RevocationList& list,
+                                                   Instant now) {
   RETURN_IF_ERROR(state_->TakeRevocations(list, /*from=*/0, now));
   return state_->TakeActions();
 }
 
 absl::StatusOr<Actions> GossipCore::OfferAdapterDelta(uint64_t round, AdapterDelta delta,
-                                                      Instant now, ShareableKind kind) {
-  RETURN_IF_ERROR(RequireConsent(state_->consent, kind));
+                                                      Instant now, privacy::ShareableKind kind) {
+  RETURN_IF_ERROR(privacy::RequireConsent(state_->consent, kind));
   SortCores(delta.cores);
   auto offered =
       state_->exchange.Offer(ItemKind::kAdapterDelta, round, EncodeAdapterDelta(delta), now);
@@ -210,8 +214,8 @@ absl::StatusOr<Actions> GossipCore::OfferAdapterDelta(uint64_t round, AdapterDel
 }
 
 absl::StatusOr<Actions> GossipCore::OfferUpdate(uint64_t round, const AdapterUpdate& update,
-                                                Instant now, ShareableKind kind) {
-  RETURN_IF_ERROR(RequireConsent(state_->consent, kind));
+                                                Instant now, privacy::ShareableKind kind) {
+  RETURN_IF_ERROR(privacy::RequireConsent(state_->consent, kind));
   auto offered =
       state_->exchange.Offer(ItemKind::kAdapterDelta, round, EncodeAdapterUpdate(update), now);
   RETURN_IF_ERROR(offered.status());
@@ -221,15 +225,15 @@ absl::StatusOr<Actions> GossipCore::OfferUpdate(uint64_t round, const AdapterUpd
 absl::StatusOr<Actions> GossipCore::OfferMasked(ItemKind kind, uint64_t round, std::string payload,
                                                 Instant now) {
   RUVD_CHECK(IsMaskItem(kind));
-  RETURN_IF_ERROR(RequireConsent(state_->consent, ShareableKind::kMaskedSum));
+  RETURN_IF_ERROR(privacy::RequireConsent(state_->consent, privacy::ShareableKind::kMaskedSum));
   auto offered = state_->exchange.Offer(kind, round, std::move(payload), now);
   RETURN_IF_ERROR(offered.status());
   return state_->TakeActions();
 }
 
 absl::StatusOr<Actions> GossipCore::OfferPattern(const SharedPattern& pattern, Instant now,
-                                                 ShareableKind kind) {
-  RETURN_IF_ERROR(RequireConsent(state_->consent, kind));
+                                                 privacy::ShareableKind kind) {
+  RETURN_IF_ERROR(privacy::RequireConsent(state_->consent, kind));
   SharedPattern sorted = pattern;
   SortCores(sorted.cores);
   auto offered = state_->exchange.Offer(ItemKind::kPattern, 0, EncodeSharedPattern(sorted), now);
@@ -258,7 +262,8 @@ Actions GossipCore::WithdrawItems(std::span<const Digest> ids) {
   return state_->TakeActions();
 }
 
-absl::StatusOr<Actions> GossipCore::OfferWithdrawal(const Withdrawal& withdrawal, Instant now) {
+absl::StatusOr<Actions> GossipCore::OfferWithdrawal(const privacy::Withdrawal& withdrawal,
+                                                    Instant now) {
   if (state_->exchange.Knows(withdrawal)) {
     return Actions();
   }
@@ -284,8 +289,9 @@ Actions GossipCore::Drain(Duration deadline, Instant now) {
   return state_->TakeActions();
 }
 
-absl::StatusOr<Actions> GossipCore::SetCertificate(const AdmissionCert& certificate, Instant now) {
-  AdmissionCert& present = state_->local.certificate;
+absl::StatusOr<Actions> GossipCore::SetCertificate(const privacy::AdmissionCert& certificate,
+                                                   Instant now) {
+  privacy::AdmissionCert& present = state_->local.certificate;
   RETURN_IF_ERROR(certificate.Verify(present.issuer, now.wall_ms));
   if (certificate.node_key != present.node_key || certificate.name != present.name) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyInvalid,
@@ -303,7 +309,7 @@ absl::StatusOr<Actions> GossipCore::SetCertificate(const AdmissionCert& certific
   return state_->TakeActions();
 }
 
-const AdmissionCert& GossipCore::certificate() const {
+const privacy::AdmissionCert& GossipCore::certificate() const {
   return state_->local.certificate;
 }
 
@@ -319,7 +325,7 @@ std::vector<Member> GossipCore::Members() const {
   return members;
 }
 
-MemberStanding GossipCore::StandingOf(const NodeId& id) const {
+MemberStanding GossipCore::StandingOf(const privacy::NodeId& id) const {
   if (state_->certificates.revocations().Revokes(id)) {
     return MemberStanding::kRevoked;
   }
@@ -335,7 +341,7 @@ std::vector<Item> GossipCore::Items() const {
 }
 
 std::vector<Item> GossipCore::NewestDeltas() const {
-  std::map<NodeId, Item> newest;
+  std::map<privacy::NodeId, Item> newest;
   for (const auto& [id, item] : state_->exchange.items()) {
     if (item.kind != ItemKind::kAdapterDelta) {
       continue;
@@ -358,7 +364,7 @@ std::vector<Item> GossipCore::NewestDeltas() const {
 const GossipCounters& GossipCore::counters() const {
   return state_->outbox.counters();
 }
-ConsentTier GossipCore::consent() const {
+privacy::ConsentTier GossipCore::consent() const {
   return state_->consent;
 }
 
@@ -371,7 +377,7 @@ size_t GossipCore::relayed_links() const {
       state_->link_of, [](const auto& entry) { return RelayedLinks::IsRelayed(entry.second); }));
 }
 
-std::optional<NodeId> GossipCore::RelayTo(const NodeId& peer) const {
+std::optional<privacy::NodeId> GossipCore::RelayTo(const privacy::NodeId& peer) const {
   return state_->LinkedByRelay(peer)
              ? std::optional(state_->links.at(state_->link_of.at(peer)).relay)
              : std::nullopt;
@@ -381,7 +387,7 @@ size_t GossipCore::circuits() const {
   return state_->circuits.size();
 }
 
-std::optional<int64_t> GossipCore::PatternWithdrawn(const NodeId& origin,
+std::optional<int64_t> GossipCore::PatternWithdrawn(const privacy::NodeId& origin,
                                                     const std::array<uint8_t, 16>& pattern) const {
   return state_->exchange.PatternWithdrawn(origin, pattern);
 }
@@ -392,20 +398,20 @@ size_t GossipCore::peers_that_take_withdrawals() const {
   }));
 }
 
-std::vector<NodeId> GossipCore::MeshPeers() const {
-  std::vector<NodeId> peers;
+std::vector<privacy::NodeId> GossipCore::MeshPeers() const {
+  std::vector<privacy::NodeId> peers;
   for (const LinkId id : state_->mesh.links()) {
     peers.push_back(state_->links.at(id).peer);
   }
   return peers;
 }
 
-std::vector<NodeId> GossipCore::Graylisted() const {
-  std::set<NodeId> members;
-  for (const NodeId& id : state_->evidence.Members()) {
+std::vector<privacy::NodeId> GossipCore::Graylisted() const {
+  std::set<privacy::NodeId> members;
+  for (const privacy::NodeId& id : state_->evidence.Members()) {
     members.insert(id);
   }
-  for (const NodeId& id : state_->scores.Graylisted()) {
+  for (const privacy::NodeId& id : state_->scores.Graylisted()) {
     members.insert(id);
   }
   return {members.begin(), members.end()};
@@ -419,7 +425,7 @@ std::vector<std::string> GossipCore::Evidence() const {
   return state_->evidence.Stored();
 }
 
-double GossipCore::ScoreOf(const NodeId& peer) const {
+double GossipCore::ScoreOf(const privacy::NodeId& peer) const {
   const auto link = state_->link_of.find(peer);
   return link == state_->link_of.end() ? state_->scores.Of(peer)
                                        : state_->scores.OfLink(link->second);
@@ -433,4 +439,4 @@ int GossipCore::local_health() const {
   return state_->detector.health();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 constexpr uint16_t kVersion = 1;
@@ -146,4 +146,4 @@ absl::StatusOr<AdapterDelta> DecodeAdapterDelta(std::span<const uint8_t> bytes) 
   return delta;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // The trained core R (rank x rank, row major) of one linear layer and one timestep bank, in a
 // shared frame: y += P R Q x (DESIGN section 5).
@@ -60,4 +60,4 @@ absl::StatusOr<AdapterDelta> DecodeAdapterDelta(std::span<const uint8_t> bytes);
 void WriteCores(std::span<const CoreDelta> cores, ByteWriter& writer);
 absl::StatusOr<std::vector<CoreDelta>> ReadCores(ByteReader& reader);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

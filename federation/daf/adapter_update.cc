@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 constexpr uint16_t kVersion = 2;
@@ -273,4 +273,4 @@ absl::StatusOr<AdapterUpdate> DecodeAdapterUpdate(std::span<const uint8_t> bytes
   return update;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

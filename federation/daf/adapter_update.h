@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Which factor of y += U C D x an update holds; the others are fixed by the frame.
 enum class FactorKind : uint8_t {
@@ -95,4 +95,4 @@ std::string EncodeAdapterUpdate(const AdapterUpdate& update);
 // memory stays below twice the input and 64 bytes a module.
 absl::StatusOr<AdapterUpdate> DecodeAdapterUpdate(std::span<const uint8_t> bytes);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

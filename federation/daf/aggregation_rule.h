@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // What a rule combines: n >= 1 vectors of equal length, in the order of node ids, so that a sum is
 // the same on every node.
@@ -34,4 +34,4 @@ class AggregationRule {
   virtual void Combine(const RuleInput& input, std::span<float> out) const = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

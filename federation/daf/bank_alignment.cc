@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 struct Range {
@@ -77,4 +77,4 @@ std::vector<AlignedBank> AlignBanks(const AdapterUpdate& update,
   return aligned;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -9,7 +9,7 @@
 
 #include "federation/daf/adapter_update.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // The bank of masked share t; a boundary belongs to the bank above it.
 size_t BankAt(std::span<const float> boundaries, float t);
@@ -37,4 +37,4 @@ struct AlignedBank {
 // CommonBoundaries it is exact at every t. `update` is checked.
 std::vector<AlignedBank> AlignBanks(const AdapterUpdate& update, std::span<const float> boundaries);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

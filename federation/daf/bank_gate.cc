@@ -9,7 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 absl::Status CheckSizes(const BankedValues& current, const BankedValues& candidate) {
@@ -106,4 +106,4 @@ absl::StatusOr<GateOutcome> GateBanks(const BankedValues& current, const BankedV
   return outcome;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Values of an adapter by bank of the node's own schedule, each as AdapterUpdate's.
 using BankedValues = std::vector<std::vector<float>>;
@@ -76,4 +76,4 @@ struct GateOutcome {
 absl::StatusOr<GateOutcome> GateBanks(const BankedValues& current, const BankedValues& candidate,
                                       const ShadowEvaluation& evaluate, const GateOptions& options);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -17,7 +17,7 @@
 #include "federation/daf/robust_rules.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 absl::Status Invalid(std::string_view what) {
@@ -407,4 +407,4 @@ absl::StatusOr<GateOutcome> GlobalAdapter::Apply(const BankedValues& delta,
   return outcome;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -18,10 +18,10 @@
 #include "federation/daf/strategy.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 struct PeerUpdate {
-  NodeId origin{};
+  privacy::NodeId origin{};
   const AdapterUpdate* update = nullptr;  // outlives the call
   // Nodes that it is the mean of: 1, or those of a masked sum, as they signed. It weighs as much.
   size_t members = 1;
@@ -40,7 +40,7 @@ struct BankEffect {
 
 // What became of one peer's update: the contribution and its effect.
 struct PeerRecord {
-  NodeId origin{};
+  privacy::NodeId origin{};
   size_t members = 1;  // as PeerUpdate's
   uint64_t round = 0;
   uint64_t staleness = 0;
@@ -52,7 +52,7 @@ struct PeerRecord {
 };
 
 struct DafRoundInput {
-  NodeId self{};
+  privacy::NodeId self{};
   uint64_t round = 0;  // of the node's global adapter
   // Updates begin from no global adapter but from the frozen model, which is round 0 for everybody:
   // none is stale, one that says another round is refused, and `current` is zeros.
@@ -136,4 +136,4 @@ class GlobalAdapter {
   uint64_t round_ = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -9,7 +9,7 @@
 
 #include "federation/daf/vector_kernels.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 // Floats add up to here, then doubles: a float's rounding stays below 1e-5 of the sum. The blocks
@@ -74,4 +74,4 @@ std::vector<size_t> PairDistances::Nearest(size_t i, size_t count) const {
   return order;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

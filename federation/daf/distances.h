@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Squared Euclidean distance of vectors of equal length: float differences, added up in blocks in
 // double. Infinite where a square is.
@@ -30,4 +30,4 @@ class PairDistances {
   std::vector<double> squares_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -10,7 +10,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 bool IsDecay(double value) {
@@ -88,4 +88,4 @@ void OuterOptimizer::Commit(Proposal proposal) {
   state_ = std::move(proposal.state);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

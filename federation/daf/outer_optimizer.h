@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 struct OuterOptions {
   enum class Kind : uint8_t {
@@ -70,4 +70,4 @@ class OuterOptimizer {
   State state_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 ReputationTable::Verdicts ReputationTable::FadedTo(uint64_t round, Verdicts verdicts) {
   if (round > verdicts.round) {
@@ -24,7 +24,7 @@ ReputationTable::Verdicts ReputationTable::FadedTo(uint64_t round, Verdicts verd
   return verdicts;
 }
 
-void ReputationTable::Record(const NodeId& peer, const Digest& update, uint64_t round,
+void ReputationTable::Record(const privacy::NodeId& peer, const Digest& update, uint64_t round,
                              std::span<const BankScore> alone, const GateOptions& options) {
   const auto helped = static_cast<double>(std::ranges::count_if(
       alone, [&](const BankScore& score) { return ShowsGain(score, options); }));
@@ -89,7 +89,7 @@ absl::StatusOr<ReputationTable> ReputationTable::Restore(std::span<const Known> 
   return table;
 }
 
-double ReputationTable::Of(const NodeId& peer, uint64_t round) const {
+double ReputationTable::Of(const privacy::NodeId& peer, uint64_t round) const {
   const auto found = peers_.find(peer);
   if (found == peers_.end()) {
     return 0.5;
@@ -99,4 +99,4 @@ double ReputationTable::Of(const NodeId& peer, uint64_t round) const {
   return (1 + helped) / (2 + helped + now.harmed + now.last_harmed);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -14,7 +14,7 @@
 #include "federation/daf/bank_gate.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // How often a peer's updates helped, as this node's own held-out text showed and by nothing else:
 // (1 + helped) / (2 + helped + harmed) (the mean of a beta posterior, Josang and Ismail 2002, "The
@@ -28,16 +28,16 @@ class ReputationTable {
   // them are; one that shows neither does not count. If it is the peer's last one measured again,
   // the newer measurement counts. Where the table is full, the peer that least is known of makes
   // room.
-  void Record(const NodeId& peer, const Digest& update, uint64_t round,
+  void Record(const privacy::NodeId& peer, const Digest& update, uint64_t round,
               std::span<const BankScore> alone, const GateOptions& options);
   // In a round of this node: 0 to 1; 0.5 for a peer that nothing is known of.
-  double Of(const NodeId& peer, uint64_t round) const;
-  void Forget(const NodeId& peer) { peers_.erase(peer); }
+  double Of(const privacy::NodeId& peer, uint64_t round) const;
+  void Forget(const privacy::NodeId& peer) { peers_.erase(peer); }
   size_t size() const { return peers_.size(); }
 
   // What is known of a peer, for a table that outlives this one.
   struct Known {
-    NodeId peer{};
+    privacy::NodeId peer{};
     double helped = 0;  // of updates before the last one
     double harmed = 0;
     Digest last{};  // the last one's bytes
@@ -61,7 +61,7 @@ class ReputationTable {
     uint64_t round = 0;  // that the numbers are of
   };
   static Verdicts FadedTo(uint64_t round, Verdicts verdicts);
-  std::map<NodeId, Verdicts> peers_;
+  std::map<privacy::NodeId, Verdicts> peers_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

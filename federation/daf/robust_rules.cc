@@ -13,13 +13,13 @@
 #include "federation/daf/vector_kernels.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 constexpr size_t kLeastForMajority = 5;
 
 void AddScaled(std::span<const float> x, double scale, std::span<float> out) {
-  ruvd::AddScaled(x.data(), static_cast<float>(scale), out.data(), out.size());
+  ruvd::federation::AddScaled(x.data(), static_cast<float>(scale), out.data(), out.size());
 }
 
 // Of the result that stays in the first-level cache while all updates pass.
@@ -355,4 +355,4 @@ const AggregationRule& DefaultRule() {
   return rule;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -14,7 +14,7 @@
 // but TrimmedMean of fewer than three, which has a clip norm of its own; those that clip by norms
 // (SelfClipRule, what hands over to it below five updates, and the start of GeometricMedianRule)
 // do not move with a translation of all. Measured against attacks: bench/robust.
-namespace ruvd {
+namespace ruvd::federation {
 
 // How many of n updates a rule defends against: floor(share * n), at least 1, below n / 2; 0 for
 // fewer than three.
@@ -129,4 +129,4 @@ class ClipRadius {
 // else SelfClipRule.
 const AggregationRule& DefaultRule();
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -9,7 +9,7 @@
 
 #include "federation/daf/vector_kernels.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 void SortByValue(std::span<const float> values, std::vector<size_t>& order) {
@@ -94,4 +94,4 @@ float WeightedMedian(std::span<const float> values, std::span<const double> weig
   return values[order.back()];
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

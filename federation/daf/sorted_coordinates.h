@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Coordinates that are worked on together: a block of 16 vectors fits the first-level cache.
 inline constexpr size_t kCoordinateBlock = 256;
@@ -41,4 +41,4 @@ float WeightedTrimmedMean(std::span<const float> values, std::span<const double>
 float WeightedMedian(std::span<const float> values, std::span<const double> weights,
                      std::vector<size_t>& order);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -13,7 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 double TotalVariation(const TimestepHistogram& a, const TimestepHistogram& b) {
@@ -187,4 +187,4 @@ void CombineByStrategy(const StrategyOptions& options, const AggregationRule& ru
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

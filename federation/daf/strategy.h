@@ -14,7 +14,7 @@
 #include "federation/daf/adapter_update.h"
 #include "federation/daf/aggregation_rule.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // How much an update counts in a bank.
 enum class Strategy : uint8_t {
@@ -73,4 +73,4 @@ void CombineByStrategy(const StrategyOptions& options, const AggregationRule& ru
                        const RuleInput& input, std::span<const TimestepHistogram> schedules,
                        std::span<float> out);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

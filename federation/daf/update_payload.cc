@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "federation/daf/bank_alignment.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 // `delta` is decoded, so its cores are sorted and each there once.
@@ -87,4 +87,4 @@ AdapterDelta AsVersion1(const AdapterUpdate& update) {
   return delta;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -13,7 +13,7 @@
 #include "federation/daf/adapter_update.h"
 
 // Between the two layouts that the payload of an update may have (docs/wire-format.md).
-namespace ruvd {
+namespace ruvd::federation {
 
 // Nodes that send version 1 train one core for all t, and file it under this bank, that of t = 1.
 inline constexpr uint32_t kVersion1Bank = 2;
@@ -39,4 +39,4 @@ absl::StatusOr<AdapterUpdate> ReadUpdate(std::span<const uint8_t> payload,
 // `update` is checked and holds R-cores.
 AdapterDelta AsVersion1(const AdapterUpdate& update);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

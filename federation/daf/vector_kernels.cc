@@ -11,7 +11,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace ruvd {
+namespace ruvd::federation {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -106,11 +106,11 @@ void OrderPairs(float* low, float* high, size_t count) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace ruvd
+}  // namespace ruvd::federation
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 HWY_EXPORT(SumSquaredDifferences);
@@ -142,5 +142,5 @@ void OrderPairs(float* low, float* high, size_t count) {
   HWY_DYNAMIC_DISPATCH(OrderPairs)(low, high, count);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation
 #endif

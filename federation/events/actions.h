@@ -15,11 +15,14 @@
 #include "federation/events/item.h"
 #include "privacy/identity/revocation_list.h"
 
-namespace ruvd::federation::v1 {
+namespace ruvd::inference {
 class Frame;
+}  // namespace ruvd::inference
+
+namespace ruvd::federation::v1 {
 }
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Names a link between two nodes; the caller picks it, never 0, never twice in a process, below
 // 2^63.
@@ -36,7 +39,7 @@ enum class MemberStanding : uint8_t { kGood, kRevoked, kEquivocated };
 
 // A member as this node sees it.
 struct Member {
-  NodeId id{};
+  privacy::NodeId id{};
   std::string name;
   std::string address;  // host:port, empty if it cannot be dialled
   MemberState state = MemberState::kAlive;
@@ -58,7 +61,7 @@ struct Member {
 // Write a frame to a link. One frame may go to several links; it is shared, not copied.
 struct SendFrame {
   LinkId link = 0;
-  std::shared_ptr<const federation::v1::Frame> frame;
+  std::shared_ptr<const v1::Frame> frame;
 };
 // Close a link after the frames before this action were written. The state machine has forgotten
 // the link already: no OnLinkClosed for it (one is ignored). The status says why, with a reason.
@@ -98,7 +101,7 @@ struct MemberChanged {
 };
 // The cluster's revocation list grew: store it durably, for SetRevocations after a restart.
 struct RevocationsChanged {
-  RevocationList list;
+  privacy::RevocationList list;
 };
 
 // Another member is known to have equivocated: store GossipCore::Evidence durably, for
@@ -109,4 +112,4 @@ using Action = std::variant<SendFrame, CloseLink, Dial, ItemAccepted, ItemDroppe
                             MessageRefused, MemberChanged, RevocationsChanged, EvidenceChanged>;
 using Actions = std::vector<Action>;
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Since the start of the node.
 struct GossipCounters {
@@ -29,4 +29,4 @@ struct GossipCounters {
   uint64_t circuit_bytes_carried = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

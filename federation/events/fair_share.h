@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // What one of several may use of a common stock while the others use `others`: half of what they
 // leave. One alone gets half of all, two get a third each; whoever comes next always finds some,
@@ -15,4 +15,4 @@ constexpr uint64_t FairShare(uint64_t others, uint64_t stock) {
   return (stock - std::min(others, stock)) / 2;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

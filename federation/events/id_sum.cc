@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 std::array<uint64_t, 4> WordsOf(const Digest& id) {
@@ -68,4 +68,4 @@ Fingerprint IdSum::fingerprint() const {
   return fingerprint;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 using Fingerprint = std::array<uint8_t, 16>;
 
@@ -27,4 +27,4 @@ struct IdSum {
   bool operator==(const IdSum&) const = default;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -13,7 +13,7 @@
 #include "privacy/envelope/envelope.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // What a payload is.
 enum class ItemKind : uint8_t {
@@ -28,7 +28,7 @@ enum class ItemKind : uint8_t {
 
 // "adapter_delta", "pattern", "withdrawal", "mask_key", "mask_set", "mask_share".
 std::string_view ItemKindName(ItemKind kind);
-EnvelopePurpose PurposeOf(ItemKind kind);
+privacy::EnvelopePurpose PurposeOf(ItemKind kind);
 bool IsMaskItem(ItemKind kind);
 
 // An item whose envelope, payload hash and content were checked. Immutable, cheap to copy. To store
@@ -36,11 +36,11 @@ bool IsMaskItem(ItemKind kind);
 struct Item {
   Digest id{};  // MessageId of the envelope
   ItemKind kind = ItemKind::kAdapterDelta;
-  NodeId origin{};
+  privacy::NodeId origin{};
   uint64_t round = 0;
   int64_t created_ms = 0;
   int64_t expires_ms = 0;
-  std::shared_ptr<const Envelope> envelope;
+  std::shared_ptr<const privacy::Envelope> envelope;
   // Encoded AdapterDelta, AdapterUpdate, SharedPattern, Withdrawal, MaskKeyItem, MaskSetItem or
   // MaskShareItem; never null.
   std::shared_ptr<const std::string> payload;
@@ -55,6 +55,6 @@ bool NeedsVersion4(const Item& item);
 
 // Rebuilds an item from its stored parts. ENVELOPE_MALFORMED or UPDATE_INVALID if they do not
 // belong together. Trusts the store: signatures were checked before it was written.
-absl::StatusOr<Item> MakeItem(Envelope envelope, std::string payload);
+absl::StatusOr<Item> MakeItem(privacy::Envelope envelope, std::string payload);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

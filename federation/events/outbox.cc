@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 std::string_view MemberStateName(MemberState state) {
   switch (state) {
@@ -30,15 +30,15 @@ void Outbox::Refuse(LinkId link, const absl::Status& status) {
   Emit(MessageRefused{.link = link, .status = status});
 }
 
-federation::v1::SignedEnvelope ToProto(const Envelope& envelope) {
-  federation::v1::SignedEnvelope proto;
+v1::SignedEnvelope ToProto(const privacy::Envelope& envelope) {
+  v1::SignedEnvelope proto;
   proto.set_header(envelope.header);
   proto.set_body(envelope.body);
   proto.set_signature(envelope.signature);
   return proto;
 }
 
-Envelope FromProto(const federation::v1::SignedEnvelope& proto) {
+privacy::Envelope FromProto(const v1::SignedEnvelope& proto) {
   return {.header = proto.header(), .body = proto.body(), .signature = proto.signature()};
 }
 
@@ -51,8 +51,8 @@ std::optional<Digest> DigestFrom(std::string_view bytes) {
   return digest;
 }
 
-federation::v1::Frame GoawayFrame(const absl::Status& status) {
-  federation::v1::Frame frame;
+v1::Frame GoawayFrame(const absl::Status& status) {
+  v1::Frame frame;
   const std::string reason = ReasonOf(status);
   frame.mutable_goaway()->set_reason(reason.empty() ? reasons::kInternal : reason);
   frame.mutable_goaway()->set_message(
@@ -60,4 +60,4 @@ federation::v1::Frame GoawayFrame(const absl::Status& status) {
   return frame;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

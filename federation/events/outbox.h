@@ -10,12 +10,12 @@
 #include "federation/events/counters.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Collects the actions of one input, and all counters. Not thread-safe.
 class Outbox {
  public:
-  using Frame = federation::v1::Frame;
+  using Frame = v1::Frame;
 
   void Send(LinkId link, Frame frame) {
     Send(link, std::make_shared<const Frame>(std::move(frame)));
@@ -37,13 +37,13 @@ class Outbox {
 };
 
 // An envelope as its message and back.
-federation::v1::SignedEnvelope ToProto(const Envelope& envelope);
-Envelope FromProto(const federation::v1::SignedEnvelope& proto);
+v1::SignedEnvelope ToProto(const privacy::Envelope& envelope);
+privacy::Envelope FromProto(const v1::SignedEnvelope& proto);
 
 // A digest from a bytes field; nullopt for another length.
 std::optional<Digest> DigestFrom(std::string_view bytes);
 
 // A Goaway that tells a peer why.
-federation::v1::Frame GoawayFrame(const absl::Status& status);
+v1::Frame GoawayFrame(const absl::Status& status);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

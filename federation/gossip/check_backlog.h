@@ -13,7 +13,7 @@
 #include "federation/events/actions.h"
 #include "federation/events/fair_share.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Messages whose signatures this node had no time to check, by the link that they came over: nobody
 // sends them again as long as that link is open. At most `kMost`, of each link its FairShare; not
@@ -70,4 +70,4 @@ class CheckBacklog {
   size_t size_ = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

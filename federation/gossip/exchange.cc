@@ -16,7 +16,7 @@
 #include "federation/patterns/shared_pattern.h"
 #include "federation/reasons.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates,
                            const EvidenceTable& evidence, PeerScores& scores, Sealer& sealer,
                            Outbox& outbox, const Mesh& mesh)
@@ -92,14 +92,14 @@ absl::Status ItemExchange::OnKnownPush(LinkId link, const Digest& id) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id, Envelope envelope,
-                                                        Instant now) {
+absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id,
+                                                        privacy::Envelope envelope, Instant now) {
   const bool solicited = fetcher_.Wanted(id);
-  EnvelopeRules rules;
+  privacy::EnvelopeRules rules;
   rules.cluster_id = local_->cluster_id;
   rules.now_ms = now.wall_ms;
-  rules.freshness =
-      solicited ? EnvelopeRules::Freshness::kStored : EnvelopeRules::Freshness::kPushed;
+  rules.freshness = solicited ? privacy::EnvelopeRules::Freshness::kStored
+                              : privacy::EnvelopeRules::Freshness::kPushed;
   PendingItem item{.id = id, .envelope = std::move(envelope), .header = {}, .manifest = {}};
   ASSIGN_OR_RETURN(item.header, VerifyCertified(item.envelope, *certificates_, rules));
   ASSIGN_OR_RETURN(item.manifest, DecodeManifest(AsBytes(item.envelope.body)));
@@ -114,7 +114,7 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id, Envelo
                  "item would outlive its sender's certificate; update the sending node");
   }
   if (item.manifest.kind != ItemKind::kWithdrawal &&
-      (item.manifest.certificate.roles & roles::kContributor) == 0) {
+      (item.manifest.certificate.roles & privacy::roles::kContributor) == 0) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
                  "node {} may not contribute; issue it a certificate with that role",
                  item.manifest.certificate.name);
@@ -151,8 +151,9 @@ absl::Status ItemExchange::CheckNumber(const PendingItem& item, bool solicited) 
   }
   auto equivocation = manifests_.Note(item.header, item.envelope);
   if (equivocation) {
-    convictions_.push_back({.certificate = item.envelope.body.substr(0, AdmissionCert::kBytes),
-                            .equivocation = *std::move(equivocation)});
+    convictions_.push_back(
+        {.certificate = item.envelope.body.substr(0, privacy::AdmissionCert::kBytes),
+         .equivocation = *std::move(equivocation)});
   } else if (!evidence_->Convicted(item.header.sender_id)) {
     return absl::OkStatus();
   }
@@ -162,10 +163,10 @@ absl::Status ItemExchange::CheckNumber(const PendingItem& item, bool solicited) 
                item.manifest.certificate.name);
 }
 
-absl::Status ItemExchange::OnPush(LinkId link, const federation::v1::Push& push, Instant now) {
+absl::Status ItemExchange::OnPush(LinkId link, const v1::Push& push, Instant now) {
   wall_ms_ = now.wall_ms;
-  Envelope envelope = FromProto(push.envelope());
-  const Digest id = MessageId(envelope);
+  privacy::Envelope envelope = FromProto(push.envelope());
+  const Digest id = privacy::MessageId(envelope);
   if (promises_.Answered(link, {.id = id, .chunk = std::nullopt})) {
     fetcher_.Gave(link);
   }
@@ -202,7 +203,7 @@ absl::Status ItemExchange::OnPush(LinkId link, const federation::v1::Push& push,
   return absl::OkStatus();  // without room, anti-entropy brings it again
 }
 
-absl::Status ItemExchange::OnIHave(LinkId link, const federation::v1::IHave& i_have) {
+absl::Status ItemExchange::OnIHave(LinkId link, const v1::IHave& i_have) {
   if (static_cast<size_t>(i_have.ids_size()) > limits::kMaxIdsPerFrame) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                  "announcement of {} ids where {} are allowed; update the sending node",
@@ -226,7 +227,7 @@ absl::Status ItemExchange::OnIHave(LinkId link, const federation::v1::IHave& i_h
   return absl::OkStatus();
 }
 
-absl::Status ItemExchange::OnIWant(LinkId link, const federation::v1::IWant& i_want, Instant now) {
+absl::Status ItemExchange::OnIWant(LinkId link, const v1::IWant& i_want, Instant now) {
   if (static_cast<size_t>(i_want.ids_size()) > limits::kMaxIdsPerFrame) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                  "request for {} ids where {} are allowed; update the sending node",
@@ -241,7 +242,7 @@ absl::Status ItemExchange::OnIWant(LinkId link, const federation::v1::IWant& i_w
     if (const Item* item = table_.Find(*id); item != nullptr && MayHave(link, *item)) {
       PushTo(link, *item);
     } else if (table_.Buried(*id) && MayDeny(link, now.now)) {  // who asked need not wait
-      federation::v1::Frame frame;
+      v1::Frame frame;
       frame.mutable_chunk()->set_item_id(bytes);
       frame.mutable_chunk()->set_missing(true);
       outbox_->Send(link, std::move(frame));
@@ -268,8 +269,8 @@ std::shared_ptr<const MerkleTree> ItemExchange::TreeOf(const Item& item) {
 }
 
 absl::Status ItemExchange::OnChunkRequest(LinkId link,
-                                          const federation::v1::ChunkRequest& request) {
-  federation::v1::Frame frame;
+                                          const v1::ChunkRequest& request) {
+  v1::Frame frame;
   auto* chunk = frame.mutable_chunk();
   chunk->set_item_id(request.item_id());
   chunk->set_index(request.index());
@@ -294,7 +295,7 @@ absl::Status ItemExchange::OnChunkRequest(LinkId link,
   return absl::OkStatus();
 }
 
-absl::Status ItemExchange::OnChunk(LinkId link, const federation::v1::Chunk& chunk, Instant now) {
+absl::Status ItemExchange::OnChunk(LinkId link, const v1::Chunk& chunk, Instant now) {
   wall_ms_ = now.wall_ms;
   outbox_->counters().payload_bytes_received += chunk.data().size();
   const auto id = DigestFrom(chunk.item_id());
@@ -357,7 +358,8 @@ absl::Status ItemExchange::CheckLateChunk(const Digest& id, uint32_t index,
 }
 
 absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload, uint64_t round,
-                                        const NodeId& sender, const PublicKey& key) const {
+                                        const privacy::NodeId& sender,
+                                        const privacy::PublicKey& key) const {
   if (IsMaskItem(kind)) {
     return CheckMaskItem(kind, payload, round, sender);
   }
@@ -399,7 +401,7 @@ absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
   item.round = pending.header.round;
   item.created_ms = pending.header.created_ms;
   item.expires_ms = pending.header.expires_ms;
-  item.envelope = std::make_shared<const Envelope>(pending.envelope);
+  item.envelope = std::make_shared<const privacy::Envelope>(pending.envelope);
   item.payload = std::make_shared<const std::string>(std::move(complete.payload));
   if (Wanted(item) && Accept(item, /*own=*/false)) {
     scores_->Delivered(link);
@@ -436,14 +438,14 @@ void ItemExchange::DropItem(const Item& item) {
 }
 
 void ItemExchange::PushTo(LinkId link, const Item& item) {
-  federation::v1::Frame frame;
+  v1::Frame frame;
   *frame.mutable_push()->mutable_envelope() = ToProto(*item.envelope);
   HolderOf(item.id, link);
   outbox_->Send(link, std::move(frame));
 }
 
 void ItemExchange::Announce(LinkId link, const std::vector<Digest>& ids) {
-  federation::v1::Frame frame;
+  v1::Frame frame;
   for (const Digest& id : ids) {
     frame.mutable_i_have()->add_ids(std::string(AsText(id)));
     if (static_cast<size_t>(frame.i_have().ids_size()) == limits::kMaxIdsPerFrame) {
@@ -473,4 +475,4 @@ void ItemExchange::Spread(const Item& item, int64_t wall_ms) {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

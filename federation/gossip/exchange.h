@@ -34,7 +34,7 @@
 #include "privacy/envelope/equivocation.h"
 #include "privacy/envelope/replay_window.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Gossip of items: fresh manifests are pushed over the mesh, payloads pulled over any link, and
 // what was missed is found by anti-entropy. An item is spread by a node only after that node has
@@ -57,18 +57,18 @@ class ItemExchange {
   void LinkDown(LinkId link);
   void SetRtt(LinkId link, Duration rtt) { fetcher_.SetRtt(link, rtt); }
 
-  absl::Status OnPush(LinkId link, const federation::v1::Push& push, Instant now);
-  absl::Status OnIHave(LinkId link, const federation::v1::IHave& i_have);
-  absl::Status OnIWant(LinkId link, const federation::v1::IWant& i_want, Instant now);
-  absl::Status OnChunkRequest(LinkId link, const federation::v1::ChunkRequest& request);
-  absl::Status OnChunk(LinkId link, const federation::v1::Chunk& chunk, Instant now);
+  absl::Status OnPush(LinkId link, const v1::Push& push, Instant now);
+  absl::Status OnIHave(LinkId link, const v1::IHave& i_have);
+  absl::Status OnIWant(LinkId link, const v1::IWant& i_want, Instant now);
+  absl::Status OnChunkRequest(LinkId link, const v1::ChunkRequest& request);
+  absl::Status OnChunk(LinkId link, const v1::Chunk& chunk, Instant now);
   // The opening message of a reconciliation over a link.
-  federation::v1::ReconMessage OpenItems(LinkId link) const;
+  v1::ReconMessage OpenItems(LinkId link) const;
   // Whether the peer has other items than we.
-  absl::StatusOr<bool> OnReconciliation(LinkId link, const federation::v1::ReconMessage& message,
+  absl::StatusOr<bool> OnReconciliation(LinkId link, const v1::ReconMessage& message,
                                         Instant now);
   // Whether a frame is what this link was asked for: the rate of such frames is our own doing.
-  bool Awaits(LinkId link, const federation::v1::Frame& frame) const;
+  bool Awaits(LinkId link, const v1::Frame& frame) const;
   // The peer answered what was sent at `sent`: what it promised before and did not give counts.
   void OnAnswer(LinkId link, TimePoint sent);
   // Expiry and timeouts.
@@ -85,14 +85,14 @@ class ItemExchange {
   // Drops this node's own items of a kind, or those of them that `which` picks.
   void Withdraw(ItemKind kind, const std::function<bool(const Item&)>& which = nullptr);
   // Whether a live withdrawal says all that this one says.
-  bool Knows(const Withdrawal& withdrawal) const { return withdrawals_.Knows(withdrawal); }
+  bool Knows(const privacy::Withdrawal& withdrawal) const { return withdrawals_.Knows(withdrawal); }
   // Until when versions of a member's pattern are withdrawn, by their creation.
-  std::optional<int64_t> PatternWithdrawn(const NodeId& origin,
+  std::optional<int64_t> PatternWithdrawn(const privacy::NodeId& origin,
                                           const std::array<uint8_t, 16>& pattern) const {
     return withdrawals_.PatternWithdrawn(origin, pattern);
   }
   // Drops all of a member's items, those in transfer, too, and buries their ids.
-  void Expel(const NodeId& origin);
+  void Expel(const privacy::NodeId& origin);
   // Who signed two items under one number, found since the last call.
   std::vector<Conviction> TakeConvictions() { return std::exchange(convictions_, {}); }
   const std::map<Digest, Item>& items() const { return table_.items(); }
@@ -121,13 +121,14 @@ class ItemExchange {
   absl::Status OnKnownPush(LinkId link, const Digest& id);
   // Forgets who has what is neither here nor on its way.
   void TrimHolders();
-  absl::StatusOr<PendingItem> CheckManifest(const Digest& id, Envelope envelope, Instant now);
+  absl::StatusOr<PendingItem> CheckManifest(const Digest& id, privacy::Envelope envelope,
+                                            Instant now);
   // Judges the signer and the number of a verified manifest.
   absl::Status CheckNumber(const PendingItem& item, bool solicited);
   void DropAll(const std::function<bool(const Item&)>& which, bool withdrawn);
   // The payload that `sender` signed the hash of.
   absl::Status CheckContent(ItemKind kind, std::string_view payload, uint64_t round,
-                            const NodeId& sender, const PublicKey& key) const;
+                            const privacy::NodeId& sender, const privacy::PublicKey& key) const;
   // Offers this node's newest update of banks again as one of version 1, once.
   void OfferToOlderPeers(Instant now);
   // Drops what a withdrawal that was just inserted covers, and older ones that say nothing more.
@@ -156,8 +157,9 @@ class ItemExchange {
   Fetcher fetcher_;
   Promises promises_;
   std::map<LinkId, TokenBucket> denials_;
-  ReplayWindow replay_;
-  EquivocationDetector manifests_;  // verified ones: tells a second message from a second copy
+  privacy::ReplayWindow replay_;
+  privacy::EquivocationDetector
+      manifests_;  // verified ones: tells a second message from a second copy
   std::vector<Conviction> convictions_;
   WithdrawalIndex withdrawals_;
   std::set<LinkId> links_;
@@ -169,4 +171,4 @@ class ItemExchange {
   int64_t wall_ms_ = 0;  // of the current input
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -14,7 +14,7 @@
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 int64_t LifeMillisOf(ItemKind kind) {
@@ -26,12 +26,12 @@ int64_t LifeMillisOf(ItemKind kind) {
 
 }  // namespace
 
-federation::v1::ReconMessage ItemExchange::OpenItems(LinkId link) const {
+v1::ReconMessage ItemExchange::OpenItems(LinkId link) const {
   return OpenReconciliation(ItemSource(table_.items(), !older_links_.contains(link)));
 }
 
 absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link,
-                                                    const federation::v1::ReconMessage& message,
+                                                    const v1::ReconMessage& message,
                                                     Instant now) {
   wall_ms_ = now.wall_ms;
   const ItemSource source(table_.items(), !older_links_.contains(link));
@@ -46,7 +46,7 @@ absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link,
     }
   }
   if (answer.message.ranges_size() > 0) {
-    federation::v1::Frame frame;
+    v1::Frame frame;
     *frame.mutable_recon_message() = std::move(answer.message);
     outbox_->Send(link, std::move(frame));
   }
@@ -55,28 +55,28 @@ absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link,
   return differs;
 }
 
-bool ItemExchange::Awaits(LinkId link, const federation::v1::Frame& frame) const {
+bool ItemExchange::Awaits(LinkId link, const v1::Frame& frame) const {
   if (frame.has_chunk()) {
     const auto id = DigestFrom(frame.chunk().item_id());
     return id && fetcher_.AwaitsChunk(link, *id, frame.chunk().index());
   }
   return frame.has_push() && fetcher_.AwaitsManifests(link) &&
-         fetcher_.AwaitsManifest(link, MessageId(FromProto(frame.push().envelope())));
+         fetcher_.AwaitsManifest(link, privacy::MessageId(FromProto(frame.push().envelope())));
 }
 
 void ItemExchange::SendRequests(TimePoint now) {
-  std::map<LinkId, federation::v1::Frame> wants;
+  std::map<LinkId, v1::Frame> wants;
   for (const Fetcher::Request& request : fetcher_.Poll(now)) {
     promises_.Asked(request.link, {.id = request.id, .chunk = request.chunk}, now);
     const std::string id(AsText(request.id));
     if (request.chunk) {
-      federation::v1::Frame frame;
+      v1::Frame frame;
       frame.mutable_chunk_request()->set_item_id(id);
       frame.mutable_chunk_request()->set_index(*request.chunk);
       outbox_->Send(request.link, std::move(frame));
       continue;
     }
-    federation::v1::Frame& frame = wants[request.link];
+    v1::Frame& frame = wants[request.link];
     frame.mutable_i_want()->add_ids(id);
     if (static_cast<size_t>(frame.i_want().ids_size()) == limits::kMaxIdsPerFrame) {
       outbox_->Send(request.link, std::exchange(frame, {}));
@@ -122,7 +122,7 @@ void ItemExchange::Restore(std::vector<Item> items, Instant now) {
   std::ranges::stable_partition(
       items, [](const Item& item) { return item.kind == ItemKind::kWithdrawal; });
   for (Item& item : items) {
-    const auto header = ParseHeader(AsBytes(item.envelope->header));
+    const auto header = privacy::ParseHeader(AsBytes(item.envelope->header));
     const bool withdrawn = withdrawals_.Covers(item);
     if (withdrawn && item.origin != local_->key->id()) {
       // The node ended before it acted on the withdrawal: what it made of the item may be there.
@@ -151,7 +151,8 @@ void ItemExchange::Restore(std::vector<Item> items, Instant now) {
 absl::StatusOr<Digest> ItemExchange::Offer(ItemKind kind, uint64_t round, std::string payload,
                                            Instant now) {
   wall_ms_ = now.wall_ms;
-  if (kind != ItemKind::kWithdrawal && (local_->certificate.roles & roles::kContributor) == 0) {
+  if (kind != ItemKind::kWithdrawal &&
+      (local_->certificate.roles & privacy::roles::kContributor) == 0) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
                  "this node may not contribute; ask the operator for a certificate with that role");
   }
@@ -170,7 +171,7 @@ absl::StatusOr<Digest> ItemExchange::Offer(ItemKind kind, uint64_t round, std::s
   manifest.frame_id = local_->frame_id;
   const int64_t expires =
       std::min(now.wall_ms + LifeMillisOf(kind), local_->certificate.not_after_ms);
-  ASSIGN_OR_RETURN(Envelope envelope,
+  ASSIGN_OR_RETURN(privacy::Envelope envelope,
                    sealer_->Seal(PurposeOf(kind), kBodyManifest, round, EncodeManifest(manifest),
                                  now.wall_ms, expires));
   ASSIGN_OR_RETURN(Item item, MakeItem(std::move(envelope), std::move(payload)));
@@ -217,7 +218,7 @@ void ItemExchange::Withdraw(ItemKind kind, const std::function<bool(const Item&)
       /*withdrawn=*/true);
 }
 
-void ItemExchange::Expel(const NodeId& origin) {
+void ItemExchange::Expel(const privacy::NodeId& origin) {
   for (const auto& [id, expires_ms] : fetcher_.ForgetOrigin(origin)) {
     table_.Bury(id, expires_ms);
   }
@@ -240,4 +241,4 @@ void ItemExchange::DropAll(const std::function<bool(const Item&)>& which, bool w
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

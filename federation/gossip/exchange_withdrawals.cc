@@ -6,14 +6,14 @@
 #include "base/bytes.h"
 #include "federation/gossip/exchange.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 bool ItemExchange::Wanted(const Item& item) {
   const bool covered = withdrawals_.Covers(item);
   if (!covered) {
     const auto withdrawal = item.kind == ItemKind::kWithdrawal
-                                ? Withdrawal::Parse(AsBytes(*item.payload))
-                                : absl::StatusOr<Withdrawal>(absl::NotFoundError(""));
+                                ? privacy::Withdrawal::Parse(AsBytes(*item.payload))
+                                : absl::StatusOr<privacy::Withdrawal>(absl::NotFoundError(""));
     if (!withdrawal.ok() || !withdrawals_.Knows(*withdrawal)) {
       return true;
     }
@@ -26,7 +26,7 @@ bool ItemExchange::Wanted(const Item& item) {
 }
 
 void ItemExchange::Apply(const Item& item) {
-  if (const auto withdrawal = Withdrawal::Parse(AsBytes(*item.payload)); withdrawal.ok()) {
+  if (const auto withdrawal = privacy::Withdrawal::Parse(AsBytes(*item.payload)); withdrawal.ok()) {
     for (const Digest& id : withdrawals_.SupersededBy(*withdrawal)) {
       DropAll([&id](const Item& older) { return older.id == id; }, /*withdrawn=*/false);
     }
@@ -39,4 +39,4 @@ void ItemExchange::Apply(const Item& item) {
       /*withdrawn=*/true);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -12,7 +12,7 @@
 #include "federation/gossip/merkle.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 void AddTo(std::deque<LinkId>& announcers, LinkId link) {
@@ -129,7 +129,7 @@ void Fetcher::Forget(const Digest& id) {
   }
 }
 
-std::vector<std::pair<Digest, int64_t>> Fetcher::ForgetOrigin(const NodeId& origin) {
+std::vector<std::pair<Digest, int64_t>> Fetcher::ForgetOrigin(const privacy::NodeId& origin) {
   std::vector<std::pair<Digest, int64_t>> forgotten;
   for (const auto& [id, transfer] : transfers_) {
     if (transfer.item.header.sender_id == origin) {
@@ -352,4 +352,4 @@ std::vector<Fetcher::Request> Fetcher::Poll(TimePoint now) {
   return requests;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

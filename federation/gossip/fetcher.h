@@ -22,13 +22,13 @@
 #include "federation/link/token_bucket.h"
 #include "privacy/envelope/envelope.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // A verified manifest whose payload is on its way.
 struct PendingItem {
   Digest id{};
-  Envelope envelope;
-  EnvelopeHeader header;
+  privacy::Envelope envelope;
+  privacy::EnvelopeHeader header;
   Manifest manifest;
 };
 
@@ -54,7 +54,7 @@ class Fetcher {
   void DropAnnouncer(const Digest& id, LinkId link);
   void Forget(const Digest& id);
   // Ends all transfers of one origin and returns their ids and when they expire.
-  std::vector<std::pair<Digest, int64_t>> ForgetOrigin(const NodeId& origin);
+  std::vector<std::pair<Digest, int64_t>> ForgetOrigin(const privacy::NodeId& origin);
 
   struct Complete {
     PendingItem item;
@@ -132,4 +132,4 @@ class Fetcher {
   std::map<LinkId, TokenBucket> rates_;  // of requests for chunks
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -16,11 +16,11 @@
 #include "federation/patterns/shared_pattern.h"
 #include "privacy/identity/admission.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 struct GossipConfig {
   // Of this node's key, from the cluster's issuer; peers of another issuer are refused.
-  AdmissionCert certificate;
+  privacy::AdmissionCert certificate;
   // Raised and fsynced by the store before every start.
   uint64_t boot_counter = 1;
   Digest model_hash{};
@@ -44,4 +44,4 @@ struct GossipConfig {
   std::shared_ptr<RecordPool> record_pool;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

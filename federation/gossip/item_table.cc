@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 size_t CapOf(ItemKind kind) {
@@ -67,7 +67,7 @@ void ItemTable::Drop(const Digest& id) {
   }
 }
 
-std::map<Digest, Item>::iterator ItemTable::Excess(const NodeId& origin, ItemKind kind) {
+std::map<Digest, Item>::iterator ItemTable::Excess(const privacy::NodeId& origin, ItemKind kind) {
   if (const auto known = origins_.find(origin); known != origins_.end()) {
     const auto ages = known->second.ages.find(kind);
     if (ages != known->second.ages.end() && ages->second.size() > CapOf(kind)) {
@@ -92,7 +92,7 @@ std::map<Digest, Item>::iterator ItemTable::Excess(const NodeId& origin, ItemKin
 
 ItemTable::Inserted ItemTable::Insert(Item item) {
   const Digest id = item.id;
-  const NodeId origin = item.origin;
+  const privacy::NodeId origin = item.origin;
   const ItemKind kind = item.kind;
   payload_bytes_ += item.payload->size();
   Origin& of_origin = origins_[origin];
@@ -138,4 +138,4 @@ std::vector<Item> ItemTable::Expire(int64_t wall_ms) {
   return expired;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "federation/events/item.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // The live items of a node and the ids of those it does not want again. Bounded by the limits of
 // federation/limits.h: of one origin and kind only the newest are kept, and when memory is short
@@ -48,14 +48,14 @@ class ItemTable {
   };
 
   // The oldest item that has to go, or end().
-  std::map<Digest, Item>::iterator Excess(const NodeId& origin, ItemKind kind);
+  std::map<Digest, Item>::iterator Excess(const privacy::NodeId& origin, ItemKind kind);
   std::map<Digest, Item>::iterator Remove(std::map<Digest, Item>::iterator it);
 
   std::map<Digest, Item> items_;
   uint64_t payload_bytes_ = 0;
-  std::map<NodeId, Origin> origins_;
+  std::map<privacy::NodeId, Origin> origins_;
   std::map<Digest, int64_t> tombstones_;                          // id -> expires_ms
   int64_t next_expiry_ms_ = std::numeric_limits<int64_t>::max();  // nothing expires before
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

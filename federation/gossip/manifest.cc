@@ -10,10 +10,10 @@
 #include "federation/limits.h"
 #include "federation/masked/messages.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
-constexpr size_t kManifestBytes = AdmissionCert::kBytes + 1 + 8 + 3 * 32;
+constexpr size_t kManifestBytes = privacy::AdmissionCert::kBytes + 1 + 8 + 3 * 32;
 
 absl::Status Malformed(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
@@ -47,20 +47,20 @@ std::string_view ItemKindName(ItemKind kind) {
   return "adapter_delta";
 }
 
-EnvelopePurpose PurposeOf(ItemKind kind) {
+privacy::EnvelopePurpose PurposeOf(ItemKind kind) {
   switch (kind) {
     case ItemKind::kPattern:
-      return EnvelopePurpose::kPattern;
+      return privacy::EnvelopePurpose::kPattern;
     case ItemKind::kWithdrawal:
-      return EnvelopePurpose::kRevocation;
+      return privacy::EnvelopePurpose::kRevocation;
     case ItemKind::kMaskKey:
     case ItemKind::kMaskSet:
     case ItemKind::kMaskShare:
-      return EnvelopePurpose::kMasking;
+      return privacy::EnvelopePurpose::kMasking;
     case ItemKind::kAdapterDelta:
       break;
   }
-  return EnvelopePurpose::kAdapterDelta;
+  return privacy::EnvelopePurpose::kAdapterDelta;
 }
 
 bool IsMaskItem(ItemKind kind) {
@@ -80,8 +80,9 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
     return Malformed("has the wrong length");
   }
   Manifest manifest;
-  ASSIGN_OR_RETURN(manifest.certificate, AdmissionCert::Parse(body.first(AdmissionCert::kBytes)));
-  ByteReader reader(body.subspan(AdmissionCert::kBytes));
+  ASSIGN_OR_RETURN(manifest.certificate,
+                   privacy::AdmissionCert::Parse(body.first(privacy::AdmissionCert::kBytes)));
+  ByteReader reader(body.subspan(privacy::AdmissionCert::kBytes));
   const uint8_t kind = *reader.Read<uint8_t>();
   if (kind < static_cast<uint8_t>(ItemKind::kAdapterDelta) ||
       kind > static_cast<uint8_t>(ItemKind::kMaskShare)) {
@@ -110,8 +111,9 @@ bool NeedsVersion4(const Item& item) {
   return item.kind == ItemKind::kWithdrawal || IsMaskItem(item.kind) || IsUpdateOfBanks(item);
 }
 
-absl::StatusOr<Item> MakeItem(Envelope envelope, std::string payload) {
-  ASSIGN_OR_RETURN(const EnvelopeHeader header, ParseHeader(AsBytes(envelope.header)));
+absl::StatusOr<Item> MakeItem(privacy::Envelope envelope, std::string payload) {
+  ASSIGN_OR_RETURN(const privacy::EnvelopeHeader header,
+                   privacy::ParseHeader(AsBytes(envelope.header)));
   ASSIGN_OR_RETURN(const Manifest manifest, DecodeManifest(AsBytes(envelope.body)));
   if (payload.size() != manifest.payload_bytes ||
       MerkleTree(payload).root() != manifest.payload_root) {
@@ -119,15 +121,15 @@ absl::StatusOr<Item> MakeItem(Envelope envelope, std::string payload) {
                  "stored payload is not the one of its manifest; it will be fetched again");
   }
   Item item;
-  item.id = MessageId(envelope);
+  item.id = privacy::MessageId(envelope);
   item.kind = manifest.kind;
   item.origin = header.sender_id;
   item.round = header.round;
   item.created_ms = header.created_ms;
   item.expires_ms = header.expires_ms;
-  item.envelope = std::make_shared<const Envelope>(std::move(envelope));
+  item.envelope = std::make_shared<const privacy::Envelope>(std::move(envelope));
   item.payload = std::make_shared<const std::string>(std::move(payload));
   return item;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -12,7 +12,7 @@
 #include "federation/events/item.h"
 #include "privacy/identity/admission.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Body types of envelopes. The first AdmissionCert::kBytes bytes of either body are the sender's
 // certificate, so that an envelope can be checked by whoever receives it, in whatever order.
@@ -20,7 +20,7 @@ inline constexpr uint16_t kBodyManifest = 2;
 
 // The signed description of a payload: body of envelopes of purposes 2, 3 and 4.
 struct Manifest {
-  AdmissionCert certificate;
+  privacy::AdmissionCert certificate;
   ItemKind kind = ItemKind::kAdapterDelta;
   uint64_t payload_bytes = 0;
   Digest payload_root{};  // MerkleTree
@@ -32,4 +32,4 @@ std::string EncodeManifest(const Manifest& manifest);
 // ENVELOPE_MALFORMED for a wrong length or kind, LIMIT_EXCEEDED above kMaxPayloadBytes.
 absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 Digest LeafHash(std::string_view chunk) {
@@ -100,4 +100,4 @@ bool VerifyChunk(const Digest& root, uint32_t chunks, uint32_t index, std::strin
   return last == 0 && hash == root;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // The hash tree of RFC 6962 section 2.1 with SHA-256 over the chunks of a payload: each chunk can
 // be checked on arrival against a root of 32 bytes.
@@ -36,4 +36,4 @@ uint32_t ChunksOf(uint64_t bytes);
 bool VerifyChunk(const Digest& root, uint32_t chunks, uint32_t index, std::string_view chunk,
                  std::span<const Digest> path);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

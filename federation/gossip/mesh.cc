@@ -8,9 +8,10 @@
 
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
-void Mesh::LinkUp(LinkId link, const NodeId& peer, bool outbound, bool fixed, TimePoint now) {
+void Mesh::LinkUp(LinkId link, const privacy::NodeId& peer, bool outbound, bool fixed,
+                  TimePoint now) {
   links_[link] = {.peer = peer, .outbound = outbound, .fixed = fixed, .used = now};
   if (fixed) {
     mesh_.insert(link);
@@ -45,7 +46,7 @@ void Mesh::OnPrune(LinkId link, Duration backoff, TimePoint now) {
   Touch(link, now);
 }
 
-bool Mesh::BackedOff(const NodeId& peer, TimePoint now) const {
+bool Mesh::BackedOff(const privacy::NodeId& peer, TimePoint now) const {
   const auto found = backoff_.find(peer);
   return found != backoff_.end() && found->second > now;
 }
@@ -175,4 +176,4 @@ Mesh::Plan Mesh::Heartbeat(size_t others, const std::function<double(LinkId)>& s
   return plan;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -15,7 +15,7 @@
 #include "federation/events/actions.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Which links carry pushes: between kMeshLow and kMeshHigh of them, kMeshOutbound dialled by this
 // node, chosen and mended as gossipsub v1.1 does. Links outside the mesh answer requests and
@@ -26,7 +26,7 @@ class Mesh {
   explicit Mesh(Random random) : random_(random) {}
 
   // `fixed`: the peer knows no mesh (version 1) and pushes over every link; so do we.
-  void LinkUp(LinkId link, const NodeId& peer, bool outbound, bool fixed, TimePoint now);
+  void LinkUp(LinkId link, const privacy::NodeId& peer, bool outbound, bool fixed, TimePoint now);
   void LinkDown(LinkId link);
   // This node takes the link in.
   void Graft(LinkId link);
@@ -54,11 +54,11 @@ class Mesh {
   // Of links outside the mesh the one used least recently; 0 if there is none.
   LinkId Idlest() const;
   // A pruned peer is not to be grafted yet.
-  bool BackedOff(const NodeId& peer, TimePoint now) const;
+  bool BackedOff(const privacy::NodeId& peer, TimePoint now) const;
 
  private:
   struct Link {
-    NodeId peer{};
+    privacy::NodeId peer{};
     bool outbound = false;
     bool fixed = false;
     TimePoint used{};
@@ -70,9 +70,9 @@ class Mesh {
   Random random_;
   std::map<LinkId, Link> links_;
   std::set<LinkId> mesh_;
-  std::map<NodeId, TimePoint> backoff_;  // until when
+  std::map<privacy::NodeId, TimePoint> backoff_;  // until when
   TimePoint next_mix_{};
   TimePoint next_opportunity_{};
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

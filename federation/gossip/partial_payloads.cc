@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace ruvd {
+namespace ruvd::federation {
 
 void PartialPayloads::Keep(const Digest& id, std::string chunks) {
   Take(id);
@@ -32,4 +32,4 @@ std::string PartialPayloads::Take(const Digest& id) {
   return chunks;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // The first chunks of payloads whose transfers were given up, each checked against its manifest, so
 // that a transfer begins where an earlier one ended. Bounded by bytes: what was kept first is
@@ -33,4 +33,4 @@ class PartialPayloads {
   std::deque<Digest> oldest_first_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

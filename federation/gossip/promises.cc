@@ -5,7 +5,7 @@
 
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 void Promises::Asked(LinkId link, const Request& request, TimePoint now) {
   std::map<Request, TimePoint>& asked = asked_[link];
@@ -43,4 +43,4 @@ std::vector<Digest> Promises::TakeBroken(LinkId link, TimePoint sent) {
   return broken;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

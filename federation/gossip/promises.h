@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "federation/events/actions.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // What peers were asked for after they had said that they have it. A link keeps its order and a
 // peer answers at once: an answer to anything that was sent later shows that the promise is broken,
@@ -38,4 +38,4 @@ class Promises {
   std::map<LinkId, std::map<Request, TimePoint>> asked_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

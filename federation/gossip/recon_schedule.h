@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // When the next anti-entropy exchange is due: every kReconPeriod times the cluster's scale, every
 // kReconPeriodBusy for the next exchanges after a new neighbour or a difference, then doubling
@@ -45,4 +45,4 @@ class ReconSchedule {
   TimePoint next_{};
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -12,11 +12,11 @@
 #include "federation/events/outbox.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
-using Message = federation::v1::ReconMessage;
-using Range = federation::v1::ReconRange;
+using Message = v1::ReconMessage;
+using Range = v1::ReconRange;
 
 // Leaves room for the last range that is added.
 constexpr size_t kMaxAnswerBytes = limits::kMaxFrameBytes / 2;
@@ -95,7 +95,7 @@ void AppendSplit(const IdRange& bounds, const std::vector<Entry>& entries, Messa
   }
 }
 
-absl::StatusOr<std::set<Entry>> ReadList(const federation::v1::IdList& list, bool keyed) {
+absl::StatusOr<std::set<Entry>> ReadList(const v1::IdList& list, bool keyed) {
   if (static_cast<size_t>(list.ids_size()) > limits::kMaxIdsPerFrame) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                  "reconciliation lists {} ids where {} are allowed; update the sending node",
@@ -213,4 +213,4 @@ absl::StatusOr<ReconAnswer> AnswerReconciliation(const ReconSource& source,
   return answer;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

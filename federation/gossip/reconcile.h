@@ -16,7 +16,7 @@
 #include "privacy/identity/revocation_list.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // A half-open range of keys; no `upper`: to the end.
 struct IdRange {
@@ -58,7 +58,7 @@ class ItemSource final : public ReconSource {
 // and newcomers refuse them, so that they would differ for ever. Both outlive the source.
 class RecordSource final : public ReconSource {
  public:
-  RecordSource(const RecordSet& records, const RevocationList& revoked)
+  RecordSource(const RecordSet& records, const privacy::RevocationList& revoked)
       : records_(&records), revoked_(&revoked) {}
   IdSum Sum(const IdRange& range) const override;
   void ForEach(const IdRange& range,
@@ -67,7 +67,7 @@ class RecordSource final : public ReconSource {
 
  private:
   const RecordSet* records_;
-  const RevocationList* revoked_;
+  const privacy::RevocationList* revoked_;
 };
 
 // Range-based set reconciliation (Meyer 2022; negentropy): two nodes compare fingerprints of ranges
@@ -75,10 +75,10 @@ class RecordSource final : public ReconSource {
 // the current set. Traffic grows with the difference, not with the set.
 
 // The opening message: one fingerprint over everything.
-federation::v1::ReconMessage OpenReconciliation(const ReconSource& source);
+v1::ReconMessage OpenReconciliation(const ReconSource& source);
 
 struct ReconAnswer {
-  federation::v1::ReconMessage message;  // nothing to send if it has no ranges
+  v1::ReconMessage message;  // nothing to send if it has no ranges
   std::vector<Digest> missing;           // keys of what the peer has and we do not
   std::vector<Digest> surplus;           // keys of what we have and the peer does not
 };
@@ -87,6 +87,6 @@ struct ReconAnswer {
 // What does not fit into a frame is left to the next exchange. ENVELOPE_MALFORMED,
 // LIMIT_EXCEEDED.
 absl::StatusOr<ReconAnswer> AnswerReconciliation(const ReconSource& source,
-                                                 const federation::v1::ReconMessage& message);
+                                                 const v1::ReconMessage& message);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -12,16 +12,17 @@
 #include "federation/reasons.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 absl::Status WithdrawnItem(std::string_view name) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kWithdrawn,
                "node {} took this item back; it has no effect", name);
 }
 
-absl::StatusOr<Withdrawal> DecodeWithdrawal(std::string_view payload, const NodeId& sender,
-                                            const PublicKey& key) {
-  ASSIGN_OR_RETURN(Withdrawal withdrawal, Withdrawal::Parse(AsBytes(payload)));
+absl::StatusOr<privacy::Withdrawal> DecodeWithdrawal(std::string_view payload,
+                                                     const privacy::NodeId& sender,
+                                                     const privacy::PublicKey& key) {
+  ASSIGN_OR_RETURN(privacy::Withdrawal withdrawal, privacy::Withdrawal::Parse(AsBytes(payload)));
   if (withdrawal.node != sender) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kWithdrawalInvalid,
                  "node {} takes back what node {} sent; only the sender can", ToHex(sender),
@@ -32,7 +33,7 @@ absl::StatusOr<Withdrawal> DecodeWithdrawal(std::string_view payload, const Node
 }
 
 void WithdrawalIndex::Add(const Item& item) {
-  auto withdrawal = Withdrawal::Parse(AsBytes(*item.payload));
+  auto withdrawal = privacy::Withdrawal::Parse(AsBytes(*item.payload));
   if (withdrawal.ok()) {
     by_origin_[item.origin][item.id] = *std::move(withdrawal);
   }
@@ -48,7 +49,8 @@ void WithdrawalIndex::Remove(const Item& item) {
   }
 }
 
-bool WithdrawalIndex::CoversId(const Digest& id, const NodeId& origin, int64_t created_ms) const {
+bool WithdrawalIndex::CoversId(const Digest& id, const privacy::NodeId& origin,
+                               int64_t created_ms) const {
   const auto of_origin = by_origin_.find(origin);
   return of_origin != by_origin_.end() &&
          std::ranges::any_of(of_origin->second, [&](const auto& entry) {
@@ -77,7 +79,7 @@ bool WithdrawalIndex::Covers(const Item& item) const {
 }
 
 std::optional<int64_t> WithdrawalIndex::PatternWithdrawn(
-    const NodeId& origin, const Withdrawal::PatternName& pattern) const {
+    const privacy::NodeId& origin, const privacy::Withdrawal::PatternName& pattern) const {
   std::optional<int64_t> until;
   if (const auto of_origin = by_origin_.find(origin); of_origin != by_origin_.end()) {
     for (const auto& [item, withdrawal] : of_origin->second) {
@@ -89,7 +91,7 @@ std::optional<int64_t> WithdrawalIndex::PatternWithdrawn(
   return until;
 }
 
-bool WithdrawalIndex::Knows(const Withdrawal& withdrawal) const {
+bool WithdrawalIndex::Knows(const privacy::Withdrawal& withdrawal) const {
   const auto of_origin = by_origin_.find(withdrawal.node);
   return of_origin != by_origin_.end() &&
          std::ranges::any_of(of_origin->second, [&withdrawal](const auto& entry) {
@@ -97,7 +99,7 @@ bool WithdrawalIndex::Knows(const Withdrawal& withdrawal) const {
          });
 }
 
-std::vector<Digest> WithdrawalIndex::SupersededBy(const Withdrawal& withdrawal) const {
+std::vector<Digest> WithdrawalIndex::SupersededBy(const privacy::Withdrawal& withdrawal) const {
   std::vector<Digest> superseded;
   if (const auto of_origin = by_origin_.find(withdrawal.node); of_origin != by_origin_.end()) {
     for (const auto& [item, older] : of_origin->second) {
@@ -109,4 +111,4 @@ std::vector<Digest> WithdrawalIndex::SupersededBy(const Withdrawal& withdrawal) 
   return superseded;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -7,7 +7,7 @@
 
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 Duration BackoffDelay(int attempt, Duration cap, Random& random) {
   const int doublings = std::clamp(attempt, 0, 20);  // far above the cap, far below overflow
@@ -15,4 +15,4 @@ Duration BackoffDelay(int attempt, Duration cap, Random& random) {
   return Duration(static_cast<int64_t>(random.Below(static_cast<uint64_t>(bound.count()))));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -11,19 +11,19 @@
 #include "federation/reasons.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
-absl::StatusOr<const AdmissionCert*> CertificateStore::Admit(std::span<const uint8_t> bytes,
-                                                             int64_t now_ms) {
-  const auto found = bytes.size() == AdmissionCert::kBytes
-                         ? known_.find(AdmissionCert::ClaimedNodeId(bytes))
+absl::StatusOr<const privacy::AdmissionCert*> CertificateStore::Admit(
+    std::span<const uint8_t> bytes, int64_t now_ms) {
+  const auto found = bytes.size() == privacy::AdmissionCert::kBytes
+                         ? known_.find(privacy::AdmissionCert::ClaimedNodeId(bytes))
                          : known_.end();
   if (found != known_.end() && found->second.bytes == AsText(bytes)) {
     RETURN_IF_ERROR(found->second.cert.CheckTime(now_ms));
     RETURN_IF_ERROR(revocations_.Require(found->first, now_ms, /*max_stale_ms=*/0));
     return &found->second.cert;
   }
-  ASSIGN_OR_RETURN(AdmissionCert cert, AdmissionCert::Parse(bytes));
+  ASSIGN_OR_RETURN(privacy::AdmissionCert cert, privacy::AdmissionCert::Parse(bytes));
   RETURN_IF_ERROR(cert.Verify(issuer_, now_ms));
   RETURN_IF_ERROR(revocations_.Require(cert.node_id, now_ms, /*max_stale_ms=*/0));
   if (known_.size() >= 2 * limits::kMaxRecords && found == known_.end()) {
@@ -41,19 +41,19 @@ absl::Status CertificateStore::TakeCheck() {
                                 "the message has no effect for now");
 }
 
-absl::StatusOr<EnvelopeHeader> VerifyCertified(const Envelope& envelope,
-                                               CertificateStore& certificates,
-                                               EnvelopeRules rules) {
-  if (envelope.body.size() < AdmissionCert::kBytes) {
+absl::StatusOr<privacy::EnvelopeHeader> VerifyCertified(const privacy::Envelope& envelope,
+                                                        CertificateStore& certificates,
+                                                        privacy::EnvelopeRules rules) {
+  if (envelope.body.size() < privacy::AdmissionCert::kBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                  "envelope body of {} bytes is truncated: it holds no certificate; "
                  "update the sending node",
                  envelope.body.size());
   }
   // Before the budget: what a node is too busy to check may be kept for later.
-  if (envelope.header.size() > kEnvelopeHeaderBytes ||
+  if (envelope.header.size() > privacy::kEnvelopeHeaderBytes ||
       envelope.body.size() > limits::kMaxEnvelopeBytes ||
-      envelope.signature.size() > sizeof(Signature)) {
+      envelope.signature.size() > sizeof(privacy::Signature)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                  "envelope with a header of {}, a body of {} and a signature of {} bytes exceeds "
                  "the limit of {} bytes in all; update the sending node",
@@ -61,11 +61,13 @@ absl::StatusOr<EnvelopeHeader> VerifyCertified(const Envelope& envelope,
                  limits::kMaxEnvelopeBytes);
   }
   RETURN_IF_ERROR(certificates.TakeCheck());
-  ASSIGN_OR_RETURN(
-      const AdmissionCert* cert,
-      certificates.Admit(AsBytes(envelope.body).first(AdmissionCert::kBytes), rules.now_ms));
-  rules.certificate_of = [cert](const NodeId& id) { return cert->node_id == id ? cert : nullptr; };
+  ASSIGN_OR_RETURN(const privacy::AdmissionCert* cert,
+                   certificates.Admit(AsBytes(envelope.body).first(privacy::AdmissionCert::kBytes),
+                                      rules.now_ms));
+  rules.certificate_of = [cert](const privacy::NodeId& id) {
+    return cert->node_id == id ? cert : nullptr;
+  };
   return VerifyEnvelope(envelope, rules);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -15,45 +15,48 @@
 #include "privacy/identity/admission.h"
 #include "privacy/identity/revocation_list.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Verifies certificates of the cluster and remembers them, so that a signature of the issuer is
 // checked once per certificate. Bounded. Not thread-safe.
 class CertificateStore {
  public:
-  explicit CertificateStore(const PublicKey& issuer) : issuer_(issuer), revocations_(issuer) {}
+  explicit CertificateStore(const privacy::PublicKey& issuer)
+      : issuer_(issuer), revocations_(issuer) {}
 
   // The certificate in `bytes` if it is good at `now_ms`. The pointer lives until the next call.
   // Errors of AdmissionCert::Parse and Verify; NODE_REVOKED.
-  absl::StatusOr<const AdmissionCert*> Admit(std::span<const uint8_t> bytes, int64_t now_ms);
+  absl::StatusOr<const privacy::AdmissionCert*> Admit(std::span<const uint8_t> bytes,
+                                                      int64_t now_ms);
   // What checks cost those who cause them.
   SignatureBudget& budget() { return budget_; }
   // Pays for a check, or BUSY.
   absl::Status TakeCheck();
 
   // Admits nobody any more whom the list names. Errors of Revocations::Take.
-  absl::Status Revoke(const RevocationList& list) { return revocations_.Take(list); }
-  const RevocationList& revocations() const { return revocations_.list(); }
+  absl::Status Revoke(const privacy::RevocationList& list) { return revocations_.Take(list); }
+  const privacy::RevocationList& revocations() const { return revocations_.list(); }
   // REVOCATION_STALE where that is older than `max_stale`; 0: however old.
   absl::Status RequireFresh(std::chrono::milliseconds max_stale, int64_t now_ms) const {
     return revocations_.RequireFresh(now_ms, max_stale.count());
   }
-  const PublicKey& issuer() const { return issuer_; }
+  const privacy::PublicKey& issuer() const { return issuer_; }
 
  private:
   struct Known {
     std::string bytes;
-    AdmissionCert cert;
+    privacy::AdmissionCert cert;
   };
-  PublicKey issuer_;
-  Revocations revocations_;
-  std::map<NodeId, Known> known_;
+  privacy::PublicKey issuer_;
+  privacy::Revocations revocations_;
+  std::map<privacy::NodeId, Known> known_;
   SignatureBudget budget_;
 };
 
 // VerifyEnvelope for envelopes whose body begins with their sender's certificate. BUSY where the
 // budget of `certificates` is spent.
-absl::StatusOr<EnvelopeHeader> VerifyCertified(const Envelope& envelope,
-                                               CertificateStore& certificates, EnvelopeRules rules);
+absl::StatusOr<privacy::EnvelopeHeader> VerifyCertified(const privacy::Envelope& envelope,
+                                                        CertificateStore& certificates,
+                                                        privacy::EnvelopeRules rules);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

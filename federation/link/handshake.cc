@@ -12,7 +12,7 @@
 #include "federation/limits.h"
 #include "federation/reasons.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 absl::Status Unexpected(std::string_view what) {
@@ -25,7 +25,7 @@ absl::Status OtherChannel(std::string_view how) {
 }
 
 // Unambiguous: every part has a fixed length or its length before it.
-Digest HashOf(const federation::v1::Introduction& introduction) {
+Digest HashOf(const v1::Introduction& introduction) {
   ByteWriter writer;
   for (const std::string* part :
        {&introduction.admission_cert(), &introduction.nonce(), &introduction.model_hash(),
@@ -59,7 +59,7 @@ Handshake::Handshake(const LocalNode& local, bool dialed, const Nonce& nonce, Li
 }
 
 Handshake::Frame Handshake::Hello() const {
-  Frame frame;
+  inference::Frame frame;
   auto* hello = frame.mutable_hello();
   hello->set_version_min(version_min_);
   hello->set_version_max(version_max_);
@@ -85,12 +85,13 @@ std::string Handshake::MakeProof() const {
 }
 
 absl::Status Handshake::CheckProof(bool by_dialer, std::string_view proof) const {
-  Signature signature;
+  privacy::Signature signature;
   if (proof.size() != signature.size()) {
     return Unexpected("proof has the wrong length");
   }
   std::memcpy(signature.data(), proof.data(), signature.size());
-  if (!VerifySignature(peer_certificate_.node_key, AsBytes(Transcript(by_dialer)), signature)) {
+  if (!privacy::VerifySignature(peer_certificate_.node_key, AsBytes(Transcript(by_dialer)),
+                                signature)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
                  "peer does not hold the key of the certificate of {}; check its key file",
                  peer_certificate_.name);
@@ -131,7 +132,7 @@ absl::Status Handshake::BindChannel(const Introduction& introduction) {
 
 absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
                                            CertificateStore& certificates, int64_t now_ms) {
-  ASSIGN_OR_RETURN(const AdmissionCert* cert,
+  ASSIGN_OR_RETURN(const privacy::AdmissionCert* cert,
                    certificates.Admit(AsBytes(introduction.admission_cert()), now_ms));
   peer_certificate_ = *cert;
   if (introduction.nonce().size() != sizeof(Nonce)) {
@@ -167,7 +168,7 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Handshake::Frame> Handshake::OnHello(const federation::v1::Hello& hello,
+absl::StatusOr<Handshake::Frame> Handshake::OnHello(const v1::Hello& hello,
                                                     CertificateStore& certificates,
                                                     int64_t now_ms) {
   if (hello.version_max() < local_->version_min || hello.version_min() > local_->version_max) {
@@ -184,7 +185,7 @@ absl::StatusOr<Handshake::Frame> Handshake::OnHello(const federation::v1::Hello&
   version_min_ = hello.version_min();
   version_max_ = hello.version_max();
   version_ = std::min(version_max_, local_->version_max);
-  Frame frame;
+  inference::Frame frame;
   auto* ack = frame.mutable_hello_ack();
   ack->set_version(version_);
   *ack->mutable_introduction() = own_;
@@ -192,7 +193,7 @@ absl::StatusOr<Handshake::Frame> Handshake::OnHello(const federation::v1::Hello&
   return frame;
 }
 
-absl::StatusOr<Handshake::Frame> Handshake::OnHelloAck(const federation::v1::HelloAck& ack,
+absl::StatusOr<Handshake::Frame> Handshake::OnHelloAck(const v1::HelloAck& ack,
                                                        CertificateStore& certificates,
                                                        int64_t now_ms) {
   if (ack.version() < version_min_ || ack.version() > version_max_) {
@@ -204,37 +205,37 @@ absl::StatusOr<Handshake::Frame> Handshake::OnHelloAck(const federation::v1::Hel
   RETURN_IF_ERROR(AcceptIntroduction(ack.introduction(), certificates, now_ms));
   RETURN_IF_ERROR(CheckProof(/*by_dialer=*/false, ack.proof()));
   done_ = true;
-  Frame frame;
+  inference::Frame frame;
   frame.mutable_hello_proof()->set_proof(MakeProof());
   return frame;
 }
 
-absl::Status Handshake::OnHelloProof(const federation::v1::HelloProof& proof) {
+absl::Status Handshake::OnHelloProof(const v1::HelloProof& proof) {
   RETURN_IF_ERROR(CheckProof(/*by_dialer=*/true, proof.proof()));
   done_ = true;
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<Handshake::Frame>> Handshake::OnFrame(const Frame& frame,
+absl::StatusOr<std::optional<Handshake::Frame>> Handshake::OnFrame(const inference::Frame& frame,
                                                                    CertificateStore& certificates,
                                                                    int64_t now_ms) {
   if (!dialed_ && !introduced_ && frame.has_hello()) {
-    ASSIGN_OR_RETURN(Frame answer, OnHello(frame.hello(), certificates, now_ms));
-    return std::optional<Frame>(std::move(answer));
+    ASSIGN_OR_RETURN(inference::Frame answer, OnHello(frame.hello(), certificates, now_ms));
+    return std::optional<inference::Frame>(std::move(answer));
   }
   if (dialed_ && !introduced_ && frame.has_hello_ack()) {
-    ASSIGN_OR_RETURN(Frame answer, OnHelloAck(frame.hello_ack(), certificates, now_ms));
-    return std::optional<Frame>(std::move(answer));
+    ASSIGN_OR_RETURN(inference::Frame answer, OnHelloAck(frame.hello_ack(), certificates, now_ms));
+    return std::optional<inference::Frame>(std::move(answer));
   }
   if (!dialed_ && introduced_ && frame.has_hello() &&
       HashOf(frame.hello().introduction()) == peer_introduction_hash_) {
-    return std::optional<Frame>();  // a copy, which the answer under way is for, too
+    return std::optional<inference::Frame>();  // a copy, which the answer under way is for, too
   }
   if (!dialed_ && introduced_ && frame.has_hello_proof()) {
     RETURN_IF_ERROR(OnHelloProof(frame.hello_proof()));
-    return std::optional<Frame>();
+    return std::optional<inference::Frame>();
   }
   return Unexpected("sent a frame out of order");
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -15,7 +15,7 @@
 #include "federation/local_node.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // One side of the opening of a link: dialler Hello -> listener HelloAck -> dialler HelloProof. Both
 // prove their key by a signature over the transcript of both introductions, so a certificate alone,
@@ -25,7 +25,7 @@ namespace ruvd {
 // of no use on a direct one, nor the other way round. Sans-I/O; not thread-safe.
 class Handshake {
  public:
-  using Frame = federation::v1::Frame;
+  using Frame = v1::Frame;
   using Nonce = std::array<uint8_t, 32>;
 
   // `local` outlives the handshake.
@@ -48,7 +48,7 @@ class Handshake {
   // Of this side.
   const std::string& nonce() const { return own_.nonce(); }
   // The peer's, known once done().
-  const AdmissionCert& peer_certificate() const { return peer_certificate_; }
+  const privacy::AdmissionCert& peer_certificate() const { return peer_certificate_; }
   const std::string& peer_address() const { return peer_address_; }
   // The nonce that it chose, 32 bytes.
   const Nonce& peer_nonce() const { return peer_nonce_; }
@@ -62,17 +62,17 @@ class Handshake {
   uint32_t version() const { return version_; }
 
  private:
-  using Introduction = federation::v1::Introduction;
+  using Introduction = v1::Introduction;
   Introduction MakeIntroduction() const;
   absl::Status AcceptIntroduction(const Introduction& introduction, CertificateStore& certificates,
                                   int64_t now_ms);
   // Takes note of the channel that both see, or says how they differ.
   absl::Status BindChannel(const Introduction& introduction);
-  absl::StatusOr<Frame> OnHello(const federation::v1::Hello& hello, CertificateStore& certificates,
+  absl::StatusOr<Frame> OnHello(const v1::Hello& hello, CertificateStore& certificates,
                                 int64_t now_ms);
-  absl::StatusOr<Frame> OnHelloAck(const federation::v1::HelloAck& ack,
+  absl::StatusOr<Frame> OnHelloAck(const v1::HelloAck& ack,
                                    CertificateStore& certificates, int64_t now_ms);
-  absl::Status OnHelloProof(const federation::v1::HelloProof& proof);
+  absl::Status OnHelloProof(const v1::HelloProof& proof);
   // What the named side signs.
   std::string Transcript(bool by_dialer) const;
   absl::Status CheckProof(bool by_dialer, std::string_view proof) const;
@@ -90,7 +90,7 @@ class Handshake {
   uint32_t version_max_ = 0;
   uint32_t version_ = 0;
   Digest peer_introduction_hash_{};
-  AdmissionCert peer_certificate_;
+  privacy::AdmissionCert peer_certificate_;
   std::string peer_address_;
   std::string peer_revocations_;
   Nonce peer_nonce_{};
@@ -100,4 +100,4 @@ class Handshake {
 // Whether an address may be remembered and dialled: printable host:port or empty.
 bool AddressIsGood(std::string_view address);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

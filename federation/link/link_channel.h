@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // What is known of the channel that a link runs over, by TLS or otherwise. Certificates go by the
 // SHA-256 of their DER. A plain value.
@@ -23,4 +23,4 @@ struct LinkChannel {
   bool relayed = false;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

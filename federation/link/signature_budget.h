@@ -10,7 +10,7 @@
 #include "federation/limits.h"
 #include "federation/link/token_bucket.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // How many signatures a node checks for its peers: a share of a core over all links, and a share of
 // that for each. What is beyond has no effect for now and is nobody's fault. Anti-entropy brings
@@ -49,4 +49,4 @@ class SignatureBudget {
   TimePoint now_{};
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

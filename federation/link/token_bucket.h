@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Allows `rate` events a second with bursts of `burst`. Not thread-safe.
 class TokenBucket {
@@ -37,4 +37,4 @@ class TokenBucket {
   TimePoint last_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -10,18 +10,18 @@
 #include "base/bytes.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
-std::vector<std::vector<NodeId>> MaskedGroups(const masking::MaskRound& round,
-                                              std::span<const NodeId> members) {
+std::vector<std::vector<privacy::NodeId>> MaskedGroups(const privacy::masking::MaskRound& round,
+                                                       std::span<const privacy::NodeId> members) {
   constexpr std::string_view kDomain("RUVDLLM-GROUP-v2\0", 17);
-  std::map<Digest, NodeId> drawn;
-  for (const NodeId& id : members) {
+  std::map<Digest, privacy::NodeId> drawn;
+  for (const privacy::NodeId& id : members) {
     ByteWriter writer;
     writer.WriteText(kDomain).WriteBytes(round.cluster).Write(round.round).WriteBytes(id);
     drawn[Sha256(writer.str())] = id;
   }
-  std::vector<std::vector<NodeId>> groups;
+  std::vector<std::vector<privacy::NodeId>> groups;
   if (drawn.size() < limits::kMinCliqueMembers) {
     return groups;
   }
@@ -31,10 +31,10 @@ std::vector<std::vector<NodeId>> MaskedGroups(const masking::MaskRound& round,
   for (const auto& [hash, id] : drawn) {
     groups[place++ * groups.size() / drawn.size()].push_back(id);
   }
-  for (std::vector<NodeId>& group : groups) {
+  for (std::vector<privacy::NodeId>& group : groups) {
     std::ranges::sort(group);
   }
   return groups;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

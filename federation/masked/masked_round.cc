@@ -13,7 +13,7 @@
 #include "federation/reasons.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 // A member is not blamed for what most others did not do either: then this node is the one that
@@ -41,7 +41,7 @@ absl::Status CheckSchedule(const MaskedSchedule& schedule) {
                limits::kMaxMaskAttemptMillis);
 }
 
-absl::Status CheckGroup(const std::vector<NodeId>& group) {
+absl::Status CheckGroup(const std::vector<privacy::NodeId>& group) {
   const bool ascending = std::ranges::adjacent_find(group, std::greater_equal<>()) == group.end();
   if (ascending && group.size() >= limits::kMinCliqueMembers &&
       group.size() <= limits::kMaxCliqueMembers) {
@@ -62,7 +62,7 @@ absl::Status Contradiction(const Item& item) {
 
 }  // namespace
 
-std::vector<float> MaskedOutcome::Mean(const dp::NoiseGrid& grid) const {
+std::vector<float> MaskedOutcome::Mean(const privacy::dp::NoiseGrid& grid) const {
   std::vector<float> mean(units.size());
   const auto members = static_cast<double>(weight());
   std::ranges::transform(units, mean.begin(), [&](int32_t unit) {
@@ -97,27 +97,27 @@ int64_t MaskedRound::Elapsed(Instant now) const {
   return now.wall_ms - config_.schedule.start_ms - attempt_ * config_.schedule.attempt_ms;
 }
 
-bool MaskedRound::Candidate(const NodeId& id) const {
+bool MaskedRound::Candidate(const privacy::NodeId& id) const {
   return !dropped_.contains(id) && !items_.Refused(id);
 }
 
-std::vector<NodeId> MaskedRound::Candidates() const {
-  std::vector<NodeId> candidates;
+std::vector<privacy::NodeId> MaskedRound::Candidates() const {
+  std::vector<privacy::NodeId> candidates;
   std::ranges::copy_if(config_.group, std::back_inserter(candidates),
-                       [this](const NodeId& id) { return Candidate(id); });
+                       [this](const privacy::NodeId& id) { return Candidate(id); });
   return candidates;
 }
 
 // Whose key was copied nobody can tell: both stay out of this attempt, and keys are fresh in the
 // next.
-std::vector<NodeId> MaskedRound::WithKeys() const {
-  std::map<masking::MaskPublicKey, std::vector<NodeId>> holders;
-  for (const NodeId& id : Candidates()) {
+std::vector<privacy::NodeId> MaskedRound::WithKeys() const {
+  std::map<privacy::masking::MaskPublicKey, std::vector<privacy::NodeId>> holders;
+  for (const privacy::NodeId& id : Candidates()) {
     if (const auto key = items_.Of(attempt_, id).key) {
       holders[*key].push_back(id);
     }
   }
-  std::vector<NodeId> members;
+  std::vector<privacy::NodeId> members;
   for (const auto& [key, ids] : holders) {
     if (ids.size() == 1) {
       members.push_back(ids.front());
@@ -147,7 +147,7 @@ void MaskedRound::StopSharing() {
   part_ = {};
 }
 
-void MaskedRound::Refuse(const NodeId& member) {
+void MaskedRound::Refuse(const privacy::NodeId& member) {
   items_.Refuse(member);
 }
 
@@ -211,10 +211,10 @@ void MaskedRound::BeginAttempt(Instant now, MaskedSteps& steps) {
       items_.Of(attempt_, config_.self).key || Elapsed(now) >= config_.schedule.keys_ms) {
     return;
   }
-  auto session = masking::MaskingSession::Begin(config_.round, config_.layout, config_.self,
-                                                config_.last_reservation, config_.random);
+  auto session = privacy::masking::MaskingSession::Begin(
+      config_.round, config_.layout, config_.self, config_.last_reservation, config_.random);
   RUVD_CHECK(session.ok());  // the layout was checked
-  part_.session = std::make_unique<masking::MaskingSession>(*std::move(session));
+  part_.session = std::make_unique<privacy::masking::MaskingSession>(*std::move(session));
   Say(ItemKind::kMaskKey, EncodeMaskKey({.attempt = attempt_, .offer = part_.session->offer()}),
       steps);
 }
@@ -223,7 +223,7 @@ void MaskedRound::SignSet(Instant now, MaskedSteps& steps) {
   if (part_.session == nullptr || part_.set || items_.Of(attempt_, config_.self).set) {
     return;
   }
-  std::vector<NodeId> members = WithKeys();
+  std::vector<privacy::NodeId> members = WithKeys();
   if (members != Candidates() && Elapsed(now) < config_.schedule.keys_ms) {
     return;
   }
@@ -231,7 +231,7 @@ void MaskedRound::SignSet(Instant now, MaskedSteps& steps) {
     part_.session.reset();  // somebody copied this node's key
     return;
   }
-  std::erase_if(members, [&](const NodeId& id) {
+  std::erase_if(members, [&](const privacy::NodeId& id) {
     if (id == config_.self) {
       return true;
     }
@@ -256,11 +256,11 @@ void MaskedRound::SignSet(Instant now, MaskedSteps& steps) {
 }
 
 bool MaskedRound::Agreed() const {
-  return part_.set &&
-         std::ranges::all_of(part_.set->members, [this](const masking::CliqueMember& member) {
-           const MaskStatements said = items_.Of(attempt_, member.id);
-           return said.set && said.set_hash == part_.set_hash;
-         });
+  return part_.set && std::ranges::all_of(
+                          part_.set->members, [this](const privacy::masking::CliqueMember& member) {
+                            const MaskStatements said = items_.Of(attempt_, member.id);
+                            return said.set && said.set_hash == part_.set_hash;
+                          });
 }
 
 void MaskedRound::AskForInput(Instant now, MaskedSteps& steps) {
@@ -272,7 +272,7 @@ void MaskedRound::AskForInput(Instant now, MaskedSteps& steps) {
   steps.push_back(MaskInputWanted{.attempt = attempt_, .set = *part_.set});
 }
 
-absl::StatusOr<MaskedSteps> MaskedRound::Provide(uint8_t attempt, masking::MaskInput input,
+absl::StatusOr<MaskedSteps> MaskedRound::Provide(uint8_t attempt, privacy::masking::MaskInput input,
                                                  Instant now) {
   const bool open = !ended_ && attempt == attempt_ && part_.asked && part_.session != nullptr;
   if (!open || Elapsed(now) >= config_.schedule.attempt_ms) {
@@ -282,9 +282,10 @@ absl::StatusOr<MaskedSteps> MaskedRound::Provide(uint8_t attempt, masking::MaskI
                  attempt, config_.round.round);
   }
   // Whatever comes of it, this key masks nothing more.
-  const std::unique_ptr<masking::MaskingSession> session = std::move(part_.session);
+  const std::unique_ptr<privacy::masking::MaskingSession> session = std::move(part_.session);
   config_.last_reservation = std::max(config_.last_reservation, input.reservation);
-  ASSIGN_OR_RETURN(masking::MaskedUpdate update, session->Mask(*part_.set, std::move(input)));
+  ASSIGN_OR_RETURN(privacy::masking::MaskedUpdate update,
+                   session->Mask(*part_.set, std::move(input)));
   MaskedSteps steps;
   Say(ItemKind::kMaskShare, EncodeMaskShare({.attempt = attempt_, .update = std::move(update)}),
       steps);
@@ -294,7 +295,7 @@ absl::StatusOr<MaskedSteps> MaskedRound::Provide(uint8_t attempt, masking::MaskI
 
 // A member takes the sum of the set that it signed. Others take that of most of the group, so that
 // a few who agree with each other do not speak for all.
-bool MaskedRound::Counts(const masking::Clique& set) const {
+bool MaskedRound::Counts(const privacy::masking::Clique& set) const {
   return own_sets_.contains(set.SetHash()) || 2 * set.members.size() > config_.group.size();
 }
 
@@ -304,7 +305,7 @@ void MaskedRound::TakeSum(MaskedSteps& steps) {
     return;
   }
   for (uint8_t attempt = 0; attempt < limits::kMaxMaskAttempts; ++attempt) {
-    for (const masking::Clique& set : items_.Complete(attempt)) {
+    for (const privacy::masking::Clique& set : items_.Complete(attempt)) {
       if (!Counts(set)) {
         continue;
       }
@@ -322,24 +323,24 @@ void MaskedRound::TakeSum(MaskedSteps& steps) {
 // Nodes may differ in who is in the group: a key of the round before that was dated back reached
 // some of them only. If few of them had it, its owner is named by too few; if most had it, those
 // few are left out, or all would differ in every attempt.
-std::set<NodeId> MaskedRound::Dissenters(const std::set<NodeId>& failed) const {
-  std::map<Digest, std::vector<NodeId>> signers;
+std::set<privacy::NodeId> MaskedRound::Dissenters(const std::set<privacy::NodeId>& failed) const {
+  std::map<Digest, std::vector<privacy::NodeId>> signers;
   std::set<Digest> hopeless;  // name a member that failed: those who signed them sign another one
   size_t all = 0;
-  for (const NodeId& id : Candidates()) {
+  for (const privacy::NodeId& id : Candidates()) {
     const MaskStatements said = items_.Of(attempt_, id);
     if (!said.set) {
       continue;
     }
     ++all;
     signers[said.set_hash].push_back(id);
-    if (std::ranges::any_of(said.set->members, [&](const masking::CliqueMember& member) {
+    if (std::ranges::any_of(said.set->members, [&](const privacy::masking::CliqueMember& member) {
           return failed.contains(member.id);
         })) {
       hopeless.insert(said.set_hash);
     }
   }
-  std::set<NodeId> dissenters;
+  std::set<privacy::NodeId> dissenters;
   for (const auto& [hash, ids] : signers) {
     if (NamedByEnough(ids.size(), all) && !hopeless.contains(hash)) {
       for (const auto& [other, few] : signers) {
@@ -356,32 +357,32 @@ std::set<NodeId> MaskedRound::Dissenters(const std::set<NodeId>& failed) const {
 // not by the set that this node signed: so those who have the same items, which all do but for what
 // comes at the very end, come to the same members.
 void MaskedRound::EndAttempt() {
-  std::vector<NodeId> with_key;
-  std::map<NodeId, size_t> named;
+  std::vector<privacy::NodeId> with_key;
+  std::map<privacy::NodeId, size_t> named;
   size_t signers = 0;
-  for (const NodeId& id : Candidates()) {
+  for (const privacy::NodeId& id : Candidates()) {
     const MaskStatements said = items_.Of(attempt_, id);
     if (said.key) {
       with_key.push_back(id);
     }
     if (said.set) {
       ++signers;
-      for (const masking::CliqueMember& other : said.set->members) {
+      for (const privacy::masking::CliqueMember& other : said.set->members) {
         ++named[other.id];
       }
     }
   }
-  std::set<NodeId> failed;
-  for (const NodeId& id : with_key) {
+  std::set<privacy::NodeId> failed;
+  for (const privacy::NodeId& id : with_key) {
     const bool silent = !items_.Of(attempt_, id).set && MostDid(signers, with_key.size());
     if (silent || !NamedByEnough(named[id], signers)) {
       failed.insert(id);
     }
   }
-  for (const masking::Clique& set : items_.Agreed(attempt_)) {
+  for (const privacy::masking::Clique& set : items_.Agreed(attempt_)) {
     const Digest hash = set.SetHash();
-    std::vector<NodeId> withheld;
-    for (const masking::CliqueMember& member : set.members) {
+    std::vector<privacy::NodeId> withheld;
+    for (const privacy::masking::CliqueMember& member : set.members) {
       if (items_.Of(attempt_, member.id).shared_with != hash) {
         withheld.push_back(member.id);
       }
@@ -394,4 +395,4 @@ void MaskedRound::EndAttempt() {
   dropped_.merge(failed);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -22,7 +22,7 @@
 #include "privacy/masking/clique.h"
 #include "privacy/masking/masking_session.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // When what of a round happens, by wall clocks, so that nodes need not tell each other: attempt a
 // takes from start_ms + a * attempt_ms to the next one.
@@ -36,28 +36,28 @@ struct MaskedSchedule {
 };
 
 struct MaskedRoundConfig {
-  masking::MaskRound round;
-  masking::MaskLayout layout;
-  NodeId self{};
+  privacy::masking::MaskRound round;
+  privacy::masking::MaskLayout layout;
+  privacy::NodeId self{};
   // One of MaskedGroups. A node that is not in it follows the round and gets its sum, too.
-  std::vector<NodeId> group;
+  std::vector<privacy::NodeId> group;
   // False: this node gives nothing, also where it is in the group, and only follows.
   bool takes_part = true;
   MaskedSchedule schedule;
   // The newest reservation of the privacy ledger that was used, 0 for none.
   uint64_t last_reservation = 0;
-  dp::RandomBytes random;  // for keys
+  privacy::dp::RandomBytes random;  // for keys
 };
 
 // The sum of a set: one update, of the weight of its members together.
 struct MaskedOutcome {
   uint8_t attempt = 0;
-  masking::Clique set;
+  privacy::masking::Clique set;
   std::vector<int32_t> units;  // of the layout's grid, all banks in order
 
   size_t weight() const { return set.members.size(); }
   // The mean update of the members.
-  std::vector<float> Mean(const dp::NoiseGrid& grid) const;
+  std::vector<float> Mean(const privacy::dp::NoiseGrid& grid) const;
 };
 
 // ---- What a round asks its owner to do, in this order.
@@ -71,11 +71,11 @@ struct OfferMaskItem {
 // Provide. Asked at most once in an attempt; every answer is a release with a charge of its own.
 struct MaskInputWanted {
   uint8_t attempt = 0;
-  masking::Clique set;
+  privacy::masking::Clique set;
 };
 // A member said two things in one attempt, or gave a key that is none: no part in this round.
 struct MaskMemberRefused {
-  NodeId member{};
+  privacy::NodeId member{};
   absl::Status status;
 };
 // The round is over, with a sum or without.
@@ -117,13 +117,14 @@ class MaskedRound {
   // Answers MaskInputWanted. An owner whose ledger refuses does not answer: the others go on
   // without this node. MASK_REUSED without an open question of that attempt; UPDATE_INVALID and
   // other errors of MaskingSession::Mask, after which the attempt has no share of this node.
-  absl::StatusOr<MaskedSteps> Provide(uint8_t attempt, masking::MaskInput input, Instant now);
+  absl::StatusOr<MaskedSteps> Provide(uint8_t attempt, privacy::masking::MaskInput input,
+                                      Instant now);
 
   // This node gives nothing more, whatever it was asked for: its operator allows it no longer. It
   // goes on to follow.
   void StopSharing();
   // A member took back what it said, or is listened to no more: no part in this round.
-  void Refuse(const NodeId& member);
+  void Refuse(const privacy::NodeId& member);
 
   bool ended() const { return ended_; }
   uint8_t attempt() const { return attempt_; }
@@ -131,8 +132,9 @@ class MaskedRound {
  private:
   // What this node does in the present attempt.
   struct Part {
-    std::unique_ptr<masking::MaskingSession> session;  // with the key; gone once it has masked
-    std::optional<masking::Clique> set;                // that it signed
+    std::unique_ptr<privacy::masking::MaskingSession>
+        session;                                  // with the key; gone once it has masked
+    std::optional<privacy::masking::Clique> set;  // that it signed
     Digest set_hash{};
     bool asked = false;
   };
@@ -146,17 +148,17 @@ class MaskedRound {
   void EndAttempt();
   // Candidates that signed another set than most did: a key that was late for them alone cannot be
   // told from another view of the group, which fresh keys would not mend.
-  std::set<NodeId> Dissenters(const std::set<NodeId>& failed) const;
+  std::set<privacy::NodeId> Dissenters(const std::set<privacy::NodeId>& failed) const;
   // Says something in this node's name.
   void Say(ItemKind kind, std::string payload, MaskedSteps& steps);
   void End(absl::StatusOr<MaskedOutcome> outcome, MaskedSteps& steps);
 
-  bool Candidate(const NodeId& id) const;
-  std::vector<NodeId> Candidates() const;
+  bool Candidate(const privacy::NodeId& id) const;
+  std::vector<privacy::NodeId> Candidates() const;
   // Candidates with a key that nobody else gave.
-  std::vector<NodeId> WithKeys() const;
+  std::vector<privacy::NodeId> WithKeys() const;
   bool Agreed() const;
-  bool Counts(const masking::Clique& set) const;
+  bool Counts(const privacy::masking::Clique& set) const;
   int64_t Elapsed(Instant now) const;  // ms of the present attempt
 
   MaskedRoundConfig config_;
@@ -165,11 +167,11 @@ class MaskedRound {
   uint8_t attempt_ = 0;
   bool begun_ = false;  // the present attempt
   Part part_;
-  std::set<Digest> own_sets_;  // hashes of sets that this node signed, of all attempts
-  std::set<NodeId> dropped_;   // failed in an earlier attempt
-  bool items_new_ = false;     // since sums were looked for
-  bool gave_ = false;          // a key of this node is among the items
+  std::set<Digest> own_sets_;          // hashes of sets that this node signed, of all attempts
+  std::set<privacy::NodeId> dropped_;  // failed in an earlier attempt
+  bool items_new_ = false;             // since sums were looked for
+  bool gave_ = false;                  // a key of this node is among the items
   bool ended_ = false;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -18,7 +18,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 absl::Status TooFew(size_t takers) {
@@ -28,15 +28,15 @@ absl::Status TooFew(size_t takers) {
                limits::kMinCliqueMembers, takers);
 }
 
-bool IsKeyOf(const Item& item, const NodeId& node, uint64_t round) {
+bool IsKeyOf(const Item& item, const privacy::NodeId& node, uint64_t round) {
   return item.kind == ItemKind::kMaskKey && item.origin == node && item.round == round;
 }
 
 }  // namespace
 
-std::vector<NodeId> MaskedTakers(std::span<const Item> items, uint64_t round, const Digest& layout,
-                                 int64_t created_until_ms) {
-  std::set<NodeId> takers;
+std::vector<privacy::NodeId> MaskedTakers(std::span<const Item> items, uint64_t round,
+                                          const Digest& layout, int64_t created_until_ms) {
+  std::set<privacy::NodeId> takers;
   for (const Item& item : items) {
     if (item.kind != ItemKind::kMaskKey || item.round + 1 != round ||
         item.created_ms > created_until_ms) {
@@ -77,7 +77,7 @@ bool MaskedRounds::Due(Instant now) const {
   return RoundAt(now) > number_;  // never one twice, also where the clock went back
 }
 
-absl::StatusOr<MaskedRound> MaskedRounds::BeginGroup(std::vector<NodeId> group,
+absl::StatusOr<MaskedRound> MaskedRounds::BeginGroup(std::vector<privacy::NodeId> group,
                                                      std::span<const Item> items,
                                                      uint64_t last_reservation,
                                                      const TakesPart& takes_part) {
@@ -108,12 +108,12 @@ MaskedSteps MaskedRounds::Begin(std::span<const Item> items, uint64_t last_reser
   group_of_.clear();
   key_given_ = std::ranges::any_of(
       items, [this](const Item& item) { return IsKeyOf(item, config_.self, number_); });
-  const std::vector<NodeId> takers =
+  const std::vector<privacy::NodeId> takers =
       MaskedTakers(items, number_, layout_hash_, StartOf(number_) - config_.attempt_ms);
-  std::vector<std::vector<NodeId>> groups =
+  std::vector<std::vector<privacy::NodeId>> groups =
       MaskedGroups({.cluster = config_.cluster, .round = number_}, takers);
   for (size_t group = 0; group < groups.size(); ++group) {
-    for (const NodeId& id : groups[group]) {
+    for (const privacy::NodeId& id : groups[group]) {
       group_of_[id] = group;
     }
   }
@@ -173,7 +173,7 @@ absl::StatusOr<MaskedSteps> MaskedRounds::OnItem(const Item& item, Instant now) 
 }
 
 absl::StatusOr<MaskedSteps> MaskedRounds::Provide(uint64_t round, uint8_t attempt,
-                                                  masking::MaskInput input, Instant now) {
+                                                  privacy::masking::MaskInput input, Instant now) {
   const auto group = group_of_.find(config_.self);
   if (group == group_of_.end() || round != number_) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskReused,
@@ -198,8 +198,8 @@ bool MaskedRounds::MayAnnounce(Instant now) const {
 OfferMaskItem MaskedRounds::Announce() {
   key_given_ = true;
   const auto unused =
-      masking::MaskingSession::Begin({.cluster = config_.cluster, .round = number_}, config_.layout,
-                                     config_.self, 0, config_.random);
+      privacy::masking::MaskingSession::Begin({.cluster = config_.cluster, .round = number_},
+                                              config_.layout, config_.self, 0, config_.random);
   RUVD_CHECK(unused.ok());  // the layout was checked
   return {.kind = ItemKind::kMaskKey,
           .payload = EncodeMaskKey({.attempt = 0, .offer = unused->offer()})};
@@ -211,10 +211,10 @@ void MaskedRounds::StopSharing() {
   }
 }
 
-void MaskedRounds::Refuse(const NodeId& member) {
+void MaskedRounds::Refuse(const privacy::NodeId& member) {
   if (const auto group = group_of_.find(member); group != group_of_.end()) {
     groups_[group->second].Refuse(member);
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

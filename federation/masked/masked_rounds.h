@@ -17,27 +17,27 @@
 #include "federation/instant.h"
 #include "federation/masked/masked_round.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 struct MaskedRoundsConfig {
-  ClusterId cluster{};
-  masking::MaskLayout layout;
-  NodeId self{};
+  privacy::ClusterId cluster{};
+  privacy::masking::MaskLayout layout;
+  privacy::NodeId self{};
   // A round begins whenever the wall clock is a multiple of this: the same on every node. Longer
   // than all attempts of a round.
   int64_t period_ms = limits::kMaskedPeriodMillis;
   int64_t keys_ms = limits::kMaskKeysMillis;
   int64_t shares_ms = limits::kMaskSharesMillis;
   int64_t attempt_ms = limits::kMaskAttemptMillis;
-  dp::RandomBytes random;
+  privacy::dp::RandomBytes random;
 };
 
 // Who takes part in a round, ascending by id: who gave a key of the same layout in the round
 // before, created until `created_until_ms`, so that all have heard of it. What gossip holds says
 // so, the same to every node: who is of another tier, model or configuration says nothing, and no
 // node's view of who is alive counts.
-std::vector<NodeId> MaskedTakers(std::span<const Item> items, uint64_t round, const Digest& layout,
-                                 int64_t created_until_ms);
+std::vector<privacy::NodeId> MaskedTakers(std::span<const Item> items, uint64_t round,
+                                          const Digest& layout, int64_t created_until_ms);
 
 // One masked round after the other, numbered by the wall clock, each of as many groups as there
 // are. This node gives something in its own group at most, and follows the others. Sans I/O; not
@@ -66,8 +66,8 @@ class MaskedRounds {
   absl::StatusOr<MaskedSteps> OnItem(const Item& item, Instant now);
   // Answers MaskInputWanted of a round. MASK_REUSED where it is not the present one; errors of
   // MaskedRound::Provide.
-  absl::StatusOr<MaskedSteps> Provide(uint64_t round, uint8_t attempt, masking::MaskInput input,
-                                      Instant now);
+  absl::StatusOr<MaskedSteps> Provide(uint64_t round, uint8_t attempt,
+                                      privacy::masking::MaskInput input, Instant now);
 
   // Whether only a key that this node does not use makes it take part in the next round: it gave
   // none in this one, and in its group nobody would wait for it any more.
@@ -77,7 +77,7 @@ class MaskedRounds {
 
   // As MaskedRound's, for the present round.
   void StopSharing();
-  void Refuse(const NodeId& member);
+  void Refuse(const privacy::NodeId& member);
 
   // The present round, or the last one; 0 before the first. That of every step.
   uint64_t round() const { return number_; }
@@ -88,16 +88,17 @@ class MaskedRounds {
 
  private:
   explicit MaskedRounds(MaskedRoundsConfig config);
-  absl::StatusOr<MaskedRound> BeginGroup(std::vector<NodeId> group, std::span<const Item> items,
-                                         uint64_t last_reservation, const TakesPart& takes_part);
+  absl::StatusOr<MaskedRound> BeginGroup(std::vector<privacy::NodeId> group,
+                                         std::span<const Item> items, uint64_t last_reservation,
+                                         const TakesPart& takes_part);
   MaskedSteps Noted(MaskedSteps steps);
 
   MaskedRoundsConfig config_;
   Digest layout_hash_{};
   uint64_t number_ = 0;
-  std::vector<MaskedRound> groups_;    // of the present round
-  std::map<NodeId, size_t> group_of_;  // of members of a group
-  bool key_given_ = false;             // by this node, in the present round
+  std::vector<MaskedRound> groups_;             // of the present round
+  std::map<privacy::NodeId, size_t> group_of_;  // of members of a group
+  bool key_given_ = false;                      // by this node, in the present round
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 // An attempt before any of the library's messages.
@@ -43,36 +43,37 @@ absl::Status CheckNames(uint64_t named, uint64_t round, bool of_sender) {
 }  // namespace
 
 std::string EncodeMaskKey(const MaskKeyItem& item) {
-  return WithAttempt(item.attempt, masking::EncodeOffer(item.offer));
+  return WithAttempt(item.attempt, privacy::masking::EncodeOffer(item.offer));
 }
 
 absl::StatusOr<MaskKeyItem> DecodeMaskKey(std::span<const uint8_t> bytes) {
   MaskKeyItem item;
   ASSIGN_OR_RETURN(item.attempt, AttemptOf(bytes));
-  ASSIGN_OR_RETURN(item.offer, masking::DecodeOffer(bytes.subspan(kAttemptBytes)));
+  ASSIGN_OR_RETURN(item.offer, privacy::masking::DecodeOffer(bytes.subspan(kAttemptBytes)));
   return item;
 }
 
 std::string EncodeMaskSet(const MaskSetItem& item) {
-  return WithAttempt(item.attempt, masking::EncodeClique(item.clique));
+  return WithAttempt(item.attempt, privacy::masking::EncodeClique(item.clique));
 }
 
 absl::StatusOr<MaskSetItem> DecodeMaskSet(std::span<const uint8_t> bytes,
-                                          const ClusterId& cluster) {
+                                          const privacy::ClusterId& cluster) {
   MaskSetItem item;
   ASSIGN_OR_RETURN(item.attempt, AttemptOf(bytes));
-  ASSIGN_OR_RETURN(item.clique, masking::DecodeClique(bytes.subspan(kAttemptBytes), cluster));
+  ASSIGN_OR_RETURN(item.clique,
+                   privacy::masking::DecodeClique(bytes.subspan(kAttemptBytes), cluster));
   return item;
 }
 
 std::string EncodeMaskShare(const MaskShareItem& item) {
-  return WithAttempt(item.attempt, masking::EncodeMaskedUpdate(item.update));
+  return WithAttempt(item.attempt, privacy::masking::EncodeMaskedUpdate(item.update));
 }
 
 absl::StatusOr<MaskShareItem> DecodeMaskShare(std::span<const uint8_t> bytes) {
   MaskShareItem item;
   ASSIGN_OR_RETURN(item.attempt, AttemptOf(bytes));
-  ASSIGN_OR_RETURN(item.update, masking::DecodeMaskedUpdate(bytes.subspan(kAttemptBytes)));
+  ASSIGN_OR_RETURN(item.update, privacy::masking::DecodeMaskedUpdate(bytes.subspan(kAttemptBytes)));
   return item;
 }
 
@@ -82,14 +83,14 @@ uint64_t MaxMaskPayloadBytes(ItemKind kind) {
       return kAttemptBytes + kKeyBytes;
     case ItemKind::kMaskSet:
       return kAttemptBytes + kSetHeadBytes +
-             limits::kMaxCliqueMembers * sizeof(masking::CliqueMember);
+             limits::kMaxCliqueMembers * sizeof(privacy::masking::CliqueMember);
     default:
       return kAttemptBytes + kShareHeadBytes + limits::kMaxMaskedValues * sizeof(uint32_t);
   }
 }
 
 absl::Status CheckMaskItem(ItemKind kind, std::string_view payload, uint64_t round,
-                           const NodeId& sender) {
+                           const privacy::NodeId& sender) {
   if (kind == ItemKind::kMaskKey) {
     ASSIGN_OR_RETURN(const MaskKeyItem item, DecodeMaskKey(AsBytes(payload)));
     return CheckNames(item.offer.round, round, true);
@@ -102,4 +103,4 @@ absl::Status CheckMaskItem(ItemKind kind, std::string_view payload, uint64_t rou
   return CheckNames(item.update.round, round, item.update.sender == sender);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -15,7 +15,7 @@
 #include "privacy/masking/clique.h"
 #include "privacy/masking/messages.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // The payloads of a masked round's items: which attempt of the round, then a message of
 // privacy/masking. docs/wire-format.md has their bytes. A decoder takes exactly what its encoder
@@ -24,7 +24,7 @@ namespace ruvd {
 // "In this attempt I take part with this key." Of kind kMaskKey.
 struct MaskKeyItem {
   uint8_t attempt = 0;  // below kMaxMaskAttempts
-  masking::MaskOffer offer;
+  privacy::masking::MaskOffer offer;
   bool operator==(const MaskKeyItem&) const = default;
 };
 std::string EncodeMaskKey(const MaskKeyItem& item);
@@ -33,16 +33,17 @@ absl::StatusOr<MaskKeyItem> DecodeMaskKey(std::span<const uint8_t> bytes);
 // "These are all whose keys I have: I add up with them, or not at all." Of kind kMaskSet.
 struct MaskSetItem {
   uint8_t attempt = 0;
-  masking::Clique clique;
+  privacy::masking::Clique clique;
   bool operator==(const MaskSetItem&) const = default;
 };
 std::string EncodeMaskSet(const MaskSetItem& item);
-absl::StatusOr<MaskSetItem> DecodeMaskSet(std::span<const uint8_t> bytes, const ClusterId& cluster);
+absl::StatusOr<MaskSetItem> DecodeMaskSet(std::span<const uint8_t> bytes,
+                                          const privacy::ClusterId& cluster);
 
 // A masked vector, which names its set by hash. Of kind kMaskShare.
 struct MaskShareItem {
   uint8_t attempt = 0;
-  masking::MaskedUpdate update;
+  privacy::masking::MaskedUpdate update;
   bool operator==(const MaskShareItem&) const = default;
 };
 std::string EncodeMaskShare(const MaskShareItem& item);
@@ -55,6 +56,6 @@ uint64_t MaxMaskPayloadBytes(ItemKind kind);
 // and is of the round and the sender that its envelope names. UPDATE_INVALID, LIMIT_EXCEEDED,
 // CLIQUE_INVALID. `kind` is one of the three above.
 absl::Status CheckMaskItem(ItemKind kind, std::string_view payload, uint64_t round,
-                           const NodeId& sender);
+                           const privacy::NodeId& sender);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -11,10 +11,10 @@
 #include "privacy/masking/masked_sum.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
-absl::Status NotOfTheGroup(const NodeId& member) {
+absl::Status NotOfTheGroup(const privacy::NodeId& member) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kCliqueInvalid,
                "an item of a masked round names node {}, which is not in this group; the nodes "
                "differ in whom they take for members, wait for the next round",
@@ -23,8 +23,8 @@ absl::Status NotOfTheGroup(const NodeId& member) {
 
 }  // namespace
 
-MaskedRoundItems::MaskedRoundItems(const masking::MaskRound& round, const Digest& layout,
-                                   size_t values, const std::vector<NodeId>& group)
+MaskedRoundItems::MaskedRoundItems(const privacy::masking::MaskRound& round, const Digest& layout,
+                                   size_t values, const std::vector<privacy::NodeId>& group)
     : round_(round), layout_(layout), values_(values), group_(group) {
   RUVD_CHECK(group.size() <= limits::kMaxCliqueMembers);
 }
@@ -40,7 +40,7 @@ absl::Status MaskedRoundItems::CheckLayout(const Digest& layout) const {
 
 // Decodes a payload into what it says, and which attempt of the round it is of.
 absl::StatusOr<uint8_t> MaskedRoundItems::Read(ItemKind kind, std::string_view payload,
-                                               const NodeId& sender,
+                                               const privacy::NodeId& sender,
                                                MaskStatements& statements) const {
   RETURN_IF_ERROR(CheckMaskItem(kind, payload, round_.round, sender));
   if (kind == ItemKind::kMaskKey) {
@@ -79,7 +79,7 @@ absl::StatusOr<MaskedRoundItems::Added> MaskedRoundItems::Add(const Item& item) 
 }
 
 absl::StatusOr<MaskedRoundItems::Added> MaskedRoundItems::Add(
-    ItemKind kind, const NodeId& sender, std::shared_ptr<const std::string> payload) {
+    ItemKind kind, const privacy::NodeId& sender, std::shared_ptr<const std::string> payload) {
   if (std::ranges::find(group_, sender) == group_.end()) {
     return NotOfTheGroup(sender);
   }
@@ -106,15 +106,15 @@ absl::StatusOr<MaskedRoundItems::Added> MaskedRoundItems::Add(
   return Added::kNew;
 }
 
-MaskStatements MaskedRoundItems::Of(uint8_t attempt, const NodeId& member) const {
+MaskStatements MaskedRoundItems::Of(uint8_t attempt, const privacy::NodeId& member) const {
   const auto said = said_[attempt].find(member);
   return said == said_[attempt].end() || Refused(member) ? MaskStatements()
                                                          : said->second.statements;
 }
 
-std::map<Digest, masking::Clique> MaskedRoundItems::Named(uint8_t attempt) const {
-  std::map<Digest, masking::Clique> named;
-  for (const NodeId& member : group_) {
+std::map<Digest, privacy::masking::Clique> MaskedRoundItems::Named(uint8_t attempt) const {
+  std::map<Digest, privacy::masking::Clique> named;
+  for (const privacy::NodeId& member : group_) {
     MaskStatements statements = Of(attempt, member);
     if (statements.set) {
       named.try_emplace(statements.set_hash, *std::move(statements.set));
@@ -123,25 +123,27 @@ std::map<Digest, masking::Clique> MaskedRoundItems::Named(uint8_t attempt) const
   return named;
 }
 
-std::vector<masking::Clique> MaskedRoundItems::Agreed(uint8_t attempt) const {
-  std::vector<masking::Clique> agreed;
+std::vector<privacy::masking::Clique> MaskedRoundItems::Agreed(uint8_t attempt) const {
+  std::vector<privacy::masking::Clique> agreed;
   for (auto& [hash, set] : Named(attempt)) {
-    if (std::ranges::all_of(set.members, [&, &name = hash](const masking::CliqueMember& member) {
-          const MaskStatements said = Of(attempt, member.id);
-          return said.set && said.set_hash == name;
-        })) {
+    if (std::ranges::all_of(set.members,
+                            [&, &name = hash](const privacy::masking::CliqueMember& member) {
+                              const MaskStatements said = Of(attempt, member.id);
+                              return said.set && said.set_hash == name;
+                            })) {
       agreed.push_back(set);
     }
   }
   return agreed;
 }
 
-std::vector<masking::Clique> MaskedRoundItems::Complete(uint8_t attempt) const {
-  std::vector<masking::Clique> complete;
+std::vector<privacy::masking::Clique> MaskedRoundItems::Complete(uint8_t attempt) const {
+  std::vector<privacy::masking::Clique> complete;
   for (auto& [hash, set] : Named(attempt)) {
-    if (std::ranges::all_of(set.members, [&, &name = hash](const masking::CliqueMember& member) {
-          return Of(attempt, member.id).shared_with == name;
-        })) {
+    if (std::ranges::all_of(set.members,
+                            [&, &name = hash](const privacy::masking::CliqueMember& member) {
+                              return Of(attempt, member.id).shared_with == name;
+                            })) {
       complete.push_back(set);
     }
   }
@@ -149,9 +151,11 @@ std::vector<masking::Clique> MaskedRoundItems::Complete(uint8_t attempt) const {
 }
 
 absl::StatusOr<std::vector<int32_t>> MaskedRoundItems::Sum(
-    uint8_t attempt, const masking::Clique& set, const masking::MaskLayout& layout) const {
-  ASSIGN_OR_RETURN(masking::MaskedSum sum, masking::MaskedSum::Begin(set, layout));
-  for (const masking::CliqueMember& member : set.members) {
+    uint8_t attempt, const privacy::masking::Clique& set,
+    const privacy::masking::MaskLayout& layout) const {
+  ASSIGN_OR_RETURN(privacy::masking::MaskedSum sum,
+                   privacy::masking::MaskedSum::Begin(set, layout));
+  for (const privacy::masking::CliqueMember& member : set.members) {
     const auto said = said_[attempt].find(member.id);
     if (said == said_[attempt].end() || Refused(member.id)) {
       continue;  // MaskedSum says that it is missing
@@ -165,4 +169,4 @@ absl::StatusOr<std::vector<int32_t>> MaskedRoundItems::Sum(
   return sum.Result();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -20,14 +20,14 @@
 #include "privacy/limits.h"
 #include "privacy/masking/clique.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // What one member of a masked round said in one attempt of it.
 struct MaskStatements {
-  std::optional<masking::MaskPublicKey> key;
-  std::optional<masking::Clique> set;  // that it adds up with
-  Digest set_hash{};                   // of `set`
-  std::optional<Digest> shared_with;   // hash of the set that its share is for
+  std::optional<privacy::masking::MaskPublicKey> key;
+  std::optional<privacy::masking::Clique> set;  // that it adds up with
+  Digest set_hash{};                            // of `set`
+  std::optional<Digest> shared_with;            // hash of the set that its share is for
 };
 
 // All that the members of one group said in one round, whatever the order, however often. A member
@@ -37,8 +37,8 @@ struct MaskStatements {
 class MaskedRoundItems {
  public:
   // `group` has at most kMaxCliqueMembers. `values` are those of a share.
-  MaskedRoundItems(const masking::MaskRound& round, const Digest& layout, size_t values,
-                   const std::vector<NodeId>& group);
+  MaskedRoundItems(const privacy::masking::MaskRound& round, const Digest& layout, size_t values,
+                   const std::vector<privacy::NodeId>& group);
 
   // What an item was.
   enum class Added { kKnown, kNew, kContradiction };
@@ -48,23 +48,23 @@ class MaskedRoundItems {
   // MASK_LAYOUT_MISMATCH for another layout.
   absl::StatusOr<Added> Add(const Item& item);
   // The same for what this node says itself.
-  absl::StatusOr<Added> Add(ItemKind kind, const NodeId& sender,
+  absl::StatusOr<Added> Add(ItemKind kind, const privacy::NodeId& sender,
                             std::shared_ptr<const std::string> payload);
   // Refuses a member for another reason, such as a key that is none.
-  void Refuse(const NodeId& member) { refused_.insert(member); }
+  void Refuse(const privacy::NodeId& member) { refused_.insert(member); }
 
-  const std::vector<NodeId>& group() const { return group_; }
-  bool Refused(const NodeId& member) const { return refused_.contains(member); }
+  const std::vector<privacy::NodeId>& group() const { return group_; }
+  bool Refused(const privacy::NodeId& member) const { return refused_.contains(member); }
   // What a member that is not refused said in an attempt below kMaxMaskAttempts; nothing of others.
-  MaskStatements Of(uint8_t attempt, const NodeId& member) const;
+  MaskStatements Of(uint8_t attempt, const privacy::NodeId& member) const;
   // The sets of an attempt that every member of them signed.
-  std::vector<masking::Clique> Agreed(uint8_t attempt) const;
+  std::vector<privacy::masking::Clique> Agreed(uint8_t attempt) const;
   // The sets named in an attempt of which every member gave its share.
-  std::vector<masking::Clique> Complete(uint8_t attempt) const;
+  std::vector<privacy::masking::Clique> Complete(uint8_t attempt) const;
   // The sum of a complete set, in units of `layout`. UPDATE_INVALID where the masks did not cancel
   // or somebody did not clip: nobody can tell who.
-  absl::StatusOr<std::vector<int32_t>> Sum(uint8_t attempt, const masking::Clique& set,
-                                           const masking::MaskLayout& layout) const;
+  absl::StatusOr<std::vector<int32_t>> Sum(uint8_t attempt, const privacy::masking::Clique& set,
+                                           const privacy::masking::MaskLayout& layout) const;
 
  private:
   struct Said {
@@ -73,17 +73,17 @@ class MaskedRoundItems {
     std::map<ItemKind, std::shared_ptr<const std::string>> payloads;
   };
   // Every set that somebody signed in an attempt, by hash.
-  std::map<Digest, masking::Clique> Named(uint8_t attempt) const;
-  absl::StatusOr<uint8_t> Read(ItemKind kind, std::string_view payload, const NodeId& sender,
-                               MaskStatements& statements) const;
+  std::map<Digest, privacy::masking::Clique> Named(uint8_t attempt) const;
+  absl::StatusOr<uint8_t> Read(ItemKind kind, std::string_view payload,
+                               const privacy::NodeId& sender, MaskStatements& statements) const;
   absl::Status CheckLayout(const Digest& layout) const;
 
-  masking::MaskRound round_;
+  privacy::masking::MaskRound round_;
   Digest layout_;
   size_t values_;
-  std::vector<NodeId> group_;
-  std::array<std::map<NodeId, Said>, limits::kMaxMaskAttempts> said_;
-  std::set<NodeId> refused_;
+  std::vector<privacy::NodeId> group_;
+  std::array<std::map<privacy::NodeId, Said>, limits::kMaxMaskAttempts> said_;
+  std::set<privacy::NodeId> refused_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -8,7 +8,7 @@
 #include "federation/limits.h"
 #include "federation/link/backoff.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 // Attempts after which the backoff is at its maximum.
@@ -64,7 +64,7 @@ void DialPlanner::OnOpened(const std::string& address) {
   }
 }
 
-DialPurpose DialPlanner::OnIdentified(const std::string& address, const NodeId& owner) {
+DialPurpose DialPlanner::OnIdentified(const std::string& address, const privacy::NodeId& owner) {
   const auto found = targets_.find(address);
   if (found == targets_.end()) {
     return DialPurpose::kMesh;
@@ -121,9 +121,9 @@ size_t DialPlanner::Dialing(DialPurpose purpose) const {
       }));
 }
 
-std::vector<std::string> DialPlanner::DueSeeds(const std::function<bool(const NodeId&)>& linked,
-                                               const std::function<bool(const NodeId&)>& settled,
-                                               bool all, TimePoint now) const {
+std::vector<std::string> DialPlanner::DueSeeds(
+    const std::function<bool(const privacy::NodeId&)>& linked,
+    const std::function<bool(const privacy::NodeId&)>& settled, bool all, TimePoint now) const {
   std::vector<std::string> due;
   for (const auto& [address, target] : targets_) {
     const bool useful =
@@ -135,4 +135,4 @@ std::vector<std::string> DialPlanner::DueSeeds(const std::function<bool(const No
   return due;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

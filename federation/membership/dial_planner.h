@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // What a link is dialled for.
 enum class DialPurpose {
@@ -33,7 +33,7 @@ class DialPlanner {
   bool Begin(const std::string& address, DialPurpose purpose, TimePoint now);
   void OnOpened(const std::string& address);
   // The handshake over a dialled link showed who lives there. Returns what it was dialled for.
-  DialPurpose OnIdentified(const std::string& address, const NodeId& owner);
+  DialPurpose OnIdentified(const std::string& address, const privacy::NodeId& owner);
   // A dial failed or its link ended. `hopeless`: the peer refused us for a reason that time alone
   // does not mend.
   void OnFailed(const std::string& address, bool hopeless, TimePoint now, Random& random);
@@ -49,9 +49,9 @@ class DialPlanner {
   size_t Dialing(DialPurpose purpose) const;
   // Seeds that may be dialled now: those whose owner is unknown or not `settled`, that is linked or
   // a member that lives; with `all`, every seed that is not linked.
-  std::vector<std::string> DueSeeds(const std::function<bool(const NodeId&)>& linked,
-                                    const std::function<bool(const NodeId&)>& settled, bool all,
-                                    TimePoint now) const;
+  std::vector<std::string> DueSeeds(const std::function<bool(const privacy::NodeId&)>& linked,
+                                    const std::function<bool(const privacy::NodeId&)>& settled,
+                                    bool all, TimePoint now) const;
 
  private:
   struct Target {
@@ -64,7 +64,7 @@ class DialPlanner {
     TimePoint next_try{};
     DialPurpose purpose = DialPurpose::kMesh;
     std::optional<TimePoint> dialing_since;
-    std::optional<NodeId> owner;
+    std::optional<privacy::NodeId> owner;
   };
   static bool Ready(const Target& target, TimePoint now) {
     return !target.self && !target.dialing_since && target.next_try <= now;
@@ -74,4 +74,4 @@ class DialPlanner {
   std::map<std::string, Target> targets_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

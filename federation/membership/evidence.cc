@@ -11,7 +11,7 @@
 #include "federation/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 // Sender, then boot id and seq, as docs/wire-format.md places them in a header.
@@ -20,43 +20,45 @@ constexpr size_t kBootAt = 84;
 constexpr size_t kNumberBytes = 16 + 8;
 
 bool SameNumber(std::string_view a, std::string_view b) {
-  return a.size() == kEnvelopeHeaderBytes && b.size() == kEnvelopeHeaderBytes &&
+  return a.size() == privacy::kEnvelopeHeaderBytes && b.size() == privacy::kEnvelopeHeaderBytes &&
          a.substr(kBootAt, kNumberBytes) == b.substr(kBootAt, kNumberBytes) &&
-         a.substr(kSenderAt, sizeof(NodeId)) == b.substr(kSenderAt, sizeof(NodeId));
+         a.substr(kSenderAt, sizeof(privacy::NodeId)) ==
+             b.substr(kSenderAt, sizeof(privacy::NodeId));
 }
 
 }  // namespace
 
-std::optional<Equivocation> EquivocationOf(const Envelope& one, const Envelope& other) {
+std::optional<privacy::Equivocation> EquivocationOf(const privacy::Envelope& one,
+                                                    const privacy::Envelope& other) {
   if (!SameNumber(one.header, other.header) || one.header == other.header) {
     return std::nullopt;
   }
-  const Envelope& first = one.header < other.header ? one : other;
-  const Envelope& second = one.header < other.header ? other : one;
-  return Equivocation{.first_header = first.header,
-                      .first_signature = first.signature,
-                      .second_header = second.header,
-                      .second_signature = second.signature};
+  const privacy::Envelope& first = one.header < other.header ? one : other;
+  const privacy::Envelope& second = one.header < other.header ? other : one;
+  return privacy::Equivocation{.first_header = first.header,
+                               .first_signature = first.signature,
+                               .second_header = second.header,
+                               .second_signature = second.signature};
 }
 
 absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Apply(
-    const federation::v1::EquivocationProof& proof, Instant now, NodeId* id) {
-  ASSIGN_OR_RETURN(const Equivocation equivocation,
-                   Equivocation::Parse(AsBytes(proof.equivocation())));
-  const NodeId sender = equivocation.sender();
+    const v1::EquivocationProof& proof, Instant now, privacy::NodeId* id) {
+  ASSIGN_OR_RETURN(const privacy::Equivocation equivocation,
+                   privacy::Equivocation::Parse(AsBytes(proof.equivocation())));
+  const privacy::NodeId sender = equivocation.sender();
   if (Convicted(sender)) {
     *id = sender;
     return Applied::kKnown;  // before any signature is checked
   }
-  if (proof.certificate().size() > AdmissionCert::kBytes) {
+  if (proof.certificate().size() > privacy::AdmissionCert::kBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEvidenceInvalid,
                  "evidence comes with a certificate of {} bytes; update the sending node",
                  proof.certificate().size());
   }
   RETURN_IF_ERROR(certificates_->TakeCheck());
-  ASSIGN_OR_RETURN(const AdmissionCert* found,
+  ASSIGN_OR_RETURN(const privacy::AdmissionCert* found,
                    certificates_->Admit(AsBytes(proof.certificate()), now.wall_ms));
-  const AdmissionCert certificate = *found;
+  const privacy::AdmissionCert certificate = *found;
   if (certificate.node_id != sender) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEvidenceInvalid,
                  "evidence comes with the certificate of {}, who did not sign it; update the "
@@ -75,16 +77,18 @@ absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Add(const Conviction& conv
   if (Convicted(conviction.equivocation.sender())) {
     return Applied::kKnown;
   }
-  ASSIGN_OR_RETURN(const AdmissionCert* certificate,
+  ASSIGN_OR_RETURN(const privacy::AdmissionCert* certificate,
                    certificates_->Admit(AsBytes(conviction.certificate), now.wall_ms));
   return Keep(conviction.equivocation, conviction.certificate, certificate->not_after_ms, now);
 }
 
-absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Keep(const Equivocation& equivocation,
-                                                           std::string certificate,
-                                                           int64_t not_after_ms, Instant now) {
-  ASSIGN_OR_RETURN(const EnvelopeHeader first, ParseHeader(AsBytes(equivocation.first_header)));
-  ASSIGN_OR_RETURN(const EnvelopeHeader second, ParseHeader(AsBytes(equivocation.second_header)));
+absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Keep(
+    const privacy::Equivocation& equivocation, std::string certificate, int64_t not_after_ms,
+    Instant now) {
+  ASSIGN_OR_RETURN(const privacy::EnvelopeHeader first,
+                   privacy::ParseHeader(AsBytes(equivocation.first_header)));
+  ASSIGN_OR_RETURN(const privacy::EnvelopeHeader second,
+                   privacy::ParseHeader(AsBytes(equivocation.second_header)));
   // One key may serve in two clusters, whose stores count their boots apart.
   if (first.cluster_id != local_->cluster_id || second.cluster_id != local_->cluster_id) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kWrongCluster,
@@ -129,15 +133,15 @@ void EvidenceTable::Expire(int64_t wall_ms) {
 }
 
 absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Restore(std::string_view stored, Instant now,
-                                                              NodeId* id) {
+                                                              privacy::NodeId* id) {
   if (stored.size() != kStoredBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEvidenceInvalid,
                  "stored evidence has {} bytes instead of {}; it is learned again from peers",
                  stored.size(), kStoredBytes);
   }
-  federation::v1::EquivocationProof proof;
-  proof.set_certificate(std::string(stored.substr(0, AdmissionCert::kBytes)));
-  proof.set_equivocation(std::string(stored.substr(AdmissionCert::kBytes)));
+  v1::EquivocationProof proof;
+  proof.set_certificate(std::string(stored.substr(0, privacy::AdmissionCert::kBytes)));
+  proof.set_equivocation(std::string(stored.substr(privacy::AdmissionCert::kBytes)));
   return Apply(proof, now, id);
 }
 
@@ -150,16 +154,16 @@ std::vector<std::string> EvidenceTable::Stored() const {
   return stored;
 }
 
-federation::v1::EquivocationProof EvidenceTable::ProofOf(const NodeId& id) const {
+v1::EquivocationProof EvidenceTable::ProofOf(const privacy::NodeId& id) const {
   const Proof& proof = proofs_.at(id);
-  federation::v1::EquivocationProof proto;
+  v1::EquivocationProof proto;
   proto.set_certificate(proof.certificate);
   proto.set_equivocation(proof.equivocation);
   return proto;
 }
 
-std::vector<NodeId> EvidenceTable::Members() const {
-  std::vector<NodeId> members;
+std::vector<privacy::NodeId> EvidenceTable::Members() const {
+  std::vector<privacy::NodeId> members;
   members.reserve(proofs_.size());
   for (const auto& [id, proof] : proofs_) {
     members.push_back(id);
@@ -167,4 +171,4 @@ std::vector<NodeId> EvidenceTable::Members() const {
   return members;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -18,16 +18,17 @@
 #include "privacy/envelope/equivocation.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // A member signed two messages under one number, with the certificate that its key is checked by.
 struct Conviction {
   std::string certificate;  // encoded
-  Equivocation equivocation;
+  privacy::Equivocation equivocation;
 };
 
 // Where two verified envelopes of one sender, boot and number are not the same, evidence of it.
-std::optional<Equivocation> EquivocationOf(const Envelope& one, const Envelope& other);
+std::optional<privacy::Equivocation> EquivocationOf(const privacy::Envelope& one,
+                                                    const privacy::Envelope& other);
 
 // Which members are known to have equivocated, one proof of each. A proof convinces whoever sees
 // it, so all nodes that hear of it come to the same list. It ends kEvidenceLifeMillis after both
@@ -43,22 +44,23 @@ class EvidenceTable {
   // Checks a proof from a peer, cheap checks first, and keeps it. kOwn: it is of this node itself
   // and not kept. EVIDENCE_INVALID, SIGNATURE_INVALID, WRONG_CLUSTER, ENVELOPE_EXPIRED,
   // CERTIFICATE_*; `id` is then not set.
-  absl::StatusOr<Applied> Apply(const federation::v1::EquivocationProof& proof, Instant now,
-                                NodeId* id);
+  absl::StatusOr<Applied> Apply(const v1::EquivocationProof& proof, Instant now,
+                                privacy::NodeId* id);
   // Keeps what this node found in envelopes that it had verified.
   absl::StatusOr<Applied> Add(const Conviction& conviction, Instant now);
-  bool Convicted(const NodeId& id) const { return proofs_.contains(id); }
+  bool Convicted(const privacy::NodeId& id) const { return proofs_.contains(id); }
   // Forgets proofs that are over.
   void Expire(int64_t wall_ms);
 
   // A proof as it is stored: the certificate, then the equivocation. Errors of Apply.
-  static constexpr size_t kStoredBytes = AdmissionCert::kBytes + Equivocation::kBytes;
-  absl::StatusOr<Applied> Restore(std::string_view stored, Instant now, NodeId* id);
+  static constexpr size_t kStoredBytes =
+      privacy::AdmissionCert::kBytes + privacy::Equivocation::kBytes;
+  absl::StatusOr<Applied> Restore(std::string_view stored, Instant now, privacy::NodeId* id);
   std::vector<std::string> Stored() const;  // all, by id
 
   // The proof of one member, and of all, by id.
-  federation::v1::EquivocationProof ProofOf(const NodeId& id) const;
-  std::vector<NodeId> Members() const;
+  v1::EquivocationProof ProofOf(const privacy::NodeId& id) const;
+  std::vector<privacy::NodeId> Members() const;
 
  private:
   struct Proof {
@@ -66,13 +68,13 @@ class EvidenceTable {
     std::string equivocation;
     int64_t expires_ms = 0;
   };
-  absl::StatusOr<Applied> Keep(const Equivocation& equivocation, std::string certificate,
+  absl::StatusOr<Applied> Keep(const privacy::Equivocation& equivocation, std::string certificate,
                                int64_t not_after_ms, Instant now);
 
   const LocalNode* local_;
   CertificateStore* certificates_;
-  std::map<NodeId, Proof> proofs_;
+  std::map<privacy::NodeId, Proof> proofs_;
   int64_t next_expiry_ms_ = std::numeric_limits<int64_t>::max();
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -8,9 +8,9 @@
 
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
-using federation::v1::Frame;
+using v1::Frame;
 
 void FailureDetector::Adjust(int change) {
   if (lifeguard_) {
@@ -18,7 +18,8 @@ void FailureDetector::Adjust(int change) {
   }
 }
 
-void FailureDetector::LinkUp(LinkId link, const NodeId& peer, bool can_check, TimePoint now) {
+void FailureDetector::LinkUp(LinkId link, const privacy::NodeId& peer, bool can_check,
+                             TimePoint now) {
   Watch watch{.peer = peer, .can_check = can_check, .last_heard = now};
   // Out of step with the other neighbours of the peer, so that one of them pings it soon.
   watch.next_ping = now + Duration(static_cast<int64_t>(random_.Below(
@@ -33,7 +34,7 @@ void FailureDetector::LinkDown(LinkId link, bool lost, TimePoint now) {
   if (found == watches_.end()) {
     return;
   }
-  const NodeId peer = found->second.peer;
+  const privacy::NodeId peer = found->second.peer;
   watches_.erase(found);
   std::erase_if(errands_, [link](const Errand& errand) { return errand.asker == link; });
   if (auto current = link_of_.find(peer); current != link_of_.end() && current->second == link) {
@@ -47,7 +48,7 @@ void FailureDetector::LinkDown(LinkId link, bool lost, TimePoint now) {
   }
 }
 
-FailureDetector::Open& FailureDetector::Begin(const NodeId& peer, TimePoint now,
+FailureDetector::Open& FailureDetector::Begin(const privacy::NodeId& peer, TimePoint now,
                                               Duration first_step) {
   const auto [check, begun] = checks_.try_emplace(peer);
   if (begun) {
@@ -59,13 +60,13 @@ FailureDetector::Open& FailureDetector::Begin(const NodeId& peer, TimePoint now,
   return check->second;
 }
 
-void FailureDetector::OnRecord(const NodeId& peer) {
+void FailureDetector::OnRecord(const privacy::NodeId& peer) {
   if (const auto check = checks_.find(peer); check != checks_.end() && check->second.by_rumour) {
     checks_.erase(check);
   }
 }
 
-void FailureDetector::Check(const NodeId& peer, size_t members, TimePoint now) {
+void FailureDetector::Check(const privacy::NodeId& peer, size_t members, TimePoint now) {
   const auto link = link_of_.find(peer);
   if (link == link_of_.end()) {
     // Its neighbours watch it. A few others look, too, in case most of those are gone themselves.
@@ -88,7 +89,7 @@ void FailureDetector::Heard(LinkId link, TimePoint now) {
   }
 }
 
-void FailureDetector::Resolve(const NodeId& peer) {
+void FailureDetector::Resolve(const privacy::NodeId& peer) {
   if (checks_.erase(peer) > 0) {
     Adjust(-1);
   }
@@ -121,7 +122,7 @@ std::optional<Duration> FailureDetector::OnAck(LinkId link, uint64_t seq, TimePo
            std::find(helpers.begin(), helpers.end(), link) != helpers.end();
   });
   if (check != checks_.end()) {
-    Resolve(NodeId(check->first));
+    Resolve(privacy::NodeId(check->first));
   }
   return std::nullopt;
 }
@@ -140,7 +141,7 @@ void FailureDetector::OnNack(LinkId link, uint64_t seq) {
 }
 
 void FailureDetector::Answer(const Errand& errand, bool reached) {
-  Frame frame;
+  inference::Frame frame;
   if (reached) {
     frame.mutable_ack()->set_seq(errand.seq);
   } else {
@@ -149,7 +150,7 @@ void FailureDetector::Answer(const Errand& errand, bool reached) {
   outbox_->Send(errand.asker, std::move(frame));
 }
 
-void FailureDetector::OnPingRequest(LinkId link, uint64_t seq, const NodeId& target,
+void FailureDetector::OnPingRequest(LinkId link, uint64_t seq, const privacy::NodeId& target,
                                     TimePoint now) {
   Errand errand{.asker = link,
                 .seq = seq,
@@ -172,8 +173,8 @@ void FailureDetector::OnPingRequest(LinkId link, uint64_t seq, const NodeId& tar
   }
 }
 
-std::vector<NodeId> FailureDetector::TakeWanted() {
-  std::vector<NodeId> wanted(wanted_.begin(), wanted_.end());
+std::vector<privacy::NodeId> FailureDetector::TakeWanted() {
+  std::vector<privacy::NodeId> wanted(wanted_.begin(), wanted_.end());
   wanted_.clear();
   return wanted;
 }
@@ -183,12 +184,12 @@ void FailureDetector::SendPing(LinkId link, Watch& watch, TimePoint now) {
   if (watch.pings.size() < limits::kMaxOpenPings) {
     watch.pings.push_back({.seq = seq, .sent = now, .deadline = now + limits::kLinkTimeout});
   }
-  Frame frame;
+  inference::Frame frame;
   frame.mutable_ping()->set_seq(seq);
   outbox_->Send(link, std::move(frame));
 }
 
-void FailureDetector::Step(const NodeId& peer, Open& open, TimePoint now) {
+void FailureDetector::Step(const privacy::NodeId& peer, Open& open, TimePoint now) {
   open.next_step = now + Patience(limits::kProbeStep);
   if (auto direct = link_of_.find(peer); direct != link_of_.end()) {
     SendPing(direct->second, watches_.at(direct->second), now);
@@ -202,7 +203,7 @@ void FailureDetector::Step(const NodeId& peer, Open& open, TimePoint now) {
   random_.Shuffle(std::span<LinkId>(others));
   others.resize(std::min(others.size(), limits::kIndirectChecks));
   for (const LinkId link : others) {
-    Frame frame;
+    inference::Frame frame;
     frame.mutable_ping_request()->set_seq(open.seq);
     frame.mutable_ping_request()->set_target(std::string(AsText(peer)));
     outbox_->Send(link, std::move(frame));
@@ -230,7 +231,7 @@ void FailureDetector::NoticeStall(TimePoint now) {
   last_tick_ = now;
 }
 
-std::vector<NodeId> FailureDetector::Tick(TimePoint now) {
+std::vector<privacy::NodeId> FailureDetector::Tick(TimePoint now) {
   NoticeStall(now);
   for (auto& [link, watch] : watches_) {
     if (watch.next_ping <= now) {
@@ -240,7 +241,7 @@ std::vector<NodeId> FailureDetector::Tick(TimePoint now) {
       Begin(watch.peer, now, Patience(std::max<Duration>(limits::kRequestTimeout, answer)));
     }
   }
-  std::vector<NodeId> failed;
+  std::vector<privacy::NodeId> failed;
   for (auto it = checks_.begin(); it != checks_.end();) {
     Open& open = it->second;
     if (open.deadline <= now) {
@@ -269,4 +270,4 @@ std::vector<NodeId> FailureDetector::Tick(TimePoint now) {
   return failed;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

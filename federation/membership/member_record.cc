@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "federation/link/handshake.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 absl::Status Malformed(std::string_view what) {
@@ -28,7 +28,7 @@ std::string EncodeMemberRecord(const MemberRecord& record) {
 
 absl::StatusOr<MemberRecord> DecodeMemberRecord(std::span<const uint8_t> body) {
   ByteReader reader(body);
-  const auto cert = reader.ReadBytes(AdmissionCert::kBytes);
+  const auto cert = reader.ReadBytes(privacy::AdmissionCert::kBytes);
   const auto incarnation = reader.Read<uint64_t>();
   const auto state = reader.Read<uint8_t>();
   const auto model_hash = reader.ReadArray<32>();
@@ -46,7 +46,7 @@ absl::StatusOr<MemberRecord> DecodeMemberRecord(std::span<const uint8_t> body) {
     return Malformed("has an address that is not a printable host:port");
   }
   MemberRecord record;
-  ASSIGN_OR_RETURN(record.certificate, AdmissionCert::Parse(*cert));
+  ASSIGN_OR_RETURN(record.certificate, privacy::AdmissionCert::Parse(*cert));
   record.incarnation = *incarnation;
   record.state = static_cast<MemberState>(*state);
   record.model_hash = *model_hash;
@@ -55,4 +55,4 @@ absl::StatusOr<MemberRecord> DecodeMemberRecord(std::span<const uint8_t> body) {
   return record;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

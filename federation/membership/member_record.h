@@ -11,7 +11,7 @@
 #include "federation/events/actions.h"
 #include "privacy/identity/admission.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // The body type of an envelope that holds a member record.
 inline constexpr uint16_t kBodyMemberRecord = 1;
@@ -19,7 +19,7 @@ inline constexpr uint16_t kBodyMemberRecord = 1;
 // What a member says about itself: body of envelopes of purpose 1. Only the member itself signs it,
 // so status is alive or left; suspicion is each node's own view.
 struct MemberRecord {
-  AdmissionCert certificate;
+  privacy::AdmissionCert certificate;
   uint64_t incarnation = 0;  // boot counter << 32 | count in this boot: never falls
   MemberState state = MemberState::kAlive;
   Digest model_hash{};
@@ -31,4 +31,4 @@ std::string EncodeMemberRecord(const MemberRecord& record);
 // ENVELOPE_MALFORMED, or what AdmissionCert::Parse says.
 absl::StatusOr<MemberRecord> DecodeMemberRecord(std::span<const uint8_t> body);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

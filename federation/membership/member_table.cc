@@ -11,16 +11,16 @@
 #include "base/status.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 // Of records and suspicions alike.
-EnvelopeRules RulesOfMembers(const LocalNode& local, Instant now) {
-  EnvelopeRules rules;
+privacy::EnvelopeRules RulesOfMembers(const LocalNode& local, Instant now) {
+  privacy::EnvelopeRules rules;
   rules.cluster_id = local.cluster_id;
-  rules.purpose = EnvelopePurpose::kMember;
+  rules.purpose = privacy::EnvelopePurpose::kMember;
   rules.now_ms = now.wall_ms;
-  rules.freshness = EnvelopeRules::Freshness::kStored;  // the incarnation bars an old one
+  rules.freshness = privacy::EnvelopeRules::Freshness::kStored;  // the incarnation bars an old one
   return rules;
 }
 
@@ -63,11 +63,11 @@ RecordPtr MemberTable::Announce(MemberState state, Instant now) {
   record.address = local_->listen_address;
   signed_record->created_ms = now.wall_ms;
   signed_record->expires_ms = now.wall_ms + RecordLifeMillis(records_.size());
-  auto envelope = sealer_->Seal(EnvelopePurpose::kMember, kBodyMemberRecord, 0,
+  auto envelope = sealer_->Seal(privacy::EnvelopePurpose::kMember, kBodyMemberRecord, 0,
                                 EncodeMemberRecord(record), now.wall_ms, signed_record->expires_ms);
   RUVD_CHECK(envelope.ok());  // a record's size is bounded far below an envelope's
   signed_record->envelope = *std::move(envelope);
-  signed_record->id = MessageId(signed_record->envelope);
+  signed_record->id = privacy::MessageId(signed_record->envelope);
   if (options_.pool) {
     options_.pool->Add(signed_record);
   }
@@ -115,14 +115,14 @@ MemberState MemberTable::StateOf(const SignedRecord& record) const {
   return Silent(record.node()) ? MemberState::kSuspect : MemberState::kAlive;
 }
 
-void MemberTable::Emit(const NodeId& id) {
+void MemberTable::Emit(const privacy::NodeId& id) {
   if (const RecordPtr* record = records_.Find(id)) {
     outbox_->Emit(MemberChanged{MakeMember(**record)});
   }
 }
 
 void MemberTable::Keep(RecordPtr record, TimePoint now) {
-  const NodeId id = record->node();
+  const privacy::NodeId id = record->node();
   const RecordPtr* known = records_.Find(id);
   const bool changed = known == nullptr || StateOf(**known) != record->record.state ||
                        (*known)->record.address != record->record.address ||
@@ -140,7 +140,7 @@ void MemberTable::Keep(RecordPtr record, TimePoint now) {
   }
 }
 
-absl::StatusOr<RecordPtr> MemberTable::Verify(const Envelope& envelope, const Digest& id,
+absl::StatusOr<RecordPtr> MemberTable::Verify(const privacy::Envelope& envelope, const Digest& id,
                                               Instant now) {
   RecordPtr pooled = options_.pool ? options_.pool->Find(id, envelope) : nullptr;
   if (pooled) {
@@ -151,7 +151,7 @@ absl::StatusOr<RecordPtr> MemberTable::Verify(const Envelope& envelope, const Di
   }
   auto record = std::make_shared<SignedRecord>();
   ASSIGN_OR_RETURN(record->record, DecodeMemberRecord(AsBytes(envelope.body)));
-  ASSIGN_OR_RETURN(const EnvelopeHeader header,
+  ASSIGN_OR_RETURN(const privacy::EnvelopeHeader header,
                    VerifyCertified(envelope, *certificates_, RulesOfMembers(*local_, now)));
   if (header.body_type != kBodyMemberRecord ||
       header.expires_ms - header.created_ms > limits::kRecordLifeMaxMillis) {
@@ -169,11 +169,11 @@ absl::StatusOr<RecordPtr> MemberTable::Verify(const Envelope& envelope, const Di
   return RecordPtr(std::move(record));
 }
 
-std::optional<NodeId> MemberTable::KnownAlready(const Envelope& envelope) const {
-  if (envelope.body.size() < AdmissionCert::kBytes) {
+std::optional<privacy::NodeId> MemberTable::KnownAlready(const privacy::Envelope& envelope) const {
+  if (envelope.body.size() < privacy::AdmissionCert::kBytes) {
     return std::nullopt;
   }
-  const NodeId id = AdmissionCert::ClaimedNodeId(AsBytes(envelope.body));
+  const privacy::NodeId id = privacy::AdmissionCert::ClaimedNodeId(AsBytes(envelope.body));
   const RecordPtr* known = records_.Find(id);
   // The same message, whatever its signature: see MessageId.
   if (known == nullptr || (*known)->envelope.header != envelope.header ||
@@ -183,16 +183,17 @@ std::optional<NodeId> MemberTable::KnownAlready(const Envelope& envelope) const 
   return id;
 }
 
-absl::StatusOr<MemberTable::Applied> MemberTable::Apply(const Envelope& envelope, Instant now) {
+absl::StatusOr<MemberTable::Applied> MemberTable::Apply(const privacy::Envelope& envelope,
+                                                        Instant now) {
   // Most records come from several neighbours: known ones are told by their bytes.
   if (const auto duplicate = KnownAlready(envelope)) {
     return Applied{.newer = false, .id = *duplicate};
   }
   ASSIGN_OR_RETURN(const MemberRecord claimed, DecodeMemberRecord(AsBytes(envelope.body)));
-  const NodeId id = claimed.certificate.node_id;
+  const privacy::NodeId id = claimed.certificate.node_id;
   Applied applied{.newer = false, .id = id, .conviction = std::nullopt};
   const RecordPtr* known = records_.Find(id);
-  const Digest record_id = MessageId(envelope);
+  const Digest record_id = privacy::MessageId(envelope);
   if (known != nullptr &&
       ((*known)->id == record_id || claimed.incarnation < (*known)->record.incarnation)) {
     return applied;
@@ -209,7 +210,7 @@ absl::StatusOr<MemberTable::Applied> MemberTable::Apply(const Envelope& envelope
   }
   if (known != nullptr) {
     if (auto equivocation = EquivocationOf((*known)->envelope, record->envelope)) {
-      applied.conviction = {.certificate = envelope.body.substr(0, AdmissionCert::kBytes),
+      applied.conviction = {.certificate = envelope.body.substr(0, privacy::AdmissionCert::kBytes),
                             .equivocation = *std::move(equivocation)};
     }
     if (!Supersedes(*record, **known)) {
@@ -228,7 +229,7 @@ void MemberTable::Restore(std::shared_ptr<const RecordBase> base, TimePoint now)
   }
 }
 
-absl::StatusOr<MemberTable::Accused> MemberTable::ApplyAccusation(const Envelope& envelope,
+absl::StatusOr<MemberTable::Accused> MemberTable::ApplyAccusation(const privacy::Envelope& envelope,
                                                                   Instant now) {
   // Most accusations come from several neighbours: what changes nothing is not verified.
   ASSIGN_OR_RETURN(const AccusationClaim claim, PeekAccusation(AsBytes(envelope.body)));
@@ -242,7 +243,7 @@ absl::StatusOr<MemberTable::Accused> MemberTable::ApplyAccusation(const Envelope
     return Accused::kNothingNew;
   }
   ASSIGN_OR_RETURN(const Accusation accusation, DecodeAccusation(AsBytes(envelope.body)));
-  ASSIGN_OR_RETURN(const EnvelopeHeader header,
+  ASSIGN_OR_RETURN(const privacy::EnvelopeHeader header,
                    VerifyCertified(envelope, *certificates_, RulesOfMembers(*local_, now)));
   if (header.body_type != kBodySuspicion) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
@@ -253,7 +254,8 @@ absl::StatusOr<MemberTable::Accused> MemberTable::ApplyAccusation(const Envelope
   }
   const bool silent = Silent(accusation.suspect);
   const bool first = !suspicions_.Suspected(accusation.suspect);
-  if (!suspicions_.Add(accusation, std::make_shared<const Envelope>(envelope), alive(), now.now)) {
+  if (!suspicions_.Add(accusation, std::make_shared<const privacy::Envelope>(envelope), alive(),
+                       now.now)) {
     return Accused::kNothingNew;
   }
   if (!silent) {
@@ -262,7 +264,8 @@ absl::StatusOr<MemberTable::Accused> MemberTable::ApplyAccusation(const Envelope
   return first ? Accused::kFirst : Accused::kFurther;
 }
 
-std::shared_ptr<const Envelope> MemberTable::Accuse(const NodeId& id, Instant now) {
+std::shared_ptr<const privacy::Envelope> MemberTable::Accuse(const privacy::NodeId& id,
+                                                             Instant now) {
   const RecordPtr* known = records_.Find(id);
   if (known == nullptr || (*known)->record.state == MemberState::kLeft || id == local_->key->id() ||
       suspicions_.Dead(id)) {
@@ -271,11 +274,11 @@ std::shared_ptr<const Envelope> MemberTable::Accuse(const NodeId& id, Instant no
   const Accusation accusation{.certificate = local_->certificate,
                               .suspect = id,
                               .incarnation = (*known)->record.incarnation};
-  auto envelope =
-      sealer_->Seal(EnvelopePurpose::kMember, kBodySuspicion, 0, EncodeAccusation(accusation),
-                    now.wall_ms, now.wall_ms + limits::kAccusationLifeMillis);
+  auto envelope = sealer_->Seal(privacy::EnvelopePurpose::kMember, kBodySuspicion, 0,
+                                EncodeAccusation(accusation), now.wall_ms,
+                                now.wall_ms + limits::kAccusationLifeMillis);
   RUVD_CHECK(envelope.ok());
-  auto evidence = std::make_shared<const Envelope>(*std::move(envelope));
+  auto evidence = std::make_shared<const privacy::Envelope>(*std::move(envelope));
   const bool suspected = Silent(id);
   if (!suspicions_.Add(accusation, evidence, alive(), now.now)) {
     return nullptr;
@@ -286,13 +289,13 @@ std::shared_ptr<const Envelope> MemberTable::Accuse(const NodeId& id, Instant no
   return evidence;
 }
 
-void MemberTable::Heard(const NodeId& id, TimePoint now) {
+void MemberTable::Heard(const privacy::NodeId& id, TimePoint now) {
   if (auto found = views_.find(id); found != views_.end()) {
     found->second.last_heard = now;
   }
 }
 
-void MemberTable::SetLink(const NodeId& id, bool linked, TimePoint now) {
+void MemberTable::SetLink(const privacy::NodeId& id, bool linked, TimePoint now) {
   if (!linked && !views_.contains(id)) {
     return;
   }
@@ -317,13 +320,13 @@ void MemberTable::SetLink(const NodeId& id, bool linked, TimePoint now) {
   }
 }
 
-void MemberTable::SetRtt(const NodeId& id, Duration rtt) {
+void MemberTable::SetRtt(const privacy::NodeId& id, Duration rtt) {
   if (auto found = views_.find(id); found != views_.end()) {
     found->second.rtt = rtt;
   }
 }
 
-void MemberTable::Forget(const NodeId& id) {
+void MemberTable::Forget(const privacy::NodeId& id) {
   suspicions_.Clear(id);
   overdue_.erase(id);
   gone_.erase(id);
@@ -340,10 +343,10 @@ void MemberTable::Sweep(Instant now) {
     sweep_at_ = seen.back()->node();
     seen.pop_back();
   } else {
-    sweep_at_ = NodeId{};
+    sweep_at_ = privacy::NodeId{};
   }
   for (const RecordPtr& record : seen) {
-    const NodeId& id = record->node();
+    const privacy::NodeId& id = record->node();
     const auto view = views_.find(id);
     if (id == local_->key->id() || (view != views_.end() && view->second.linked)) {
       continue;
@@ -358,10 +361,10 @@ void MemberTable::Sweep(Instant now) {
   }
 }
 
-std::vector<NodeId> MemberTable::Tick(Instant now, Duration stalled) {
+std::vector<privacy::NodeId> MemberTable::Tick(Instant now, Duration stalled) {
   suspicions_.Postpone(stalled);
-  std::vector<NodeId> answering;
-  for (const NodeId& id : suspicions_.TakeExpired(alive(), now.now)) {
+  std::vector<privacy::NodeId> answering;
+  for (const privacy::NodeId& id : suspicions_.TakeExpired(alive(), now.now)) {
     const auto view = views_.find(id);
     if (options_.lifeguard && view != views_.end() && view->second.linked &&
         now.now - view->second.last_heard < limits::kPingTimeout) {
@@ -382,7 +385,7 @@ RecordPtr MemberTable::RandomSilent(Random& random) const {
     return nullptr;
   }
   const uint64_t drawn = random.Below(count);
-  const NodeId id =
+  const privacy::NodeId id =
       drawn < suspicions_.size()
           ? suspicions_.At(drawn)
           : *std::next(overdue_.begin(), static_cast<std::ptrdiff_t>(drawn - suspicions_.size()));
@@ -392,7 +395,7 @@ RecordPtr MemberTable::RandomSilent(Random& random) const {
 
 std::vector<RecordPtr> MemberTable::YoungRecords(int64_t wall_ms, int64_t max_age_ms) const {
   std::vector<RecordPtr> young;
-  records_.ForEach(NodeId{}, std::nullopt, [&](const RecordPtr& record) {
+  records_.ForEach(privacy::NodeId{}, std::nullopt, [&](const RecordPtr& record) {
     if (wall_ms - record->created_ms <= max_age_ms) {
       young.push_back(record);
     }
@@ -404,11 +407,11 @@ std::vector<RecordPtr> MemberTable::YoungRecords(int64_t wall_ms, int64_t max_ag
 std::vector<Member> MemberTable::Members() const {
   std::vector<Member> members;
   members.reserve(records_.size());
-  records_.ForEach(NodeId{}, std::nullopt, [&](const RecordPtr& record) {
+  records_.ForEach(privacy::NodeId{}, std::nullopt, [&](const RecordPtr& record) {
     members.push_back(MakeMember(*record));
     return true;
   });
   return members;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -20,7 +20,7 @@
 #include "federation/membership/suspicion.h"
 #include "federation/sealer.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // memberlist's factor for periods in large clusters: 1 up to 32 members, then one more for every
 // doubling.
@@ -48,13 +48,13 @@ class MemberTable {
   // What a record from a peer was.
   struct Applied {
     bool newer = false;  // kept; pass it on
-    NodeId id{};
+    privacy::NodeId id{};
     // The known record and this one are two messages under one number.
     std::optional<Conviction> conviction;
   };
   // Checks and keeps a record. A record that does not supersede the known one has no effect. One of
   // this node itself, of a higher incarnation, makes the next announcement exceed it.
-  absl::StatusOr<Applied> Apply(const Envelope& envelope, Instant now);
+  absl::StatusOr<Applied> Apply(const privacy::Envelope& envelope, Instant now);
   // Merges records that this node or another of its process had verified.
   void Restore(std::shared_ptr<const RecordBase> base, TimePoint now);
 
@@ -63,31 +63,33 @@ class MemberTable {
   // kFirst: nobody suspected the member until now; like kFurther, a further accuser, it is worth
   // passing on. kRefute: it is of this node's own newest record. kUnknown: of a record that this
   // node lacks.
-  absl::StatusOr<Accused> ApplyAccusation(const Envelope& envelope, Instant now);
+  absl::StatusOr<Accused> ApplyAccusation(const privacy::Envelope& envelope, Instant now);
   // Signs that a member did not answer. nullptr where that is nothing new.
-  std::shared_ptr<const Envelope> Accuse(const NodeId& id, Instant now);
+  std::shared_ptr<const privacy::Envelope> Accuse(const privacy::NodeId& id, Instant now);
   // Accusations that are open, for a new neighbour.
-  std::vector<std::shared_ptr<const Envelope>> Evidence(size_t count) {
+  std::vector<std::shared_ptr<const privacy::Envelope>> Evidence(size_t count) {
     return suspicions_.Evidence(count);
   }
 
   // A frame of a linked member arrived.
-  void Heard(const NodeId& id, TimePoint now);
-  void SetLink(const NodeId& id, bool linked, TimePoint now);
-  void SetRtt(const NodeId& id, Duration rtt);
+  void Heard(const privacy::NodeId& id, TimePoint now);
+  void SetLink(const privacy::NodeId& id, bool linked, TimePoint now);
+  void SetRtt(const privacy::NodeId& id, Duration rtt);
   // Declares dead who did not refute, and forgets records that expired. `stalled`: how long this
   // node did not run before. Returns suspects whose time was renewed, since they answer this node:
   // they should be told of the suspicion again. Not so without lifeguard.
-  std::vector<NodeId> Tick(Instant now, Duration stalled);
+  std::vector<privacy::NodeId> Tick(Instant now, Duration stalled);
   // The accusation that began a suspicion, or nullptr.
-  std::shared_ptr<const Envelope> EvidenceOf(const NodeId& id) const {
+  std::shared_ptr<const privacy::Envelope> EvidenceOf(const privacy::NodeId& id) const {
     return suspicions_.EvidenceOf(id);
   }
 
   const RecordSet& records() const { return records_; }
   MemberState StateOf(const SignedRecord& record) const;
   // Suspected or dead, and might come back.
-  bool Silent(const NodeId& id) const { return suspicions_.Suspected(id) || overdue_.contains(id); }
+  bool Silent(const privacy::NodeId& id) const {
+    return suspicions_.Suspected(id) || overdue_.contains(id);
+  }
   // A random silent member, or nullptr.
   RecordPtr RandomSilent(Random& random) const;
   // Members that are neither left nor dead, this node included.
@@ -103,12 +105,13 @@ class MemberTable {
     bool linked = false;
   };
   // The node whose record this is, if it is the very message that is known.
-  std::optional<NodeId> KnownAlready(const Envelope& envelope) const;
-  absl::StatusOr<RecordPtr> Verify(const Envelope& envelope, const Digest& id, Instant now);
+  std::optional<privacy::NodeId> KnownAlready(const privacy::Envelope& envelope) const;
+  absl::StatusOr<RecordPtr> Verify(const privacy::Envelope& envelope, const Digest& id,
+                                   Instant now);
   Member MakeMember(const SignedRecord& record) const;
-  void Emit(const NodeId& id);
+  void Emit(const privacy::NodeId& id);
   void Keep(RecordPtr record, TimePoint now);
-  void Forget(const NodeId& id);
+  void Forget(const privacy::NodeId& id);
   void Sweep(Instant now);
 
   const LocalNode* local_;
@@ -119,10 +122,10 @@ class MemberTable {
   uint64_t incarnation_;
   RecordSet records_;
   SuspicionTable suspicions_;
-  std::map<NodeId, View> views_;  // linked, or linked before
-  std::set<NodeId> overdue_;      // did not renew their record in time
-  std::set<NodeId> gone_;         // left or dead
-  NodeId sweep_at_{};
+  std::map<privacy::NodeId, View> views_;  // linked, or linked before
+  std::set<privacy::NodeId> overdue_;      // did not renew their record in time
+  std::set<privacy::NodeId> gone_;         // left or dead
+  privacy::NodeId sweep_at_{};
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -9,7 +9,7 @@
 
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 // What is left of a count after one heartbeat.
@@ -32,7 +32,7 @@ double PeerScores::ScoreOf(const Peer& peer) {
   return limits::kDeliveryWeight * peer.deliveries - Square(peer.invalid) - Square(excess);
 }
 
-double PeerScores::Of(const NodeId& peer) const {
+double PeerScores::Of(const privacy::NodeId& peer) const {
   const auto found = peers_.find(peer);
   return found == peers_.end() ? 0 : ScoreOf(found->second);
 }
@@ -127,7 +127,7 @@ void PeerScores::Misbehaved(LinkId link, double weight) {
 }
 
 void PeerScores::Judge(LinkId link) {
-  const NodeId& id = links_.at(link).peer;
+  const privacy::NodeId& id = links_.at(link).peer;
   if (OfLink(link) >= limits::kGraylistScore || Graylisted(id)) {
     return;
   }
@@ -140,15 +140,15 @@ void PeerScores::Judge(LinkId link) {
   sentence.until = now_ + limits::kGraylistTime * (1 << doublings);
 }
 
-std::vector<NodeId> PeerScores::Better(double score) const {
-  std::vector<std::pair<double, NodeId>> better;
+std::vector<privacy::NodeId> PeerScores::Better(double score) const {
+  std::vector<std::pair<double, privacy::NodeId>> better;
   for (const auto& [id, peer] : peers_) {
     if (const double of_peer = ScoreOf(peer); of_peer > score) {
       better.emplace_back(-of_peer, id);
     }
   }
   std::sort(better.begin(), better.end());
-  std::vector<NodeId> ids;
+  std::vector<privacy::NodeId> ids;
   ids.reserve(better.size());
   for (const auto& [negated, id] : better) {
     ids.push_back(id);
@@ -156,13 +156,13 @@ std::vector<NodeId> PeerScores::Better(double score) const {
   return ids;
 }
 
-bool PeerScores::Graylisted(const NodeId& peer) const {
+bool PeerScores::Graylisted(const privacy::NodeId& peer) const {
   const auto found = sentences_.find(peer);
   return found != sentences_.end() && found->second.until > now_;
 }
 
-std::vector<NodeId> PeerScores::Graylisted() const {
-  std::vector<NodeId> ids;
+std::vector<privacy::NodeId> PeerScores::Graylisted() const {
+  std::vector<privacy::NodeId> ids;
   for (const auto& [id, sentence] : sentences_) {
     if (sentence.until > now_) {
       ids.push_back(id);
@@ -171,4 +171,4 @@ std::vector<NodeId> PeerScores::Graylisted() const {
   return ids;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

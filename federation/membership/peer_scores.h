@@ -13,7 +13,7 @@
 #include "federation/events/actions.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // What this node thinks of its peers by what they did to it, never by what others say. The score of
 // gossipsub v1.1 as far as it fits a pull protocol: time in the mesh (P1) and payloads delivered
@@ -22,7 +22,9 @@ namespace ruvd {
 // that doubles each time. Bounded; not thread-safe.
 class PeerScores {
  public:
-  void LinkUp(LinkId link, const NodeId& peer) { links_[link] = {.peer = peer, .meshed = {}}; }
+  void LinkUp(LinkId link, const privacy::NodeId& peer) {
+    links_[link] = {.peer = peer, .meshed = {}};
+  }
   void LinkDown(LinkId link) { links_.erase(link); }
   // Call every kHeartbeat: counts fade, and links of `mesh` have been in it for so much longer.
   void Heartbeat(const std::set<LinkId>& mesh, TimePoint now);
@@ -39,18 +41,18 @@ class PeerScores {
   // Promised and did not deliver, grafted too early, sent too much.
   void Misbehaved(LinkId link, double weight);
 
-  double Of(const NodeId& peer) const;
+  double Of(const privacy::NodeId& peer) const;
   double OfLink(LinkId link) const;
   // Peers above `score` that did something lately, the best first.
-  std::vector<NodeId> Better(double score) const;
+  std::vector<privacy::NodeId> Better(double score) const;
 
-  bool Graylisted(const NodeId& peer) const;
-  std::vector<NodeId> Graylisted() const;  // by id
+  bool Graylisted(const privacy::NodeId& peer) const;
+  std::vector<privacy::NodeId> Graylisted() const;  // by id
   size_t size() const { return peers_.size(); }
 
  private:
   struct Link {
-    NodeId peer{};
+    privacy::NodeId peer{};
     std::optional<TimePoint> meshed;  // in the mesh since
   };
   struct Peer {
@@ -70,9 +72,9 @@ class PeerScores {
   void Judge(LinkId link);
 
   std::map<LinkId, Link> links_;
-  std::map<NodeId, Peer> peers_;  // those that did something
-  std::map<NodeId, Sentence> sentences_;
+  std::map<privacy::NodeId, Peer> peers_;  // those that did something
+  std::map<privacy::NodeId, Sentence> sentences_;
   TimePoint now_{};  // of the last Tick
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

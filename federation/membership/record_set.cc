@@ -9,7 +9,7 @@
 
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 bool Supersedes(const SignedRecord& a, const SignedRecord& b) {
   return std::tie(a.record.incarnation, a.record.state, a.id) >
@@ -32,20 +32,21 @@ RecordBase::RecordBase(std::vector<RecordPtr> records) : records_(std::move(reco
   }
 }
 
-size_t RecordBase::LowerBound(const NodeId& id) const {
-  return static_cast<size_t>(std::lower_bound(records_.begin(), records_.end(), id,
-                                              [](const RecordPtr& record, const NodeId& key) {
-                                                return record->node() < key;
-                                              }) -
-                             records_.begin());
+size_t RecordBase::LowerBound(const privacy::NodeId& id) const {
+  return static_cast<size_t>(
+      std::lower_bound(records_.begin(), records_.end(), id,
+                       [](const RecordPtr& record, const privacy::NodeId& key) {
+                         return record->node() < key;
+                       }) -
+      records_.begin());
 }
 
-const RecordPtr* RecordBase::Find(const NodeId& id) const {
+const RecordPtr* RecordBase::Find(const privacy::NodeId& id) const {
   const size_t index = LowerBound(id);
   return index < records_.size() && records_[index]->node() == id ? &records_[index] : nullptr;
 }
 
-const RecordPtr* RecordSet::Find(const NodeId& id) const {
+const RecordPtr* RecordSet::Find(const privacy::NodeId& id) const {
   const auto change = changes_.find(id);
   if (change != changes_.end()) {
     return change->second.record ? &change->second.record : nullptr;
@@ -53,13 +54,13 @@ const RecordPtr* RecordSet::Find(const NodeId& id) const {
   return base_->Find(id);
 }
 
-TimePoint RecordSet::ReceivedAt(const NodeId& id) const {
+TimePoint RecordSet::ReceivedAt(const privacy::NodeId& id) const {
   const auto change = changes_.find(id);
   return change == changes_.end() ? base_received_ : change->second.received;
 }
 
 bool RecordSet::Put(RecordPtr record, TimePoint now) {
-  const NodeId id = record->node();
+  const privacy::NodeId id = record->node();
   const RecordPtr* known = Find(id);
   if (known != nullptr && !Supersedes(*record, **known)) {
     return false;
@@ -70,7 +71,7 @@ bool RecordSet::Put(RecordPtr record, TimePoint now) {
   return true;
 }
 
-void RecordSet::Erase(const NodeId& id) {
+void RecordSet::Erase(const privacy::NodeId& id) {
   if (Find(id) == nullptr) {
     return;
   }
@@ -89,7 +90,7 @@ void RecordSet::FoldIfLarge() {
   }
   std::vector<RecordPtr> records;
   records.reserve(size_);
-  ForEach(NodeId{}, std::nullopt, [&](const RecordPtr& record) {
+  ForEach(privacy::NodeId{}, std::nullopt, [&](const RecordPtr& record) {
     records.push_back(record);
     return true;
   });
@@ -104,7 +105,7 @@ void RecordSet::FoldIfLarge() {
 
 void RecordSet::SetBase(std::shared_ptr<const RecordBase> base, TimePoint now) {
   std::vector<RecordPtr> kept;
-  ForEach(NodeId{}, std::nullopt, [&](const RecordPtr& record) {
+  ForEach(privacy::NodeId{}, std::nullopt, [&](const RecordPtr& record) {
     kept.push_back(record);
     return true;
   });
@@ -117,7 +118,8 @@ void RecordSet::SetBase(std::shared_ptr<const RecordBase> base, TimePoint now) {
   }
 }
 
-IdSum RecordSet::Sum(const NodeId& lower, const std::optional<NodeId>& upper) const {
+IdSum RecordSet::Sum(const privacy::NodeId& lower,
+                     const std::optional<privacy::NodeId>& upper) const {
   const size_t begin = base_->LowerBound(lower);
   const size_t end = upper ? base_->LowerBound(*upper) : base_->records().size();
   IdSum sum = base_->SumBefore(end);
@@ -134,7 +136,7 @@ IdSum RecordSet::Sum(const NodeId& lower, const std::optional<NodeId>& upper) co
   return sum;
 }
 
-void RecordSet::ForEach(const NodeId& lower, const std::optional<NodeId>& upper,
+void RecordSet::ForEach(const privacy::NodeId& lower, const std::optional<privacy::NodeId>& upper,
                         const std::function<bool(const RecordPtr&)>& visit) const {
   const std::vector<RecordPtr>& base = base_->records();
   size_t index = base_->LowerBound(lower);
@@ -179,7 +181,7 @@ const RecordPtr* RecordSet::Sample(Random& random) const {
   }
 }
 
-RecordPtr RecordPool::Find(const Digest& id, const Envelope& envelope) const {
+RecordPtr RecordPool::Find(const Digest& id, const privacy::Envelope& envelope) const {
   const auto found = records_.find(id);
   RecordPtr record = found == records_.end() ? nullptr : found->second.lock();
   return record && record->envelope == envelope ? record : nullptr;
@@ -193,4 +195,4 @@ void RecordPool::Add(const RecordPtr& record) {
   records_[record->id] = record;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

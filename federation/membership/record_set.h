@@ -16,17 +16,17 @@
 #include "federation/membership/member_record.h"
 #include "privacy/envelope/envelope.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // A member record whose signature and certificate were checked. Immutable.
 struct SignedRecord {
   MemberRecord record;
-  Envelope envelope;
+  privacy::Envelope envelope;
   Digest id{};  // MessageId of the envelope
   int64_t created_ms = 0;
   int64_t expires_ms = 0;
 
-  const NodeId& node() const { return record.certificate.node_id; }
+  const privacy::NodeId& node() const { return record.certificate.node_id; }
 };
 using RecordPtr = std::shared_ptr<const SignedRecord>;
 
@@ -44,8 +44,8 @@ class RecordBase {
 
   const std::vector<RecordPtr>& records() const { return records_; }  // by node id
   // Index of the first record whose node id is not below `id`.
-  size_t LowerBound(const NodeId& id) const;
-  const RecordPtr* Find(const NodeId& id) const;
+  size_t LowerBound(const privacy::NodeId& id) const;
+  const RecordPtr* Find(const privacy::NodeId& id) const;
   // Sum over the ids of records [0, end).
   const IdSum& SumBefore(size_t end) const { return sums_[end]; }
 
@@ -61,20 +61,21 @@ class RecordSet {
  public:
   RecordSet() : base_(std::make_shared<const RecordBase>()) {}
 
-  const RecordPtr* Find(const NodeId& id) const;  // nullptr if unknown; until the next change
+  const RecordPtr* Find(
+      const privacy::NodeId& id) const;  // nullptr if unknown; until the next change
   // When the record was put, or the base was set.
-  TimePoint ReceivedAt(const NodeId& id) const;
+  TimePoint ReceivedAt(const privacy::NodeId& id) const;
   // Merges: true if the record is new or supersedes the known one.
   bool Put(RecordPtr record, TimePoint now);
-  void Erase(const NodeId& id);
+  void Erase(const privacy::NodeId& id);
   // Merges a whole base; the set must hold at most records that are kept over it.
   void SetBase(std::shared_ptr<const RecordBase> base, TimePoint now);
   size_t size() const { return size_; }
 
   // Of record ids in [lower, upper) of node ids; no `upper`: to the end.
-  IdSum Sum(const NodeId& lower, const std::optional<NodeId>& upper) const;
+  IdSum Sum(const privacy::NodeId& lower, const std::optional<privacy::NodeId>& upper) const;
   // In order of node ids, until `visit` returns false.
-  void ForEach(const NodeId& lower, const std::optional<NodeId>& upper,
+  void ForEach(const privacy::NodeId& lower, const std::optional<privacy::NodeId>& upper,
                const std::function<bool(const RecordPtr&)>& visit) const;
   // A uniformly random record; nullptr in an empty set.
   const RecordPtr* Sample(Random& random) const;
@@ -89,7 +90,7 @@ class RecordSet {
 
   std::shared_ptr<const RecordBase> base_;
   TimePoint base_received_{};
-  std::map<NodeId, Change> changes_;
+  std::map<privacy::NodeId, Change> changes_;
   size_t size_ = 0;
 };
 
@@ -98,7 +99,7 @@ class RecordSet {
 class RecordPool {
  public:
   // The verified record of this envelope, or nullptr.
-  RecordPtr Find(const Digest& id, const Envelope& envelope) const;
+  RecordPtr Find(const Digest& id, const privacy::Envelope& envelope) const;
   void Add(const RecordPtr& record);
 
  private:
@@ -106,4 +107,4 @@ class RecordPool {
   size_t prune_at_ = 1024;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 std::string EncodeAccusation(const Accusation& accusation) {
   ByteWriter writer;
@@ -22,14 +22,14 @@ std::string EncodeAccusation(const Accusation& accusation) {
 
 absl::StatusOr<AccusationClaim> PeekAccusation(std::span<const uint8_t> body) {
   ByteReader reader(body);
-  const auto certificate = reader.ReadBytes(AdmissionCert::kBytes);
+  const auto certificate = reader.ReadBytes(privacy::AdmissionCert::kBytes);
   const auto suspect = reader.ReadArray<32>();
   const auto incarnation = reader.Read<uint64_t>();
   if (reader.failed() || reader.remaining() != 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                  "suspicion is truncated or too long; update the sending node");
   }
-  return AccusationClaim{.accuser = AdmissionCert::ClaimedNodeId(*certificate),
+  return AccusationClaim{.accuser = privacy::AdmissionCert::ClaimedNodeId(*certificate),
                          .suspect = *suspect,
                          .incarnation = *incarnation};
 }
@@ -37,7 +37,8 @@ absl::StatusOr<AccusationClaim> PeekAccusation(std::span<const uint8_t> body) {
 absl::StatusOr<Accusation> DecodeAccusation(std::span<const uint8_t> body) {
   ASSIGN_OR_RETURN(const AccusationClaim claim, PeekAccusation(body));
   Accusation accusation;
-  ASSIGN_OR_RETURN(accusation.certificate, AdmissionCert::Parse(body.first(AdmissionCert::kBytes)));
+  ASSIGN_OR_RETURN(accusation.certificate,
+                   privacy::AdmissionCert::Parse(body.first(privacy::AdmissionCert::kBytes)));
   accusation.suspect = claim.suspect;
   accusation.incarnation = claim.incarnation;
   return accusation;
@@ -67,14 +68,16 @@ bool SuspicionTable::Settled(const AccusationClaim& claim, size_t members) const
          !Counts(found->second, claim.accuser, members);
 }
 
-bool SuspicionTable::Counts(const Suspect& suspect, const NodeId& accuser, size_t members) {
+bool SuspicionTable::Counts(const Suspect& suspect, const privacy::NodeId& accuser,
+                            size_t members) {
   return suspect.accusers.size() <= ExpectedConfirmations(members) &&
          std::find(suspect.accusers.begin(), suspect.accusers.end(), accuser) ==
              suspect.accusers.end();
 }
 
-bool SuspicionTable::Add(const Accusation& accusation, std::shared_ptr<const Envelope> envelope,
-                         size_t members, TimePoint now) {
+bool SuspicionTable::Add(const Accusation& accusation,
+                         std::shared_ptr<const privacy::Envelope> envelope, size_t members,
+                         TimePoint now) {
   auto found = suspects_.find(accusation.suspect);
   if (found != suspects_.end() && found->second.incarnation != accusation.incarnation) {
     suspects_.erase(found);  // of an older record, which was refuted
@@ -90,7 +93,7 @@ bool SuspicionTable::Add(const Accusation& accusation, std::shared_ptr<const Env
     found->second.evidence = std::move(envelope);
   }
   Suspect& suspect = found->second;
-  const NodeId& accuser = accusation.certificate.node_id;
+  const privacy::NodeId& accuser = accusation.certificate.node_id;
   if (!Counts(suspect, accuser, members)) {
     return false;
   }
@@ -98,18 +101,19 @@ bool SuspicionTable::Add(const Accusation& accusation, std::shared_ptr<const Env
   return true;
 }
 
-bool SuspicionTable::Dead(const NodeId& suspect) const {
+bool SuspicionTable::Dead(const privacy::NodeId& suspect) const {
   const auto found = suspects_.find(suspect);
   return found != suspects_.end() && found->second.dead;
 }
 
-std::shared_ptr<const Envelope> SuspicionTable::EvidenceOf(const NodeId& suspect) const {
+std::shared_ptr<const privacy::Envelope> SuspicionTable::EvidenceOf(
+    const privacy::NodeId& suspect) const {
   const auto found = suspects_.find(suspect);
   return found == suspects_.end() ? nullptr : found->second.evidence;
 }
 
-std::vector<std::shared_ptr<const Envelope>> SuspicionTable::Evidence(size_t count) {
-  std::vector<std::shared_ptr<const Envelope>> evidence;
+std::vector<std::shared_ptr<const privacy::Envelope>> SuspicionTable::Evidence(size_t count) {
+  std::vector<std::shared_ptr<const privacy::Envelope>> evidence;
   count = std::min(count, suspects_.size());
   auto it = suspects_.lower_bound(next_evidence_);
   while (evidence.size() < count) {
@@ -117,7 +121,7 @@ std::vector<std::shared_ptr<const Envelope>> SuspicionTable::Evidence(size_t cou
     evidence.push_back(it->second.evidence);
     ++it;
   }
-  next_evidence_ = it == suspects_.end() ? NodeId{} : it->first;
+  next_evidence_ = it == suspects_.end() ? privacy::NodeId{} : it->first;
   return evidence;
 }
 
@@ -127,8 +131,8 @@ Duration SuspicionTable::TimeoutOf(const Suspect& suspect, size_t members) const
                     : SuspicionTimeout(members, 0, 0);
 }
 
-std::vector<NodeId> SuspicionTable::TakeExpired(size_t members, TimePoint now) {
-  std::vector<NodeId> expired;
+std::vector<privacy::NodeId> SuspicionTable::TakeExpired(size_t members, TimePoint now) {
+  std::vector<privacy::NodeId> expired;
   for (auto& [id, suspect] : suspects_) {
     if (!suspect.dead && now - suspect.since >= TimeoutOf(suspect, members)) {
       suspect.dead = true;
@@ -138,7 +142,7 @@ std::vector<NodeId> SuspicionTable::TakeExpired(size_t members, TimePoint now) {
   return expired;
 }
 
-void SuspicionTable::Renew(const NodeId& suspect, TimePoint now) {
+void SuspicionTable::Renew(const privacy::NodeId& suspect, TimePoint now) {
   if (auto found = suspects_.find(suspect); found != suspects_.end()) {
     found->second.since = now;
     found->second.dead = false;
@@ -151,4 +155,4 @@ void SuspicionTable::Postpone(Duration pause) {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

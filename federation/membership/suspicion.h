@@ -16,7 +16,7 @@
 #include "privacy/envelope/envelope.h"
 #include "privacy/identity/admission.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Body type of a signed suspicion (purpose 1, member).
 inline constexpr uint16_t kBodySuspicion = 5;
@@ -24,8 +24,8 @@ inline constexpr uint16_t kBodySuspicion = 5;
 // One member's word that another did not answer: body of an envelope. It names an incarnation, so
 // that a newer record of the suspect refutes it.
 struct Accusation {
-  AdmissionCert certificate;  // of the accuser
-  NodeId suspect{};
+  privacy::AdmissionCert certificate;  // of the accuser
+  privacy::NodeId suspect{};
   uint64_t incarnation = 0;
 
   bool operator==(const Accusation&) const = default;
@@ -37,8 +37,8 @@ absl::StatusOr<Accusation> DecodeAccusation(std::span<const uint8_t> body);
 
 // What an accusation is about, as it says itself.
 struct AccusationClaim {
-  NodeId accuser{};
-  NodeId suspect{};
+  privacy::NodeId accuser{};
+  privacy::NodeId suspect{};
   uint64_t incarnation = 0;
 };
 
@@ -63,26 +63,26 @@ class SuspicionTable {
   bool Settled(const AccusationClaim& claim, size_t members) const;
   // Counts an accusation against a record of this incarnation. True if it says something new, so
   // that it is worth passing on: at most one and the expected confirmations of one suspicion are.
-  bool Add(const Accusation& accusation, std::shared_ptr<const Envelope> envelope, size_t members,
-           TimePoint now);
+  bool Add(const Accusation& accusation, std::shared_ptr<const privacy::Envelope> envelope,
+           size_t members, TimePoint now);
   // The suspect refuted, or was forgotten.
-  void Clear(const NodeId& suspect) { suspects_.erase(suspect); }
-  bool Suspected(const NodeId& suspect) const { return suspects_.contains(suspect); }
+  void Clear(const privacy::NodeId& suspect) { suspects_.erase(suspect); }
+  bool Suspected(const privacy::NodeId& suspect) const { return suspects_.contains(suspect); }
   // Not refuted in time.
-  bool Dead(const NodeId& suspect) const;
+  bool Dead(const privacy::NodeId& suspect) const;
   // The accusation that began it, or nullptr.
-  std::shared_ptr<const Envelope> EvidenceOf(const NodeId& suspect) const;
+  std::shared_ptr<const privacy::Envelope> EvidenceOf(const privacy::NodeId& suspect) const;
   // Of at most `count` suspects, for a new neighbour; later calls go on where this one ended.
-  std::vector<std::shared_ptr<const Envelope>> Evidence(size_t count);
+  std::vector<std::shared_ptr<const privacy::Envelope>> Evidence(size_t count);
   // Those whose time is over at `now`, once each.
-  std::vector<NodeId> TakeExpired(size_t members, TimePoint now);
+  std::vector<privacy::NodeId> TakeExpired(size_t members, TimePoint now);
   // Gives one of them its time again.
-  void Renew(const NodeId& suspect, TimePoint now);
+  void Renew(const privacy::NodeId& suspect, TimePoint now);
   // This node did not run for `pause`: it could not have seen a refutation.
   void Postpone(Duration pause);
   size_t size() const { return suspects_.size(); }
   // The suspect at this place in order of ids. index < size().
-  const NodeId& At(size_t index) const {
+  const privacy::NodeId& At(size_t index) const {
     return std::next(suspects_.begin(), static_cast<std::ptrdiff_t>(index))->first;
   }
 
@@ -90,17 +90,17 @@ class SuspicionTable {
   struct Suspect {
     uint64_t incarnation = 0;
     TimePoint since{};
-    std::vector<NodeId> accusers;
-    std::shared_ptr<const Envelope> evidence;
+    std::vector<privacy::NodeId> accusers;
+    std::shared_ptr<const privacy::Envelope> evidence;
     bool dead = false;
   };
   // Whether a further accuser says something new.
-  static bool Counts(const Suspect& suspect, const NodeId& accuser, size_t members);
+  static bool Counts(const Suspect& suspect, const privacy::NodeId& accuser, size_t members);
   Duration TimeoutOf(const Suspect& suspect, size_t members) const;
 
   bool lifeguard_;
-  std::map<NodeId, Suspect> suspects_;
-  NodeId next_evidence_{};
+  std::map<privacy::NodeId, Suspect> suspects_;
+  privacy::NodeId next_evidence_{};
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

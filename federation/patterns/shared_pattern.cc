@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "federation/limits.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 constexpr uint16_t kVersion = 1;
@@ -61,9 +61,9 @@ absl::Status CheckSharedPattern(const SharedPattern& pattern, const PatternRules
   return CheckCores(pattern.cores, rules.cores);
 }
 
-absl::Status MayTravel(ConsentTier pattern_tier, ConsentTier consent) {
-  RETURN_IF_ERROR(RequireConsent(pattern_tier, ShareableKind::kPattern));
-  return RequireConsent(consent, ShareableKind::kPattern);
+absl::Status MayTravel(privacy::ConsentTier pattern_tier, privacy::ConsentTier consent) {
+  RETURN_IF_ERROR(RequireConsent(pattern_tier, privacy::ShareableKind::kPattern));
+  return RequireConsent(consent, privacy::ShareableKind::kPattern);
 }
 
 PatternMerge MergePattern(const SharedPattern* stored, const SharedPattern& incoming) {
@@ -130,4 +130,4 @@ absl::StatusOr<SharedPattern> DecodeSharedPattern(std::span<const uint8_t> bytes
   return pattern;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

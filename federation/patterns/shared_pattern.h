@@ -15,7 +15,7 @@
 #include "federation/daf/adapter_delta.h"
 #include "privacy/consent/consent.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // What of a pattern may travel: its centroid and trained cores, never text or single embeddings.
 struct SharedPattern {
@@ -44,7 +44,7 @@ absl::Status CheckSharedPattern(const SharedPattern& pattern, const PatternRules
 
 // Whether a local pattern of tier `pattern_tier` may leave under the operator's consent: both must
 // allow it, since a pattern keeps the tier it was learned under. CONSENT_MISSING otherwise.
-absl::Status MayTravel(ConsentTier pattern_tier, ConsentTier consent);
+absl::Status MayTravel(privacy::ConsentTier pattern_tier, privacy::ConsentTier consent);
 
 // What to do with a pattern from a peer, where `stored` is what the node keeps under the same
 // (origin, pattern id), or nullptr: origins never overwrite each other, the newer version of one
@@ -58,4 +58,4 @@ absl::StatusOr<SharedPattern> DecodeSharedPattern(std::span<const uint8_t> bytes
 // The id alone, without a look at the rest; nullopt for fewer bytes.
 std::optional<std::array<uint8_t, 16>> SharedPatternId(std::span<const uint8_t> bytes);
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

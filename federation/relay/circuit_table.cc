@@ -9,7 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 absl::Status Full(std::string_view what, size_t limit) {
@@ -19,7 +19,7 @@ absl::Status Full(std::string_view what, size_t limit) {
 
 }  // namespace
 
-size_t RelayedCost(const federation::v1::RelayFrame& frame) {
+size_t RelayedCost(const v1::RelayFrame& frame) {
   return std::max(limits::kLeastRelayedBytes, frame.opening().size() + frame.sealed().size());
 }
 
@@ -39,8 +39,8 @@ std::vector<LinkId> CircuitTable::links() const {
   return links;
 }
 
-absl::Status CircuitTable::Open(CircuitEnd from, const NodeId& source, CircuitEnd to,
-                                const NodeId& target, TimePoint now) {
+absl::Status CircuitTable::Open(CircuitEnd from, const privacy::NodeId& source, CircuitEnd to,
+                                const privacy::NodeId& target, TimePoint now) {
   RUVD_CHECK(!of_end_.contains(from) && !of_end_.contains(to));
   if (circuits_.size() >= limits::kMaxCircuits) {
     return Full("circuits", limits::kMaxCircuits);
@@ -71,7 +71,7 @@ absl::Status CircuitTable::Open(CircuitEnd from, const NodeId& source, CircuitEn
   return absl::OkStatus();
 }
 
-bool CircuitTable::TrySend(Circuit& circuit, Direction& direction, federation::v1::Frame& frame,
+bool CircuitTable::TrySend(Circuit& circuit, Direction& direction, v1::Frame& frame,
                            TimePoint now) {
   const size_t bytes = RelayedCost(frame.relay_frame());
   const auto amount = static_cast<double>(bytes);
@@ -116,7 +116,7 @@ void CircuitTable::Acknowledge(CircuitEnd end, uint64_t received, TimePoint now)
   Drain(circuit, direction, now);
 }
 
-absl::Status CircuitTable::Pass(CircuitEnd from, const federation::v1::RelayFrame& frame,
+absl::Status CircuitTable::Pass(CircuitEnd from, const v1::RelayFrame& frame,
                                 TimePoint now) {
   Circuit& circuit = circuits_.at(of_end_.at(from));
   circuit.used = now;
@@ -125,8 +125,8 @@ absl::Status CircuitTable::Pass(CircuitEnd from, const federation::v1::RelayFram
     return absl::OkStatus();  // a path delivered it twice; the other end would count it once
   }
   direction.next_seq = frame.seq() + 1;
-  federation::v1::Frame out;
-  federation::v1::RelayFrame* copy = out.mutable_relay_frame();  // of what counts, no unknown field
+  v1::Frame out;
+  v1::RelayFrame* copy = out.mutable_relay_frame();  // of what counts, no unknown field
   copy->set_circuit(direction.to.circuit);
   copy->set_seq(frame.seq());
   if (frame.has_sealed()) {
@@ -227,4 +227,4 @@ std::vector<CircuitEnd> CircuitTable::Tick(TimePoint now) {
   return idle;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

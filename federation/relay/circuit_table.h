@@ -20,7 +20,7 @@
 #include "privacy/identity/node_key.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // A circuit, as one of the links that it runs over names it.
 struct CircuitEnd {
@@ -30,7 +30,7 @@ struct CircuitEnd {
 };
 
 // What a frame of a circuit counts as, in bytes.
-size_t RelayedCost(const federation::v1::RelayFrame& frame);
+size_t RelayedCost(const v1::RelayFrame& frame);
 
 // The circuits that this node carries between two neighbours each: what it cannot read goes from
 // one to the other as it came. Bounded in number, rate and memory; a circuit that wants more waits,
@@ -43,12 +43,12 @@ class CircuitTable {
 
   // Begins to carry between the two ends, which no circuit has yet. LIMIT_EXCEEDED where this node
   // or one of the links carries too many, DUPLICATE_LINK where it does for this source and target.
-  absl::Status Open(CircuitEnd from, const NodeId& source, CircuitEnd to, const NodeId& target,
-                    TimePoint now);
+  absl::Status Open(CircuitEnd from, const privacy::NodeId& source, CircuitEnd to,
+                    const privacy::NodeId& target, TimePoint now);
   bool Carries(CircuitEnd end) const { return of_end_.contains(end); }
   // Sends what came from one end to the other, now or with a Tick. LIMIT_EXCEEDED if too much
   // waits; the caller ends the circuit. Of ends that are known only.
-  absl::Status Pass(CircuitEnd from, const federation::v1::RelayFrame& frame, TimePoint now);
+  absl::Status Pass(CircuitEnd from, const v1::RelayFrame& frame, TimePoint now);
   // Whether an end can have received so many frames, and has not said so before.
   bool Acknowledges(CircuitEnd end, uint64_t received) const;
   // The end has received so many: more may go there. Without effect where the above is false.
@@ -69,7 +69,7 @@ class CircuitTable {
  private:
   struct Direction {
     CircuitEnd to;
-    std::deque<federation::v1::Frame> queue;
+    std::deque<v1::Frame> queue;
     size_t queued_bytes = 0;
     std::deque<size_t> under_way;  // costs of frames that the other end did not acknowledge
     size_t under_way_bytes = 0;
@@ -79,15 +79,15 @@ class CircuitTable {
   struct Circuit {
     std::array<CircuitEnd, 2> ends;
     std::array<Direction, 2> directions;  // from the end of the same place
-    NodeId source{};
-    NodeId target{};
+    privacy::NodeId source{};
+    privacy::NodeId target{};
     TokenBucket rate;
     TimePoint used{};
   };
   // The direction towards an end that is known.
   const Direction& Towards(CircuitEnd end) const;
   // Sends a frame, if it may go now.
-  bool TrySend(Circuit& circuit, Direction& direction, federation::v1::Frame& frame, TimePoint now);
+  bool TrySend(Circuit& circuit, Direction& direction, v1::Frame& frame, TimePoint now);
   void Drain(Circuit& circuit, Direction& direction, TimePoint now);
   void Erase(uint64_t id);
 
@@ -100,4 +100,4 @@ class CircuitTable {
   size_t queued_bytes_ = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

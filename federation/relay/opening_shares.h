@@ -12,7 +12,7 @@
 #include "federation/limits.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Circuits that members begin to this node through one neighbour: kMaxOpenings in each
 // kOpeningsWindow, of which each member gets its FairShare, and one where any is left. A neighbour
@@ -20,7 +20,7 @@ namespace ruvd {
 class OpeningShares {
  public:
   // Whether `source` may begin one more at `now`, which is no earlier than that of the call before.
-  bool Take(const NodeId& source, TimePoint now) {
+  bool Take(const privacy::NodeId& source, TimePoint now) {
     while (!recent_.empty() && now - recent_.front().at >= limits::kOpeningsWindow) {
       recent_.pop_front();
     }
@@ -37,9 +37,9 @@ class OpeningShares {
  private:
   struct Opening {
     TimePoint at{};
-    NodeId source{};
+    privacy::NodeId source{};
   };
   std::deque<Opening> recent_;  // the oldest first, at most kMaxOpenings
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

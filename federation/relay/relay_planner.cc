@@ -8,7 +8,7 @@
 #include "federation/limits.h"
 #include "federation/link/backoff.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 // Makes room in a full map: the entry goes that `before` puts first of those that may.
@@ -29,7 +29,7 @@ bool MakeRoom(Map& map, MayGo may_go, Before before) {
 
 }  // namespace
 
-bool RelayPlanner::Begin(const NodeId& target, DialPurpose purpose, TimePoint now) {
+bool RelayPlanner::Begin(const privacy::NodeId& target, DialPurpose purpose, TimePoint now) {
   const auto searching = std::ranges::count_if(
       targets_, [](const auto& entry) { return entry.second.phase != Target::Phase::kIdle; });
   const auto known = targets_.find(target);
@@ -51,16 +51,17 @@ bool RelayPlanner::Begin(const NodeId& target, DialPurpose purpose, TimePoint no
   return true;
 }
 
-int RelayPlanner::FailuresOf(const NodeId& relay, TimePoint now) const {
+int RelayPlanner::FailuresOf(const privacy::NodeId& relay, TimePoint now) const {
   const auto found = distrusted_.find(relay);
   return found == distrusted_.end() || found->second.until <= now ? 0 : found->second.failures;
 }
 
-std::optional<NodeId> RelayPlanner::Next(const NodeId& target, std::span<const NodeId> relays,
-                                         TimePoint now, Random& random) {
+std::optional<privacy::NodeId> RelayPlanner::Next(const privacy::NodeId& target,
+                                                  std::span<const privacy::NodeId> relays,
+                                                  TimePoint now, Random& random) {
   Target& search = targets_.at(target);
-  std::vector<NodeId> candidates;
-  for (const NodeId& relay : relays) {
+  std::vector<privacy::NodeId> candidates;
+  for (const privacy::NodeId& relay : relays) {
     if (relay != target && !search.asked.contains(relay)) {
       candidates.push_back(relay);
     }
@@ -70,15 +71,15 @@ std::optional<NodeId> RelayPlanner::Next(const NodeId& target, std::span<const N
     search.next_try = now + BackoffDelay(search.attempts++, limits::kBackoffMax, random);
     return std::nullopt;
   }
-  random.Shuffle(std::span<NodeId>(candidates));
-  const NodeId chosen = *std::ranges::min_element(
-      candidates, {}, [this, now](const NodeId& relay) { return FailuresOf(relay, now); });
+  random.Shuffle(std::span<privacy::NodeId>(candidates));
+  const privacy::NodeId chosen = *std::ranges::min_element(
+      candidates, {}, [this, now](const privacy::NodeId& relay) { return FailuresOf(relay, now); });
   search.asked.insert(chosen);
   search.phase = Target::Phase::kAsking;
   return chosen;
 }
 
-DialPurpose RelayPlanner::OnOpened(const NodeId& target) {
+DialPurpose RelayPlanner::OnOpened(const privacy::NodeId& target) {
   const auto found = targets_.find(target);
   if (found == targets_.end()) {
     return DialPurpose::kMesh;
@@ -88,7 +89,8 @@ DialPurpose RelayPlanner::OnOpened(const NodeId& target) {
   return found->second.purpose;
 }
 
-void RelayPlanner::OnEnded(const NodeId& target, const NodeId& relay, End end, TimePoint now) {
+void RelayPlanner::OnEnded(const privacy::NodeId& target, const privacy::NodeId& relay, End end,
+                           TimePoint now) {
   if (end == End::kFailed) {
     Distrust(relay, now);
   }
@@ -98,7 +100,7 @@ void RelayPlanner::OnEnded(const NodeId& target, const NodeId& relay, End end, T
   }
 }
 
-void RelayPlanner::Distrust(const NodeId& relay, TimePoint now) {
+void RelayPlanner::Distrust(const privacy::NodeId& relay, TimePoint now) {
   if (distrusted_.size() >= limits::kMaxRelayTargets && !distrusted_.contains(relay)) {
     MakeRoom(
         distrusted_, [](const Distrusted&) { return true; },
@@ -109,8 +111,8 @@ void RelayPlanner::Distrust(const NodeId& relay, TimePoint now) {
   entry.until = now + limits::kRelayDistrust;
 }
 
-std::vector<NodeId> RelayPlanner::Due() const {
-  std::vector<NodeId> due;
+std::vector<privacy::NodeId> RelayPlanner::Due() const {
+  std::vector<privacy::NodeId> due;
   for (const auto& [target, search] : targets_) {
     if (search.phase == Target::Phase::kDue) {
       due.push_back(target);
@@ -125,4 +127,4 @@ size_t RelayPlanner::Searching(DialPurpose purpose) const {
   }));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

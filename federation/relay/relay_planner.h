@@ -15,7 +15,7 @@
 #include "federation/membership/dial_planner.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 
 // Which neighbour to ask for a link to a member that cannot be dialled: one after the other, those
 // that failed lately last, and with a growing pause once all were asked. Nobody needs to know who
@@ -31,19 +31,20 @@ class RelayPlanner {
 
   // Begins to look for a relay to `target`. False while that goes on, pauses, or there are
   // kMaxRelaySearches.
-  bool Begin(const NodeId& target, DialPurpose purpose, TimePoint now);
+  bool Begin(const privacy::NodeId& target, DialPurpose purpose, TimePoint now);
   // The relay to ask next of those that are neighbours. nullopt: none is left, and the search ends.
-  std::optional<NodeId> Next(const NodeId& target, std::span<const NodeId> relays, TimePoint now,
-                             Random& random);
+  std::optional<privacy::NodeId> Next(const privacy::NodeId& target,
+                                      std::span<const privacy::NodeId> relays, TimePoint now,
+                                      Random& random);
   // The link to the target is open. Returns what it was wanted for.
-  DialPurpose OnOpened(const NodeId& target);
+  DialPurpose OnOpened(const privacy::NodeId& target);
   // An attempt ended that Next began, or its link did.
-  void OnEnded(const NodeId& target, const NodeId& relay, End end, TimePoint now);
+  void OnEnded(const privacy::NodeId& target, const privacy::NodeId& relay, End end, TimePoint now);
   // What a relay was to carry was lost, whoever began it.
-  void Distrust(const NodeId& relay, TimePoint now);
+  void Distrust(const privacy::NodeId& relay, TimePoint now);
 
   // Targets whose next relay is to be asked now, by id.
-  std::vector<NodeId> Due() const;
+  std::vector<privacy::NodeId> Due() const;
   // Searches for this purpose under way.
   size_t Searching(DialPurpose purpose) const;
 
@@ -51,7 +52,7 @@ class RelayPlanner {
   struct Target {
     enum class Phase { kIdle, kAsking, kDue } phase = Phase::kIdle;
     DialPurpose purpose = DialPurpose::kMesh;
-    std::set<NodeId> asked;  // in this search, or lately in vain
+    std::set<privacy::NodeId> asked;  // in this search, or lately in vain
     int attempts = 0;
     TimePoint next_try{};
   };
@@ -59,10 +60,10 @@ class RelayPlanner {
     int failures = 0;
     TimePoint until{};
   };
-  int FailuresOf(const NodeId& relay, TimePoint now) const;
+  int FailuresOf(const privacy::NodeId& relay, TimePoint now) const;
 
-  std::map<NodeId, Target> targets_;
-  std::map<NodeId, Distrusted> distrusted_;
+  std::map<privacy::NodeId, Target> targets_;
+  std::map<privacy::NodeId, Distrusted> distrusted_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -12,25 +12,25 @@
 #include "federation/limits.h"
 #include "federation/reasons.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
-using federation::v1::Frame;
-using federation::v1::RelayFrame;
+using v1::Frame;
+using v1::RelayFrame;
 
 absl::Status Broken(std::string_view what) {
   return Error(absl::StatusCode::kDataLoss, reasons::kRelayBroken,
                "relay {}; the link is opened again through another one", what);
 }
 
-bool OfHandshake(const Frame& frame) {
+bool OfHandshake(const inference::Frame& frame) {
   return frame.has_hello() || frame.has_hello_ack() || frame.has_hello_proof();
 }
 
 // What an end says that gave up before the last frame of the handshake reached it. Only a sealed
 // one could say more than that the link ends.
-std::optional<Frame> CrossingGoaway(const std::string& opening) {
-  Frame frame;
+std::optional<inference::Frame> CrossingGoaway(const std::string& opening) {
+  inference::Frame frame;
   if (opening.size() > limits::kMaxFrameBytes || !frame.ParseFromString(opening) ||
       !frame.has_goaway()) {
     return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<Frame> CrossingGoaway(const std::string& opening) {
 
 }  // namespace
 
-LinkId RelayedLinks::Add(CircuitEnd circuit, ChannelKey key) {
+LinkId RelayedLinks::Add(CircuitEnd circuit, privacy::ChannelKey key) {
   RUVD_CHECK(!of_circuit_.contains(circuit));
   const LinkId link = next_++;
   entries_.emplace(link, Entry{.circuit = circuit, .key = std::move(key), .channel = std::nullopt});
@@ -60,20 +60,20 @@ std::optional<CircuitEnd> RelayedLinks::CircuitOf(LinkId link) const {
                                                        : std::optional(found->second.circuit);
 }
 
-absl::Status RelayedLinks::Secure(LinkId link, const ChannelKey::PublicKey& peer, bool dialed,
-                                  const Digest& session) {
+absl::Status RelayedLinks::Secure(LinkId link, const privacy::ChannelKey::PublicKey& peer,
+                                  bool dialed, const Digest& session) {
   Entry& entry = entries_.at(link);
   ASSIGN_OR_RETURN(entry.channel, entry.key.Agree(peer, /*first=*/dialed, session));
   return absl::OkStatus();
 }
 
-std::optional<Frame> RelayedLinks::Wrap(LinkId link, const Frame& frame) {
+std::optional<inference::Frame> RelayedLinks::Wrap(LinkId link, const inference::Frame& frame) {
   const auto found = entries_.find(link);
   if (found == entries_.end() || found->second.lost) {
     return std::nullopt;
   }
   Entry& entry = found->second;
-  Frame out;
+  inference::Frame out;
   RelayFrame* wrapped = out.mutable_relay_frame();
   wrapped->set_circuit(entry.circuit.circuit);
   wrapped->set_seq(entry.sent++);
@@ -86,10 +86,11 @@ std::optional<Frame> RelayedLinks::Wrap(LinkId link, const Frame& frame) {
   return out;
 }
 
-absl::StatusOr<std::optional<Frame>> RelayedLinks::Unwrap(LinkId link, const RelayFrame& frame) {
+absl::StatusOr<std::optional<inference::Frame>> RelayedLinks::Unwrap(LinkId link,
+                                                                     const RelayFrame& frame) {
   Entry& entry = entries_.at(link);
   if (frame.seq() < entry.received) {
-    return std::optional<Frame>();
+    return std::optional<inference::Frame>();
   }
   if (frame.seq() > entry.received) {
     return Broken("left out a frame");
@@ -113,23 +114,23 @@ absl::StatusOr<std::optional<Frame>> RelayedLinks::Unwrap(LinkId link, const Rel
     entry.opened = true;
     bytes = *std::move(opened);
   }
-  Frame inner;
+  inference::Frame inner;
   if (bytes.size() > limits::kMaxFrameBytes || !inner.ParseFromString(bytes)) {
     return entry.channel ? Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                                  "circuit carried bytes that are no frame; update the sending node")
                          : Broken("spoiled a frame of the handshake");
   }
-  return std::optional<Frame>(std::move(inner));
+  return std::optional<inference::Frame>(std::move(inner));
 }
 
-std::optional<Frame> RelayedLinks::TakeAck(LinkId link) {
+std::optional<inference::Frame> RelayedLinks::TakeAck(LinkId link) {
   const auto found = entries_.find(link);
   if (found == entries_.end() || found->second.lost ||
       found->second.unacknowledged < limits::kRelayAckBytes) {
     return std::nullopt;
   }
   found->second.unacknowledged = 0;
-  Frame frame;
+  inference::Frame frame;
   frame.mutable_relay_ack()->set_circuit(found->second.circuit.circuit);
   frame.mutable_relay_ack()->set_received(found->second.received);
   return frame;
@@ -181,4 +182,4 @@ std::vector<LinkId> RelayedLinks::carriers() const {
   return carriers;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 size_t FactorBytes(const Adapter& adapter) {
   size_t floats = 0;
@@ -22,4 +22,4 @@ bool SameMix(const AdapterMix& a, const AdapterMix& b) {
                     });
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // A low-rank change of one linear layer: y += scale * B (A x). An R-core P R Q is the case A = Q, B
 // = P R.
@@ -62,4 +62,4 @@ size_t FactorBytes(const Adapter& adapter);
 // The same adapters with the same weights in the same order: equal keys, values and outputs.
 bool SameMix(const AdapterMix& a, const AdapterMix& b);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

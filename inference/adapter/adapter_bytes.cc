@@ -16,7 +16,7 @@
 #include "inference/adapter/adapter_kinds.h"
 #include "inference/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr std::string_view kMagic = "RVAD";
@@ -264,4 +264,4 @@ std::string AdapterLabel(const Adapter& adapter) {
   return fmt::format("{}@{}", Shown(adapter.name), adapter.version);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -15,7 +15,7 @@
 #include "inference/adapter/adapter.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // An adapter as bytes, for storage payloads and messages. Little endian:
 //   "RVAD", u32 format 1, 32 bytes model hash, u32 version, u16 name length, name, u32 targets;
@@ -47,4 +47,4 @@ Digest AdapterId(const Adapter& adapter);
 // "name@version" for a message, the name as base/shown.h shows it: it may come from a file or peer.
 std::string AdapterLabel(const Adapter& adapter);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -15,7 +15,7 @@
 #include "inference/gguf/writer.h"
 #include "inference/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr char kType[] = "lora";
@@ -74,4 +74,4 @@ absl::Status SaveAdapterFile(const Adapter& adapter, const Model& model, const s
   return WriterOf(adapter, model).WriteTo(path);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "inference/adapter/adapter.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Adapters as GGUF files with llama.cpp's keys (general.type = "adapter", adapter.type = "lora",
 // adapter.lora.alpha; tensors <base tensor>.lora_a and .lora_b), so that the same file works there.
@@ -38,4 +38,4 @@ absl::StatusOr<std::string> SerializeAdapterFile(const Adapter& adapter, const M
 // Writes it, replacing the file atomically.
 absl::Status SaveAdapterFile(const Adapter& adapter, const Model& model, const std::string& path);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -17,7 +17,7 @@
 #include "inference/limits.h"
 #include "inference/numerics/orthonormal.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr std::array<std::string_view, 5> kKindNames = {"lora", "micro-lora", "base-lora", "ffa",
@@ -292,4 +292,4 @@ absl::StatusOr<CoreSet> CoresOf(const Adapter& adapter, const FrameSet& frame) {
   return cores;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

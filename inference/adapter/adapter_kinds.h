@@ -18,7 +18,7 @@
 #include "inference/adapter/frame_set.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // "lora", "micro-lora", "base-lora", "ffa", "core"; nullopt for another name.
 std::string_view KindName(AdapterKind kind);
@@ -90,4 +90,4 @@ absl::StatusOr<std::shared_ptr<const Adapter>> AdapterFromCores(const FrameSet& 
 // ADAPTER_INVALID where the adapter is of another kind or its factors are not the frame's.
 absl::StatusOr<CoreSet> CoresOf(const Adapter& adapter, const FrameSet& frame);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

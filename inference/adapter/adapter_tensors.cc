@@ -22,7 +22,7 @@
 #include "inference/limits.h"
 #include "inference/model/config.h"
 
-namespace ruvd::adapter_file {
+namespace ruvd::inference::adapter_file {
 namespace {
 
 constexpr std::string_view kSuffixA = ".lora_a";
@@ -296,4 +296,4 @@ void WriteTargets(const Adapter& adapter, std::string_view prefix, float alpha, 
   }
 }
 
-}  // namespace ruvd::adapter_file
+}  // namespace ruvd::inference::adapter_file

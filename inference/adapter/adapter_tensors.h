@@ -12,7 +12,7 @@
 #include "inference/gguf/writer.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // What files of adapters have in common: pairs of tensors <prefix><base tensor>.lora_a (in, rank)
 // and .lora_b (rank, out), in llama.cpp's layout, and keys of our own.
@@ -55,4 +55,4 @@ void WriteTargets(const Adapter& adapter, std::string_view prefix, float alpha, 
 
 }  // namespace adapter_file
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

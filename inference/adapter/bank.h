@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Ranges of the masked share t in which adapters and patterns are kept apart: [0, 0.3), [0.3, 0.6)
 // and [0.6, 1]. Early steps (t near 1) settle what a text is about, late ones its wording.
@@ -23,4 +23,4 @@ constexpr TimestepBank BankOf(float t) {
   return t < kBankBoundaries[1] ? TimestepBank::kMiddle : TimestepBank::kHigh;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -18,7 +18,7 @@
 #include "inference/numerics/dense.h"
 #include "inference/numerics/optimizer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // f(t).
@@ -185,4 +185,4 @@ absl::StatusOr<BankRouter> TrainRouter(std::span<const RoutingSample> samples,
   return router;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

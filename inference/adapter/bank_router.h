@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // The routing network of attention over timestep banks: from the masked share t and the embedding e
 // of the query to weights of the banks,
@@ -80,4 +80,4 @@ struct RouterTraining {
 absl::StatusOr<BankRouter> TrainRouter(std::span<const RoutingSample> samples,
                                        const RouterTraining& training);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

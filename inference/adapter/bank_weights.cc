@@ -9,7 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr std::array<std::string_view, 4> kStrategyNames = {"discrete", "linear", "attention",
@@ -114,4 +114,4 @@ BankWeights WeightsAt(const BankSchedule& schedule, const BankRouter* router, fl
   return weights;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

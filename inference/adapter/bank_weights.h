@@ -15,7 +15,7 @@
 #include "inference/adapter/bank_router.h"
 #include "inference/adapter/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // How a TALoRA gets from the masked share t to weights of its banks.
 enum class BankStrategy : uint8_t {
@@ -53,4 +53,4 @@ using BankWeights = std::array<float, limits::kMaxTimestepBanks>;
 BankWeights WeightsAt(const BankSchedule& schedule, const BankRouter* router, float t,
                       std::span<const float> query);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -15,7 +15,7 @@
 #include "inference/limits.h"
 #include "inference/numerics/orthonormal.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr std::string_view kKind = "random-frame-1";
@@ -96,4 +96,4 @@ absl::StatusOr<std::shared_ptr<const Adapter>> AdapterFromCore(const Frame& fram
   return adapter;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

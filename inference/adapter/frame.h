@@ -13,7 +13,7 @@
 #include "inference/adapter/adapter.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // The fixed outer factors of an R-core adapter, y += P R Q x, shared by all nodes of a cluster
 // (Fed-SB, arXiv 2502.15436): because only R is trained, averages of R are exact averages of the
@@ -40,4 +40,4 @@ absl::StatusOr<std::shared_ptr<const Adapter>> AdapterFromCore(const Frame& fram
                                                                std::string name, uint32_t version,
                                                                float scale);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

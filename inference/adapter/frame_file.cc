@@ -17,7 +17,7 @@
 #include "inference/gguf/writer.h"
 #include "inference/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr char kKindKey[] = "ruvd.frame.kind";
@@ -168,4 +168,4 @@ absl::StatusOr<FrameSet> LoadFrameSet(const std::string& path) {
   return frame.ok() ? std::move(frame) : Annotate(frame.status(), path);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -19,7 +19,7 @@
 #include "inference/numerics/dense.h"
 #include "inference/numerics/orthonormal.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr std::array<std::pair<FrameKind, std::string_view>, 4> kKindNames = {{
@@ -148,4 +148,4 @@ absl::Status CheckFrameSet(const FrameSet& frame, const Model& model) {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

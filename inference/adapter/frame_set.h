@@ -16,7 +16,7 @@
 #include "base/bytes.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Where the factors of a frame come from.
 enum class FrameKind : uint8_t {
@@ -78,4 +78,4 @@ absl::StatusOr<FrameSet> ParseFrameSet(std::span<const uint8_t> bytes);
 // Also FILE_NOT_FOUND and FILE_UNREADABLE; the file is named.
 absl::StatusOr<FrameSet> LoadFrameSet(const std::string& path);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -21,7 +21,7 @@
 #include "inference/adapter/refactor.h"
 #include "inference/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr std::array<std::string_view, 4> kMethodNames = {"sum", "ties", "dare", "slerp"};
@@ -246,4 +246,4 @@ absl::StatusOr<std::shared_ptr<const Adapter>> MergeAdapters(std::span<const Mer
   return merged;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "inference/adapter/adapter.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Adapters made of adapters, off the request path. What is combined are the changes of the weights,
 // scale * B A, never factors of different adapters: those have no common meaning.
@@ -68,4 +68,4 @@ std::shared_ptr<const Adapter> Refactored(const Adapter& adapter, int rank);
 // shapes are equal.
 double ChangeDot(const LowRank& a, const LowRank& b);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <functional>
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Sets all but the `density` share of largest entries to zero; of equal ones at the border all
@@ -73,4 +73,4 @@ std::vector<double> MergeEntries(std::vector<WeightedEntries>* parts, const Entr
   return rule.ties ? ElectAndMean(*parts) : SumEntries(*parts);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

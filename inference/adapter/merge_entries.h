@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // What merges entry by entry: vectors of one length with their weights.
 struct WeightedEntries {
@@ -27,4 +27,4 @@ struct EntryRule {
 // TIES or DARE as merge.h says; changes the parts.
 std::vector<double> MergeEntries(std::vector<WeightedEntries>* parts, const EntryRule& rule);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

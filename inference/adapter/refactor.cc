@@ -9,7 +9,7 @@
 
 #include "inference/adapter/merge.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 DenseMatrix FactorA(const LowRank& change) {
@@ -112,4 +112,4 @@ double ChangeDot(const LowRank& a, const LowRank& b) {
          Dot(left.values.data(), right.values.data(), left.values.size());
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

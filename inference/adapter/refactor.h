@@ -8,7 +8,7 @@
 #include "inference/adapter/adapter.h"
 #include "inference/numerics/dense.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Changes of one matrix between their forms.
 
@@ -32,4 +32,4 @@ LowRank Truncated(const LowRank& change, int rank);
 // The same of a full matrix (out x in).
 LowRank LeadingChange(const DenseMatrix& full, int rank);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 #include "inference/adapter/limits.h"
 #include "inference/reasons.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 template <typename T>
 absl::Status VersionedRegistry<T>::Publish(std::shared_ptr<const T> adapter, Loader reload) {
@@ -307,4 +307,4 @@ void VersionedRegistry<T>::EvictOverBudget() {
 template class VersionedRegistry<Adapter>;
 template class VersionedRegistry<Talora>;
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -20,7 +20,7 @@
 #include "inference/adapter/adapter.h"
 #include "inference/adapter/talora.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // One version in a registry.
 struct VersionInfo {
@@ -136,4 +136,4 @@ class VersionedRegistry {
 using AdapterRegistry = VersionedRegistry<Adapter>;
 using TaloraRegistry = VersionedRegistry<Talora>;
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

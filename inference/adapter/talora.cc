@@ -16,7 +16,7 @@
 #include "inference/adapter/merge.h"
 #include "inference/model/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 template <typename... Args>
@@ -216,4 +216,4 @@ std::string AdapterLabel(const Talora& talora) {
   return fmt::format("{}@{}", Shown(talora.name), talora.version);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

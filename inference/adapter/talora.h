@@ -17,7 +17,7 @@
 #include "inference/adapter/bank_weights.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // How a TALoRA was, or is to be, trained.
 struct TaloraTraining {
@@ -74,4 +74,4 @@ Digest AdapterId(const Talora& talora);
 size_t FactorBytes(const Talora& talora);
 std::string AdapterLabel(const Talora& talora);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -24,7 +24,7 @@
 #include "inference/gguf/writer.h"
 #include "inference/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr char kType[] = "talora";
@@ -268,4 +268,4 @@ absl::Status SaveTaloraFile(const Talora& talora, const Model& model, const std:
   return WriteFileAtomically(path, bytes);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "inference/adapter/talora.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // TALoRAs as GGUF files. The keys of adapter_file.h, with adapter.type = "talora", so that no
 // program takes one for a plain adapter, and
@@ -39,4 +39,4 @@ absl::StatusOr<std::string> SerializeTaloraFile(const Talora& talora, const Mode
 // Writes it, replacing the file atomically.
 absl::Status SaveTaloraFile(const Talora& talora, const Model& model, const std::string& path);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

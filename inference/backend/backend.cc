@@ -8,7 +8,7 @@
 
 #include "inference/backend/cpu_backend.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 std::span<Backend* const> Backends() {
   static const std::array<Backend*, 1> all = {new CpuBackend};
@@ -22,4 +22,4 @@ Backend& DefaultBackend() {
   return found == all.end() ? *all.back() : **found;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "inference/cache/kv_pool.h"
 #include "inference/transformer/transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // What a backend is and whether this machine can run it.
 struct BackendInfo {
@@ -57,4 +57,4 @@ std::span<Backend* const> Backends();
 // The first available backend.
 Backend& DefaultBackend();
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

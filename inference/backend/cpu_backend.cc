@@ -16,7 +16,7 @@
 #include "inference/kernels/kernel_table.h"
 #include "inference/transformer/cpu_transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 BackendInfo CpuBackend::Info() const {
   const auto pages = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
@@ -59,4 +59,4 @@ absl::StatusOr<std::shared_ptr<KvPool>> CpuBackend::CreateKvPool(const ModelConf
   return KvPool::Create(config, format, bytes);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

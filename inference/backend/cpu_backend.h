@@ -11,7 +11,7 @@
 #include "inference/backend/backend.h"
 #include "inference/model/packed_weights.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // The cores and memory of this machine. Transformers of one model share its packed weights, which
 // live as long as any of them.
@@ -30,4 +30,4 @@ class CpuBackend final : public Backend {
   std::vector<std::weak_ptr<const PackedWeights>> packed_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 #include "inference/kernels/kernel_table.h"
 #include "inference/model/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr int kPageTokens = static_cast<int>(kKvTileTokens);
@@ -119,4 +119,4 @@ void KvCache::Commit(int length) {
   length_ = std::max(length_, length);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 #include "inference/cache/kv_pool.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Keys and values of a sequence's first tokens, in pages that other sequences may share. Exact for
 // causal and block-causal attention only, up to the rounding of the pool's format. Movable, not
@@ -71,4 +71,4 @@ class KvCache {
   std::vector<KvPage> pages_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 size_t ValueBytes(KvFormat format) {
@@ -198,4 +198,4 @@ void KvPool::Release(KvPage::Block* block) {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

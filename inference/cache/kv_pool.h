@@ -16,7 +16,7 @@
 #include "inference/kernels/attention_step.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // "f32", "f16" or "q8".
 std::string_view KvFormatName(KvFormat format);
@@ -132,4 +132,4 @@ class KvPool {
   uint64_t shared_ = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -19,7 +19,7 @@
 #include "inference/train/limits.h"
 #include "inference/train/network_pass.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using train::ChangeSet;
@@ -241,4 +241,4 @@ absl::StatusOr<Conversion::Written> Conversion::Write(const std::string& path,
   return Written{.bytes = bytes, .nelbo = pass.Run(held_out_, {})};
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -20,7 +20,7 @@
 #include "inference/train/model_weights.h"
 #include "inference/train/run.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 struct ConversionOptions {
   int rank = 32;  // of the LoRA of every linear layer, the output matrix included where it is not
@@ -109,4 +109,4 @@ class Conversion {
   uint64_t training_tokens_ = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

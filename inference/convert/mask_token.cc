@@ -12,7 +12,7 @@
 #include "base/shown.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr std::array<std::string_view, 4> kMaskSpellings = {"<|mask|>", "<mask>", "[MASK]",
@@ -93,4 +93,4 @@ absl::StatusOr<TokenId> ChooseMaskToken(const Vocabulary& vocabulary, std::strin
   return *id;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

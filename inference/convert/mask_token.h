@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "inference/tokenizer/vocabulary.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // The token that a converted model reads as MASK. `wanted` is an id or a token's text; empty: the
 // mask token that the file names, else a special token spelled as one ("<|mask|>", "<mask>",
@@ -16,4 +16,4 @@ namespace ruvd {
 // that means something else: the file's end, beginning or unknown token.
 absl::StatusOr<TokenId> ChooseMaskToken(const Vocabulary& vocabulary, std::string_view wanted);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

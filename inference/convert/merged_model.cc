@@ -17,7 +17,7 @@
 #include "inference/gguf/writer.h"
 #include "inference/model/config.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using train::ChangeSet;
@@ -219,4 +219,4 @@ absl::StatusOr<uint64_t> WriteMergedModel(const GgufReader& base, const ModelCon
   return stream->size();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "inference/model/model.h"
 #include "inference/train/change.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // A conversion's result as a model of its own.
 struct MergedModelOptions {
@@ -40,4 +40,4 @@ absl::StatusOr<uint64_t> WriteMergedModel(const GgufReader& base, const ModelCon
                                           const MergedModelOptions& options,
                                           const std::string& path, ParallelRunner& runner);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "inference/evaluate/nelbo.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Keeps the streams of one seed apart.
@@ -127,4 +127,4 @@ std::vector<train::TrainingSequence> HeldOutCrops(std::span<const TokenId> strea
                    StreamOf(options.seed, kHeldOut, 0));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "inference/train/losses.h"
 #include "inference/train/network.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // How crops of a stream of tokens become batches of block diffusion.
 struct CropOptions {
@@ -43,4 +43,4 @@ std::unique_ptr<train::Objective> MakeCropObjective(std::vector<TokenId> stream,
 std::vector<train::TrainingSequence> HeldOutCrops(std::span<const TokenId> stream, int count,
                                                   const CropOptions& options);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -10,7 +10,7 @@
 #include "inference/prefix/prefix_cache.h"
 #include "inference/sampler/diffusion_loop.h"
 
-namespace ruvd::generation {
+namespace ruvd::inference::generation {
 namespace {
 
 // Masked diffusion with bidirectional attention behind an APPROXIMATE cache of both sides (the dual
@@ -122,4 +122,4 @@ std::unique_ptr<Generation> MakeApproximate(const Model& model, Plan plan,
   return std::make_unique<ApproximateGeneration>(model, std::move(plan), std::move(adapters));
 }
 
-}  // namespace ruvd::generation
+}  // namespace ruvd::inference::generation

@@ -8,7 +8,7 @@
 #include "inference/engine/generation_base.h"
 #include "inference/prefix/prefix_cache.h"
 
-namespace ruvd::generation {
+namespace ruvd::inference::generation {
 namespace {
 
 // Token by token with causal attention and a key-value cache. The active window is the next token,
@@ -97,4 +97,4 @@ std::unique_ptr<Generation> MakeAutoregressive(const Model& model, Plan plan,
   return std::make_unique<AutoregressiveGeneration>(model, std::move(plan), std::move(adapters));
 }
 
-}  // namespace ruvd::generation
+}  // namespace ruvd::inference::generation

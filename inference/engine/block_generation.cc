@@ -8,7 +8,7 @@
 #include "inference/engine/generation_base.h"
 #include "inference/prefix/prefix_cache.h"
 
-namespace ruvd::generation {
+namespace ruvd::inference::generation {
 namespace {
 
 // Block diffusion (BD3-LM, arXiv 2503.09573): blocks are denoised from left to right, each seeing
@@ -113,4 +113,4 @@ std::unique_ptr<Generation> MakeBlock(const Model& model, Plan plan,
   return std::make_unique<BlockGeneration>(model, std::move(plan), std::move(adapters));
 }
 
-}  // namespace ruvd::generation
+}  // namespace ruvd::inference::generation

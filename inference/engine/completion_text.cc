@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 CompletionText::CompletionText(const Tokenizer& tokenizer, std::vector<TokenId> end_tokens,
                                std::vector<std::string> stop)
@@ -80,4 +80,4 @@ size_t CompletionText::HeldBack() const {
   return held;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 #include "inference/tokenizer/tokenizer.h"
 #include "inference/tokenizer/utf8_assembler.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Turns committed tokens into text that is final: whole UTF-8 characters, cut before the first stop
 // string or token that ends the text, and never taken back. Text that could still grow into a stop
@@ -57,4 +57,4 @@ class CompletionText {
   std::vector<size_t> ends_;  // Length() behind each token
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -6,7 +6,7 @@
 
 #include "inference/engine/generation_base.h"
 
-namespace ruvd::generation {
+namespace ruvd::inference::generation {
 namespace {
 
 // Masked diffusion over the whole window with bidirectional attention: nothing can be cached, every
@@ -43,4 +43,4 @@ std::unique_ptr<Generation> MakeDiffusion(const Model& model, Plan plan,
   return std::make_unique<DiffusionGeneration>(model, std::move(plan), std::move(adapters));
 }
 
-}  // namespace ruvd::generation
+}  // namespace ruvd::inference::generation

@@ -12,7 +12,7 @@
 #include "inference/limits.h"
 #include "inference/model/config.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace generation {
 namespace {
 
@@ -212,4 +212,4 @@ absl::StatusOr<std::unique_ptr<Generation>> Generation::CreateInfill(
                           std::move(adapters), std::move(prefixes));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -21,7 +21,7 @@
 #include "inference/sampler/proposal.h"
 #include "inference/transformer/transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // The mode of a completion that asks for none: block diffusion where the model was trained so,
 // diffusion where there are gaps, next token for architectures that know nothing else.
@@ -163,4 +163,4 @@ class Generation {
   std::unique_ptr<StepScratch> scratch_;  // of Step
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

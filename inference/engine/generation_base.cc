@@ -9,7 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd::generation {
+namespace ruvd::inference::generation {
 namespace {
 
 constexpr int kStabilityTokens = 16;  // hold nearly all the mass of a position that is settled
@@ -150,4 +150,4 @@ std::string Base::AdvanceText(int end, bool complete) {
   return text;
 }
 
-}  // namespace ruvd::generation
+}  // namespace ruvd::inference::generation

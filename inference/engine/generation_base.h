@@ -15,7 +15,7 @@
 #include "inference/sampler/commit_rule.h"
 #include "inference/sampler/proposal.h"
 
-namespace ruvd::generation {
+namespace ruvd::inference::generation {
 
 // What all modes share: the window, the text, the adapters of the step, the counters.
 class Base : public Generation {
@@ -175,4 +175,4 @@ std::unique_ptr<Generation> MakeBlock(const Model& model, Plan plan,
 std::unique_ptr<Generation> MakeAutoregressive(const Model& model, Plan plan,
                                                Generation::AdapterPolicy adapters);
 
-}  // namespace ruvd::generation
+}  // namespace ruvd::inference::generation

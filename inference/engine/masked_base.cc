@@ -8,7 +8,7 @@
 #include "inference/engine/generation_base.h"
 #include "inference/sampler/diffusion_loop.h"
 
-namespace ruvd::generation {
+namespace ruvd::inference::generation {
 namespace {
 
 // Tokens and positions draw from different streams, so that equal seeds give equal tokens whatever
@@ -277,4 +277,4 @@ void MaskedBase::EndStep(StepResult* result) {
   }
 }
 
-}  // namespace ruvd::generation
+}  // namespace ruvd::inference::generation

@@ -12,7 +12,7 @@
 #include "inference/prefix/prefix_tree.h"
 #include "inference/sampler/commit_rule.h"
 
-namespace ruvd::generation {
+namespace ruvd::inference::generation {
 
 // Options after they were checked against the model, with every default filled in.
 struct Plan {
@@ -43,4 +43,4 @@ absl::Status CheckContradictions(const SamplingOptions& options, DecodingMode mo
 // The options of the commit rule, with the defaults of its sampler.
 CommitRuleOptions RuleOf(const SamplingOptions& options, DecodingMode mode);
 
-}  // namespace ruvd::generation
+}  // namespace ruvd::inference::generation

@@ -12,7 +12,7 @@
 #include "inference/engine/plan.h"
 #include "inference/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace generation {
 namespace {
 
@@ -210,4 +210,4 @@ absl::Status CheckSamplingRanges(const SamplingOptions& options) {
   return generation::CheckStop(options.stop);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "inference/sampler/sampler_kind.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 enum class DecodingMode : uint8_t { kDiffusion, kBlock, kAutoregressive };
 
@@ -58,4 +58,4 @@ struct SamplingOptions {
 // INVALID_ARGUMENT for an option outside its range, whatever the model; names both.
 absl::Status CheckSamplingRanges(const SamplingOptions& options);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "inference/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Runs the forwards of all `generations` in one batch and hands out the outputs.
@@ -148,4 +148,4 @@ absl::StatusOr<StepResult> Generation::Step(Transformer& transformer) {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

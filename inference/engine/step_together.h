@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "inference/engine/generation.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Memory of StepTogether that is worth keeping between calls.
 struct StepScratch {
@@ -29,4 +29,4 @@ std::vector<RoundResult> StepTogether(std::span<Generation* const> generations,
 // Tokens that a generation's next forward evaluates: what a caller bounds a batch by.
 size_t NextRows(Generation& generation);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

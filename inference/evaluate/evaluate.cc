@@ -15,7 +15,7 @@
 #include "inference/evaluate/limits.h"
 #include "inference/evaluate/nelbo.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Sums over crops and mask draws.
@@ -185,4 +185,4 @@ absl::StatusOr<EvaluateResult> EvaluateText(Transformer& transformer,
   return tally.Finish(BytesPerToken(transformer.model().tokenizer(), stream));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

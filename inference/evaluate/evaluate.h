@@ -12,7 +12,7 @@
 #include "inference/engine/generation.h"
 #include "inference/transformer/transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // How the figures of the models' cards were made: crops of 512 tokens at even distances over the
 // validation stream, exact-count masks, block length 16.
@@ -53,4 +53,4 @@ absl::StatusOr<EvaluateResult> EvaluateText(Transformer& transformer,
                                             const EvaluateOptions& options,
                                             const EvaluateProgress& progress);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

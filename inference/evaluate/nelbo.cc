@@ -14,7 +14,7 @@
 #include "inference/evaluate/limits.h"
 #include "inference/kernels/kernel_table.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // k of the numbers 0..length-1, ascending.
@@ -201,4 +201,4 @@ absl::Status ScoreNextTokens(Transformer& transformer, const ScoredText& text,
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "inference/transformer/transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // One masking of a text, for the negative ELBO of masked diffusion under exact-count masking: in
 // every span of length L a number k of positions is masked, each with weight L/k. The mean over k
@@ -88,4 +88,4 @@ absl::Status ScoreMasked(Transformer& transformer, const ScoredText& text,
 absl::Status ScoreNextTokens(Transformer& transformer, const ScoredText& text,
                              const AdapterMix* adapters, std::span<double> nats);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "inference/evaluate/limits.h"
 #include "inference/evaluate/nelbo.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Sums behind the table by t.
@@ -226,4 +226,4 @@ Interval PairedDifference(const NelboTable& baseline, const NelboTable& arm, int
   return interval;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

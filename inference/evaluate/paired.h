@@ -14,7 +14,7 @@
 #include "inference/engine/generation.h"
 #include "inference/transformer/transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // A document to score: its prompt is given and never masked.
 struct ScoredDocument {
@@ -70,4 +70,4 @@ struct Interval {
 Interval PairedDifference(const NelboTable& baseline, const NelboTable& arm, int resamples,
                           uint64_t seed);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "inference/evaluate/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 absl::Status TooLarge(uint64_t most_bytes) {
@@ -139,4 +139,4 @@ std::vector<TokenId> EncodeDocuments(const Tokenizer& tokenizer,
   return stream;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "inference/tokenizer/tokenizer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Reads the documents of a text file: by its name JSON Lines ("x.jsonl", every line an object with
 // a string "text"), anything else as one document of plain text; either may be compressed with
@@ -36,4 +36,4 @@ absl::StatusOr<std::vector<std::string>> ParseTextDocuments(std::string_view byt
 std::vector<TokenId> EncodeDocuments(const Tokenizer& tokenizer,
                                      std::span<const std::string> documents);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "inference/gguf/quantize.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Values of one piece: large enough to keep all threads busy between two writes.
@@ -117,4 +117,4 @@ absl::Status ConvertTensor(const ConversionSource& source, TensorType type, Para
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 #include "base/parallel.h"
 #include "inference/gguf/types.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // A matrix of any format: `rows` rows of `columns` values.
 struct ConversionSource {
@@ -43,4 +43,4 @@ using ByteSink = std::function<absl::Status(std::span<const uint8_t>)>;
 absl::Status ConvertTensor(const ConversionSource& source, TensorType type, ParallelRunner& runner,
                            const ByteSink& sink, ConversionError* error);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

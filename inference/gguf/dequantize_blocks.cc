@@ -10,7 +10,7 @@
 
 // Every product of scale, sub-scale and quant is exact in float32 (11 + 6 + 6 bits at most), so the
 // results do not depend on the order of multiplication or on fused multiply-add.
-namespace ruvd::gguf {
+namespace ruvd::inference::gguf {
 namespace {
 
 uint16_t Load16(const uint8_t* in) {
@@ -183,4 +183,4 @@ BlockDecoder DecoderOf(TensorType type) {
   return nullptr;
 }
 
-}  // namespace ruvd::gguf
+}  // namespace ruvd::inference::gguf

@@ -7,7 +7,7 @@
 
 #include "inference/gguf/types.h"
 
-namespace ruvd::gguf {
+namespace ruvd::inference::gguf {
 
 // Decodes one block: BlockBytes(type) bytes at `in` to BlockValues(type) floats at `out`.
 using BlockDecoder = void (*)(const uint8_t* in, float* out);
@@ -15,4 +15,4 @@ using BlockDecoder = void (*)(const uint8_t* in, float* out);
 // The decoder of a format other than F32.
 BlockDecoder DecoderOf(TensorType type);
 
-}  // namespace ruvd::gguf
+}  // namespace ruvd::inference::gguf

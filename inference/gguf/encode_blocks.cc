@@ -12,7 +12,7 @@
 
 // Scales and rounding of the formats of one and of 32 values are those of ggml's reference
 // (quantize_row_*_ref), so the same floats give the same bytes there and here.
-namespace ruvd::gguf {
+namespace ruvd::inference::gguf {
 namespace {
 
 constexpr int kBlock = 32;
@@ -179,4 +179,4 @@ BlockEncoder EncoderOf(TensorType type) {
   return nullptr;
 }
 
-}  // namespace ruvd::gguf
+}  // namespace ruvd::inference::gguf

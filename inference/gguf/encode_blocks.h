@@ -7,7 +7,7 @@
 
 #include "inference/gguf/types.h"
 
-namespace ruvd::gguf {
+namespace ruvd::inference::gguf {
 
 // Encodes one block: BlockValues(type) finite floats at `values` to BlockBytes(type) bytes at
 // `out`. False, with `out` unspecified, where a value or a scale does not fit the format's 16-bit
@@ -23,4 +23,4 @@ bool EncodeQ4_K(const float* values, uint8_t* out);
 bool EncodeQ5_K(const float* values, uint8_t* out);
 bool EncodeQ6_K(const float* values, uint8_t* out);
 
-}  // namespace ruvd::gguf
+}  // namespace ruvd::inference::gguf

@@ -18,7 +18,7 @@
 //  2. d and e such that the rounded s and o lose least, judged by the quadratic that step 1 left,
 //  3. the quants for these scales, whose own least squares start step 2 once more.
 // Sums have eight fixed lanes: vectorised, and the same result with any instruction set.
-namespace ruvd::gguf {
+namespace ruvd::inference::gguf {
 namespace {
 
 constexpr int kSub = 32;
@@ -333,4 +333,4 @@ bool EncodeQ5_K(const float* values, uint8_t* out) {
   return true;
 }
 
-}  // namespace ruvd::gguf
+}  // namespace ruvd::inference::gguf

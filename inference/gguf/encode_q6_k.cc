@@ -12,7 +12,7 @@
 // Q6_K: sixteen sub-blocks of 16 values, x ~ (d s) (q - 32) with one d in half precision for all, s
 // in -128..127 for each sub-block, q in 0..63. The search is that of Q4_K and Q5_K with one
 // unknown instead of two; quants are kept as -32..31 until they are stored.
-namespace ruvd::gguf {
+namespace ruvd::inference::gguf {
 namespace {
 
 constexpr int kSub = 16;
@@ -225,4 +225,4 @@ bool EncodeQ6_K(const float* values, uint8_t* out) {
   return true;
 }
 
-}  // namespace ruvd::gguf
+}  // namespace ruvd::inference::gguf

@@ -11,7 +11,7 @@
 #include "inference/gguf/format.h"
 #include "inference/gguf/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 GgufFileStream::GgufFileStream(std::unique_ptr<AtomicFile> file, std::vector<uint64_t> sizes)
     : file_(std::move(file)), sizes_(std::move(sizes)) {}
@@ -46,4 +46,4 @@ absl::Status GgufFileStream::Finish() {
   return file_->Commit();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

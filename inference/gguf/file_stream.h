@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "inference/gguf/writer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Writes a GGUF file tensor by tensor, so that no more than the piece at hand is in memory. The
 // file appears under its name when Finish succeeds; before, and after any error, there is nothing
@@ -43,4 +43,4 @@ class GgufFileStream {
   uint64_t written_ = 0;         // of its bytes
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -8,7 +8,7 @@
 
 #include "inference/gguf/quantize.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Where a block has its half-precision scales: one, or two beside each other.
@@ -70,4 +70,4 @@ bool AllFinite(TensorType type, std::span<const uint8_t> data) {
   return true;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

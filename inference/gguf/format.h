@@ -9,7 +9,7 @@
 // Numbers of the GGUF file format (ggml's gguf.h): header, then key-value entries, then tensor
 // descriptions, then the aligned data section. All little endian; strings are a 64-bit length and
 // bytes; arrays are an element type, a 64-bit count and the elements.
-namespace ruvd::gguf {
+namespace ruvd::inference::gguf {
 
 inline constexpr std::array<uint8_t, 4> kMagic = {'G', 'G', 'U', 'F'};
 inline constexpr uint32_t kVersionWritten = 3;
@@ -61,4 +61,4 @@ constexpr uint64_t AlignUp(uint64_t offset, uint64_t alignment) {
   return (offset + alignment - 1) & ~(alignment - 1);
 }
 
-}  // namespace ruvd::gguf
+}  // namespace ruvd::inference::gguf

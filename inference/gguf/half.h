@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // IEEE 754 binary16 to float: exact, subnormals, infinities and the sign of zero included.
 inline float HalfToFloat(uint16_t half) {
@@ -57,4 +57,4 @@ inline uint16_t FloatToBFloat16(float value) {
   return static_cast<uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -17,7 +17,7 @@
 #include "inference/gguf/limits.h"
 #include "inference/gguf/quantize.h"
 
-namespace ruvd::gguf {
+namespace ruvd::inference::gguf {
 namespace {
 
 constexpr char kAlignmentKey[] = "general.alignment";
@@ -294,4 +294,4 @@ absl::StatusOr<Header> ParseHeader(std::span<const uint8_t> file) {
   return Parser(file).Parse();
 }
 
-}  // namespace ruvd::gguf
+}  // namespace ruvd::inference::gguf

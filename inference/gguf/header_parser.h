@@ -13,7 +13,7 @@
 #include "inference/gguf/types.h"
 #include "inference/gguf/value.h"
 
-namespace ruvd::gguf {
+namespace ruvd::inference::gguf {
 
 // A checked header.
 struct Header {
@@ -27,4 +27,4 @@ struct Header {
 // Reads and checks the whole header. The result points into `file`.
 absl::StatusOr<Header> ParseHeader(std::span<const uint8_t> file);
 
-}  // namespace ruvd::gguf
+}  // namespace ruvd::inference::gguf

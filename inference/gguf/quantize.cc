@@ -11,7 +11,7 @@
 #include "inference/gguf/dequantize_blocks.h"
 #include "inference/gguf/encode_blocks.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr uint64_t kBlock = 32;        // values of the simple block formats
@@ -122,4 +122,4 @@ absl::StatusOr<std::string> Quantize(TensorType type, std::span<const float> val
   return out;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "inference/gguf/types.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // The block formats of GGUF: a block holds a fixed number of values in a fixed number of bytes.
 // Layouts are ggml's block_* structures (ggml-common.h); Dequantize is bit-exact against them.
@@ -34,4 +34,4 @@ absl::StatusOr<std::string> Quantize(TensorType type, std::span<const float> val
 // The same into `out`, which must have exactly the size of the blocks; unspecified after an error.
 absl::Status QuantizeInto(TensorType type, std::span<const float> values, std::span<uint8_t> out);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

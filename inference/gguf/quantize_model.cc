@@ -15,7 +15,7 @@
 #include "inference/gguf/quantize.h"
 #include "inference/gguf/writer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr char kFileTypeKey[] = "general.file_type";
@@ -198,4 +198,4 @@ absl::StatusOr<uint64_t> QuantizeModel(const GgufReader& source,
   return stream->size();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

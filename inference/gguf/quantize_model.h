@@ -15,7 +15,7 @@
 #include "inference/gguf/reader.h"
 #include "inference/gguf/scheme.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 struct QuantizeModelOptions {
   QuantizationScheme scheme;
@@ -59,4 +59,4 @@ absl::StatusOr<uint64_t> QuantizeModel(const GgufReader& source,
                                        std::vector<TensorPlan>* plan, const std::string& path,
                                        ParallelRunner& runner, const QuantizeProgress& progress);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -20,7 +20,7 @@
 #include "inference/gguf/format.h"
 #include "inference/gguf/header_parser.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using gguf::Value;
@@ -274,4 +274,4 @@ absl::StatusOr<std::vector<float>> GgufReader::GetFloatArray(std::string_view ke
   return out;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "inference/gguf/types.h"
 #include "inference/gguf/value.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Reads a GGUF file (versions 2 and 3, little endian): metadata, tensor directory, tensor bytes.
 // Opening checks the whole header before anything refers to it: every count, length and offset
@@ -71,4 +71,4 @@ class GgufReader {
   std::unique_ptr<const Contents> contents_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "inference/gguf/quantize.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using Mix = QuantizationScheme::Mix;
@@ -132,4 +132,4 @@ TensorType FittingType(TensorType wanted, uint64_t columns) {
   return columns % BlockValues(type) == 0 ? type : TensorType::kF16;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

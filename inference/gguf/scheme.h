@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "inference/gguf/types.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Which format each tensor of a quantised model gets.
 //
@@ -57,4 +57,4 @@ TensorType WantedType(const QuantizationScheme& scheme, std::string_view name,
 // llama.cpp, Q5_0 for Q4_K, Q5_1 for Q5_K and Q8_0 for Q6_K; and F16 where 32 does not divide them.
 TensorType FittingType(TensorType wanted, uint64_t columns);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -3,7 +3,7 @@
 
 #include "inference/gguf/types.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 std::string_view TensorTypeName(TensorType type) {
   switch (type) {
@@ -41,4 +41,4 @@ std::optional<TensorType> TensorTypeFromNumber(uint32_t number) {
   return type;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

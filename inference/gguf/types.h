@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Element formats of GGUF tensors, with the numbers the file format gives them (ggml_type in
 // llama.cpp). Formats missing here are refused on loading.
@@ -47,4 +47,4 @@ struct TensorInfo {
   uint64_t values() const { return shape[0] * shape[1] * shape[2] * shape[3]; }
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "inference/gguf/format.h"
 
-namespace ruvd::gguf {
+namespace ruvd::inference::gguf {
 namespace {
 
 constexpr uint64_t kShownElements = 4;
@@ -79,4 +79,4 @@ std::string ValueText(const Value& value) {
   return value.count > kShownElements ? fmt::format("{}, ...] of {}", out, value.count) : out + "]";
 }
 
-}  // namespace ruvd::gguf
+}  // namespace ruvd::inference::gguf

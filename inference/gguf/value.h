@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-namespace ruvd::gguf {
+namespace ruvd::inference::gguf {
 
 // One metadata value, still in file bytes: decoded when asked for, because vocabularies are large
 // and most readers want a few keys. The bytes are checked: all elements are there.
@@ -22,4 +22,4 @@ struct Value {
 // strings and arrays are cut; the text may hold whatever bytes the file has.
 std::string ValueText(const Value& value);
 
-}  // namespace ruvd::gguf
+}  // namespace ruvd::inference::gguf

@@ -14,7 +14,7 @@
 #include "inference/gguf/limits.h"
 #include "inference/gguf/quantize.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 template <typename... Args>
@@ -201,4 +201,4 @@ absl::Status GgufWriter::WriteTo(const std::string& path) const {
   return WriteFileAtomically(path, file);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "inference/gguf/types.h"
 #include "inference/gguf/value.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Builds a GGUF version 3 file: whole in memory, or its header only, for a GgufFileStream that
 // writes the tensors' bytes one after the other. Keys and tensors appear in the order they were
@@ -61,4 +61,4 @@ class GgufWriter {
   std::vector<Tensor> tensors_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "inference/import/json.h"
 #include "inference/model/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using nlohmann::json;
@@ -391,4 +391,4 @@ absl::StatusOr<HfConfig> ParseHfConfig(std::string_view text) {
   return out;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

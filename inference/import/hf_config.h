@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // How a longer context than the trained one is reached (config.json's rope_scaling).
 struct HfRopeScaling {
@@ -55,4 +55,4 @@ struct HfConfig {
 // (model type, activation, biases, RoPE scaling); the message names the key.
 absl::StatusOr<HfConfig> ParseHfConfig(std::string_view text);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -20,7 +20,7 @@
 #include "inference/tokenizer/limits.h"
 #include "inference/tokenizer/word_table.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using nlohmann::json;
@@ -215,4 +215,4 @@ absl::Status ToSentencePieces(const json& root, const json& model, HfTokenizer* 
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

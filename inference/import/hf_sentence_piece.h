@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "inference/import/hf_tokenizer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Internal to ParseHfTokenizer. A tokenizer.json that was made of a SentencePiece model says in
 // merges what that model said in scores. This turns it back: `out` holds tokens, types and merges
@@ -20,4 +20,4 @@ namespace ruvd {
 absl::Status ToSentencePieces(const nlohmann::json& root, const nlohmann::json& model,
                               HfTokenizer* out);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 #include "inference/import/hf_sentence_piece.h"
 #include "inference/import/json.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using nlohmann::json;
@@ -244,4 +244,4 @@ absl::StatusOr<HfTokenizer> ParseHfTokenizer(std::string_view text, uint64_t voc
   return out;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

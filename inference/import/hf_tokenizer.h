@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // tokenizer.ggml.token_type
 enum HfTokenType : int32_t {
@@ -44,4 +44,4 @@ struct HfTokenizer {
 // splitter, or ids that are double or too large.
 absl::StatusOr<HfTokenizer> ParseHfTokenizer(std::string_view text, uint64_t vocabulary);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

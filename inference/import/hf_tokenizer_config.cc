@@ -9,7 +9,7 @@
 #include "inference/import/json.h"
 #include "inference/tokenizer/chat_template.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using nlohmann::json;
@@ -78,4 +78,4 @@ void ApplyTokenizerConfig(const HfTokenizerConfig& from, HfTokenizer* tokenizer,
   fill(EndOfTurn(tokenizer->chat_template), &config->end_of_turn);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

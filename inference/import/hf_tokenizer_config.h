@@ -11,7 +11,7 @@
 #include "inference/import/hf_config.h"
 #include "inference/import/hf_tokenizer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // What tokenizer_config.json adds to tokenizer.json; everything is optional.
 struct HfTokenizerConfig {
@@ -30,4 +30,4 @@ absl::StatusOr<HfTokenizerConfig> ParseHfTokenizerConfig(std::string_view text);
 // begins with the bos token whatever the files say, as in llama.cpp's converter.
 void ApplyTokenizerConfig(const HfTokenizerConfig& from, HfTokenizer* tokenizer, HfConfig* config);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

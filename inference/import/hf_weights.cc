@@ -13,7 +13,7 @@
 #include "inference/import/json.h"
 #include "inference/import/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using nlohmann::json;
@@ -102,4 +102,4 @@ absl::StatusOr<HfWeights> OpenHfWeights(const std::string& folder) {
   return weights;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "inference/import/safetensors.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // The weights of a Hugging Face folder, mapped: model.safetensors, or the files that
 // model.safetensors.index.json names.
@@ -30,4 +30,4 @@ absl::StatusOr<HfWeights> OpenHfWeights(const std::string& folder);
 // folder itself.
 absl::StatusOr<std::map<std::string, std::string>> ParseSafetensorsIndex(std::string_view text);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -27,7 +27,7 @@
 #include "inference/import/tensor_plan.h"
 #include "inference/tokenizer/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr std::string_view kArchitectures[] = {"dream", "llada", "llama", "qwen2", "qwen3"};
@@ -161,4 +161,4 @@ absl::StatusOr<ImportResult> ImportModel(const std::string& folder, const Import
   return result;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

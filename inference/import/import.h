@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/parallel.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 struct ImportOptions {
   // Formats of the matrices, as ParseQuantizationScheme knows them. Norms and biases stay F32.
@@ -39,4 +39,4 @@ absl::StatusOr<ImportResult> ImportModel(const std::string& folder, const Import
                                          const std::string& out_path,
                                          ParallelRunner& runner = SerialRunner());
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "inference/import/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 using nlohmann::json;
 
@@ -94,4 +94,4 @@ std::optional<std::string> JsonString(const json& object, std::string_view key) 
   return value->get<std::string>();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Reading JSON without exceptions. Internal to the importer: the library's header is heavy.
 
@@ -28,4 +28,4 @@ std::optional<double> JsonNumber(const nlohmann::json& object, std::string_view 
 std::optional<bool> JsonBool(const nlohmann::json& object, std::string_view key);
 std::optional<std::string> JsonString(const nlohmann::json& object, std::string_view key);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

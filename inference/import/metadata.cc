@@ -7,7 +7,7 @@
 
 #include <optional>
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Keys below the architecture's name.
@@ -121,4 +121,4 @@ void WriteTokenizer(const HfTokenizer& tokenizer, const HfConfig& config, GgufWr
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

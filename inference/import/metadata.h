@@ -11,7 +11,7 @@
 #include "inference/import/hf_config.h"
 #include "inference/import/hf_tokenizer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // The metadata of an imported model, with llama.cpp's keys and our ruvd.block_length.
 
@@ -22,4 +22,4 @@ void WriteHyperParameters(const HfConfig& config, const std::string& architectur
 // tokenizer.ggml.*; special ids from the configuration.
 void WriteTokenizer(const HfTokenizer& tokenizer, const HfConfig& config, GgufWriter* out);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

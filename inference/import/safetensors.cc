@@ -15,7 +15,7 @@
 #include "inference/import/json.h"
 #include "inference/import/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using nlohmann::json;
@@ -132,4 +132,4 @@ absl::StatusOr<std::map<std::string, SafetensorsTensor>> ParseSafetensors(
   return tensors;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "inference/gguf/types.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // One tensor of a safetensors file; `bytes` points into the file.
 struct SafetensorsTensor {
@@ -31,4 +31,4 @@ struct SafetensorsTensor {
 absl::StatusOr<std::map<std::string, SafetensorsTensor>> ParseSafetensors(
     std::span<const uint8_t> file);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Names of a network's tensors; those of a layer follow its prefix.
@@ -243,4 +243,4 @@ absl::StatusOr<std::vector<ImportedTensor>> PlanTensors(const HfConfig& config,
   return Planner(config, architecture, scheme, weights).Plan();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "inference/import/hf_config.h"
 #include "inference/import/hf_weights.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // One tensor of the GGUF file to write.
 struct ImportedTensor {
@@ -40,4 +40,4 @@ absl::StatusOr<std::vector<ImportedTensor>> PlanTensors(const HfConfig& config,
                                                         const QuantizationScheme& scheme,
                                                         const HfWeights& weights);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

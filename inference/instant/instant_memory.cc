@@ -11,7 +11,7 @@
 
 #include "inference/kernels/kernel_table.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Keys decoded at once: with a width of 512 they are 128 KiB, which stays in the L2 cache.
@@ -232,4 +232,4 @@ void InstantMemory::MixNeighbours(std::span<const float> scores, std::span<float
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

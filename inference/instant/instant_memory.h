@@ -12,7 +12,7 @@
 #include "inference/instant/instant_step.h"
 #include "inference/instant/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 struct InstantMemoryOptions {
   // p = (1 - s) p_LM + s p_kNN (kNN-LM, arXiv 1911.00172), where p_kNN gives each of the nearest
@@ -96,4 +96,4 @@ class InstantMemory {
   size_t positions_ = 0;                  // in effect
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

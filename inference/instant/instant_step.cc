@@ -12,7 +12,7 @@
 #include "inference/instant/limits.h"
 #include "inference/kernels/kernel_table.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // False for NaN.
@@ -104,4 +104,4 @@ size_t InstantStep::bytes() const {
          ends_.capacity() * sizeof(uint32_t);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

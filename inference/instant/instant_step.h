@@ -13,7 +13,7 @@
 #include "inference/sampler/commit_trail.h"
 #include "inference/sampler/distribution.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // What a request teaches at one position.
 struct InstantLesson {
@@ -87,4 +87,4 @@ class InstantStep {
 // The Euclidean length of a vector, summed in a fixed order.
 float LengthOf(std::span<const float> x);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -9,7 +9,7 @@
 
 #include "inference/instant/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 InstantLesson LessonAt(const CommittedPosition& committed, TokenId token, float weight) {
@@ -123,4 +123,4 @@ std::vector<InstantLesson> LessonsOfEdit(std::span<const CommittedPosition> comm
   return lessons;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

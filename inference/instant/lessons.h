@@ -9,7 +9,7 @@
 #include "inference/instant/instant_step.h"
 #include "inference/sampler/commit_trail.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // From here on a reward teaches what was committed, and at most the second rejects it. What lies
 // between says too little.
@@ -29,4 +29,4 @@ std::vector<InstantLesson> LessonsOfReward(std::span<const CommittedPosition> co
 std::vector<InstantLesson> LessonsOfEdit(std::span<const CommittedPosition> committed,
                                          std::span<const TokenId> edited);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr size_t kLine = 64;
@@ -53,4 +53,4 @@ void AlignedBuffer::Reserve(size_t bytes) {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

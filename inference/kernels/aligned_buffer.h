@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <memory>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Owned bytes, aligned to 64 or, from 2 MiB on, to 2 MiB with the system asked for huge pages.
 // Movable; not thread-safe. Contents are not initialised.
@@ -35,4 +35,4 @@ class AlignedBuffer {
   size_t size_ = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -20,7 +20,7 @@
 #include "inference/kernels/decode-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ruvd {
+namespace ruvd::inference {
 namespace HWY_NAMESPACE {
 
 // Queries of a register tile, and the most that one tile takes rather than leave a small rest.
@@ -440,7 +440,7 @@ inline float Narrow(KvFormat format, const float* x, size_t n, void* out) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace ruvd
+}  // namespace ruvd::inference
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // How keys and values are kept: float32, IEEE half, or signed bytes with one float32 scale for each
 // token and head.
@@ -67,4 +67,4 @@ constexpr size_t AttentionScratchFloats(size_t head_size) {
   return kKvStepKeys * (head_size + KvValueStride(head_size));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

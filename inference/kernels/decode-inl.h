@@ -20,7 +20,7 @@
 #include "inference/gguf/types.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ruvd {
+namespace ruvd::inference {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -147,7 +147,7 @@ inline void Decode(TensorType type, const uint8_t* bytes, size_t count, float* o
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace ruvd
+}  // namespace ruvd::inference
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "inference/kernels/kernel_table.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // How far up the instruction sets the float kernels may go.
 enum class FloatLevel : uint8_t {
@@ -19,4 +19,4 @@ enum class FloatLevel : uint8_t {
 // Fills all of the table but the integer kernels. Not thread-safe.
 void FillFloatKernels(FloatLevel level, KernelTable* table);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -15,7 +15,7 @@
 #include "inference/kernels/attention_step.h"
 #include "inference/kernels/packed.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // y (rows x outputs) = a (rows x columns) times b transposed, b (outputs x columns) in a file
 // format. Strides are distances between rows: of floats for a and y, of bytes for b.
@@ -162,4 +162,4 @@ std::vector<KernelTable> AvailableKernels();
 // contains, for tests; the integer kernels are left out. Not thread-safe.
 std::vector<KernelTable> KernelsOfAllTargets();
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

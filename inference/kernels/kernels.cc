@@ -19,7 +19,7 @@
 #include "inference/kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ruvd {
+namespace ruvd::inference {
 namespace HWY_NAMESPACE {
 
 void FillTable(KernelTable* table) {
@@ -47,11 +47,11 @@ void FillTable(KernelTable* table) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace ruvd
+}  // namespace ruvd::inference
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace ruvd {
+namespace ruvd::inference {
 
 HWY_EXPORT(FillTable);
 
@@ -90,5 +90,5 @@ std::vector<KernelTable> KernelsOfAllTargets() {
   return tables;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference
 #endif  // HWY_ONCE

@@ -30,7 +30,7 @@
 // Quantised activations. Rows form groups of 16, the last one smaller; within a group a block's 32
 // codes of one row follow those of the row before, then comes the next block. Per-block numbers lie
 // in the same order.
-namespace ruvd {
+namespace ruvd::inference {
 
 inline constexpr size_t kGroupOutputs = 16;
 inline constexpr size_t kBlockColumns = 32;
@@ -136,4 +136,4 @@ inline constexpr size_t kPackedScratchBytes =
     kPanelGroups * kPanelBlocks * (kBlockVectors + 3) * kVectorBytes +
     kMaxProductRows * (kPanelGroups + 1) * kGroupOutputs * sizeof(float);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

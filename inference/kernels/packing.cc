@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "inference/kernels/packed.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // The unsigned codes of one row's 32 columns.
@@ -190,4 +190,4 @@ void PackGroups(const PackSource& source, size_t first_group, size_t groups, uin
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

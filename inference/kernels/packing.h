@@ -8,7 +8,7 @@
 
 #include "inference/gguf/types.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Rows of a matrix as they lie in a file, to be packed as packed.h describes.
 struct PackSource {
@@ -24,4 +24,4 @@ struct PackSource {
 // packed by different threads.
 void PackGroups(const PackSource& source, size_t first_group, size_t groups, uint8_t* out);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

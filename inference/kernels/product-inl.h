@@ -15,7 +15,7 @@
 #include "inference/kernels/kernel_table.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ruvd {
+namespace ruvd::inference {
 namespace HWY_NAMESPACE {
 
 // Rows of a, and outputs or vectors of y, that one tile keeps in registers: 24 or 16 accumulators
@@ -215,7 +215,7 @@ inline void MultiplyAb(const ProductAb& p) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace ruvd
+}  // namespace ruvd::inference
 HWY_AFTER_NAMESPACE();
 
 #endif

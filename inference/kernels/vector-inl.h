@@ -21,7 +21,7 @@
 #include "inference/kernels/kernel_table.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ruvd {
+namespace ruvd::inference {
 namespace HWY_NAMESPACE {
 
 inline void RmsNorm(const float* x, const float* weight, float epsilon, size_t n, float* y) {
@@ -336,7 +336,7 @@ inline ExpSums SumExpEnergy(const float* x, size_t n, float shift) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace ruvd
+}  // namespace ruvd::inference
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -13,7 +13,7 @@
 #include "inference/model/config_keys.h"
 #include "inference/model/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr std::array<ArchitectureTraits, 5> kTraits = {{
@@ -162,4 +162,4 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const GgufReader& gguf) {
   return config;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

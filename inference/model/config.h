@@ -9,7 +9,7 @@
 #include "inference/gguf/reader.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // What the name of an architecture implies beyond its file's keys (llama.cpp's conventions).
 struct ArchitectureTraits {
@@ -34,4 +34,4 @@ std::string_view ArchitectureName(Architecture architecture);
 // contradict each other.
 absl::StatusOr<ModelConfig> ReadModelConfig(const GgufReader& gguf);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

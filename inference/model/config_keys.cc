@@ -10,7 +10,7 @@
 #include "base/shown.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Keys that we compute by, and those that change no result.
@@ -110,4 +110,4 @@ absl::Status ConfigKeys::RefuseUnknown() const {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

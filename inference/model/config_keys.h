@@ -12,7 +12,7 @@
 #include "inference/gguf/reader.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // MODEL_CORRUPT and MODEL_UNSUPPORTED: the message with what to do added.
 absl::Status CorruptModel(const std::string& message);
@@ -48,4 +48,4 @@ class ConfigKeys {
 // Fills the rope_* fields; head_size and context must be set.
 absl::Status ReadRopeConfig(const ConfigKeys& keys, ModelConfig* config);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 #include "inference/model/limits.h"
 #include "inference/model/rope.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // llama.cpp reads the older key where the newer one is missing, and a factor without a type as
@@ -105,4 +105,4 @@ absl::Status ReadRopeConfig(const ConfigKeys& keys, ModelConfig* config) {
                       fmt::format("the keys {} give no finite rotation", keys.Name("rope.*")));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 #include "inference/kernels/kernel_table.h"
 #include "inference/model/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Columns of w that one task of MultiplyTransposed owns: whole blocks of every format.
@@ -140,4 +140,4 @@ void DecodeRow(const Matrix& w, size_t row, std::span<float> out) {
   DecodeRows(w, row, 1, 0, out.size(), out.data());
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

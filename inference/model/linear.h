@@ -12,7 +12,7 @@
 #include "inference/kernels/packed.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Products with the weight matrices of a file: activations float32, weights decoded exactly. The
 // work is divided at fixed borders, so results are equal bit for bit whatever the runner's threads.
@@ -99,4 +99,4 @@ struct PackedTask {
 // All tasks, each with as many columns as x, in one loop of the runner.
 void Multiply(ParallelRunner& runner, const QuantizedRows& x, std::span<const PackedTask> tasks);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

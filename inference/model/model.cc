@@ -18,7 +18,7 @@
 #include "inference/model/config_keys.h"
 #include "inference/model/linear.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Tensors that llama.cpp loads for these architectures and never uses: names, or their ends within
@@ -322,4 +322,4 @@ absl::StatusOr<std::shared_ptr<const Model>> Model::Load(const std::string& path
   return std::shared_ptr<const Model>(std::move(model));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

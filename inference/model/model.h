@@ -15,7 +15,7 @@
 #include "inference/gguf/types.h"
 #include "inference/tokenizer/tokenizer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // By llama.cpp's names. Dream and llada are masked diffusion models on the graphs of qwen2 and
 // llama; mistral files say llama.
@@ -105,4 +105,4 @@ class Model {
   virtual void ReleasePages(std::span<const uint8_t> bytes) const { static_cast<void>(bytes); }
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -15,7 +15,7 @@
 #include "inference/model/limits.h"
 #include "inference/model/linear.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Scratch of the calling thread for multiply_packed.
@@ -183,4 +183,4 @@ void Multiply(ParallelRunner& runner, const QuantizedRows& x, std::span<const Pa
   });
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

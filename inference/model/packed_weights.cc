@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 PackedMatrix PackOne(ParallelRunner& runner, const Model& model, const Matrix& w) {
@@ -71,4 +71,4 @@ uint64_t PackedWeights::BytesFor(const Model& model) {
   return bytes;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

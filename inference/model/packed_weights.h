@@ -13,7 +13,7 @@
 #include "inference/model/linear.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // A model's matrices repacked for the integer kernels. Matrices in formats without such kernels
 // stay empty and are used as they lie in the file. Immutable and thread-safe: the transformers of a
@@ -47,4 +47,4 @@ class PackedWeights {
   size_t bytes_ = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

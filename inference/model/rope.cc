@@ -9,7 +9,7 @@
 
 #include "inference/kernels/kernel_table.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 size_t RotatedValues(const ModelConfig& config) {
@@ -93,4 +93,4 @@ void RopeTable::Rotate(size_t position, size_t heads, float* row) const {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -8,7 +8,7 @@
 
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // The angle by which each rotated pair turns from one position to the next, slowest last. Pair i of
 // d rotated values turns by base^(-2i/d), divided by its entry of rope_divisors (RoFormer, arXiv
@@ -43,4 +43,4 @@ class RopeTable {
   std::vector<float> sines_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

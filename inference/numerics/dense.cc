@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr int kMaxSweeps = 60;  // Jacobi needs fewer than ten; a bound, not a wish
@@ -261,4 +261,4 @@ EigenPairs SymmetricEigen(const DenseMatrix& m) {
   return pairs;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

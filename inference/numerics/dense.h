@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Small dense linear algebra in double, for frames and merges: off the request path, single
 // threaded, the same result for the same input. Nothing here allocates more than a few times its
@@ -84,4 +84,4 @@ EigenPairs TopEigen(std::span<const float> c, size_t n, size_t count);
 // vectors are orthonormal in every case: where singular values are zero, any that complete them.
 SvdFactors TopSvd(const DenseMatrix& m, size_t count);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

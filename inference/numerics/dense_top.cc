@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "inference/numerics/dense.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr size_t kSpareVectors = 8;  // beyond those wanted: what they converge by
@@ -178,4 +178,4 @@ SvdFactors TopSvd(const DenseMatrix& m, size_t count) {
   return factors;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 Optimizer::Optimizer(size_t parameters, const OptimizerOptions& options,
                      std::vector<ParameterGroup> groups)
@@ -126,4 +126,4 @@ double LearningRateShare(const ScheduleOptions& options, uint64_t step, uint64_t
   return cosine(1.0, options.final_share, progress);
 }
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 struct OptimizerOptions {
   enum class Kind : uint8_t {
@@ -83,4 +83,4 @@ struct ScheduleOptions {
 // Share of the full learning rate at step 0 <= step < steps.
 double LearningRateShare(const ScheduleOptions& options, uint64_t step, uint64_t steps);
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

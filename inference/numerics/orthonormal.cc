@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 std::vector<double> OrthonormalRows(int count, int length, Random& random) {
   const auto n = static_cast<size_t>(length);
@@ -40,4 +40,4 @@ std::vector<double> OrthonormalRows(int count, int length, Random& random) {
   return rows;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

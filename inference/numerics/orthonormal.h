@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // `count` orthonormal vectors of `length` >= count, one after the other, spanning a uniformly
 // random subspace: Gaussian entries, rounded to 2^-24 so that the last bit of libm's logarithm does
@@ -15,4 +15,4 @@ namespace ruvd {
 // enough).
 std::vector<double> OrthonormalRows(int count, int length, Random& random);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 std::string WhiteningPath(const std::string& model_path) {
   constexpr std::string_view kExtension = ".gguf";
@@ -44,4 +44,4 @@ absl::StatusOr<ModelPackage> LoadModelPackage(const std::string& model_path) {
   return package;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

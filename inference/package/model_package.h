@@ -11,7 +11,7 @@
 #include "inference/model/model.h"
 #include "inference/retrieval/whitening.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // A model and what is shipped beside it. Nodes that work together need equal packages: their
 // adapters belong to the model, their patterns' centroids to its embeddings.
@@ -29,4 +29,4 @@ std::string WhiteningPath(const std::string& model_path);
 // Model::Load and Whitening::Load; MODEL_MISMATCH for statistics of embeddings of another width.
 absl::StatusOr<ModelPackage> LoadModelPackage(const std::string& model_path);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "inference/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 PrefixCaches::PrefixCaches(const ModelConfig& config, Attention attention, int capacity,
                            std::shared_ptr<PrefixTree> tree)
@@ -109,4 +109,4 @@ std::optional<ForwardInput> PrefixCaches::Missing(Prefix& prefix, std::span<cons
                       .rows = std::move(rows)};
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "inference/prefix/prefix_tree.h"
 #include "inference/transformer/transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Keys and values of the committed prefix of one completion, one set for each adapter mix in use.
 // Adapters change keys and values, so a set must never serve another mix; a mix that returns finds
@@ -65,4 +65,4 @@ class PrefixCaches {
   std::list<Prefix> entries_;  // most recently used first
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

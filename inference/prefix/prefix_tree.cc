@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using Tokens = std::vector<TokenId>;
@@ -120,8 +120,8 @@ PrefixTree::Match PrefixTree::Lookup(const Key& key, std::span<const TokenId> to
   const Path path = Descend(*root, tokens);
   size_t length = path.nodes.size() * kKvTileTokens + path.extra;
   const Node* end = path.extra > 0       ? path.partial
-                    : path.nodes.empty() ? nullptr
-                                         : path.nodes.back();
+                          : path.nodes.empty() ? nullptr
+                                               : path.nodes.back();
   const bool whole = length == tokens.size() && !end->last_hidden.empty() &&
                      (path.extra == 0 || end->tokens.size() == path.extra);
   if (whole) {
@@ -150,7 +150,7 @@ PrefixTree::Match PrefixTree::Lookup(const Key& key, std::span<const TokenId> to
 
 PrefixTree::Node* PrefixTree::AddChild(Node* parent, std::span<const TokenId> tokens,
                                        const KvPage& page) {
-  Node& node = nodes_.emplace_back();
+  node::Node& node = nodes_.emplace_back();
   node.parent = parent;
   node.tokens.assign(tokens.begin(), tokens.end());
   node.page = page;
@@ -193,7 +193,7 @@ void PrefixTree::Insert(const Key& key, std::span<const TokenId> tokens, const K
 
 // Returns the parent if that is now a leaf itself.
 PrefixTree::Node* PrefixTree::Remove(Node* leaf) {
-  Node* parent = leaf->parent;
+  node::Node* parent = leaf->parent;
   parent->children.erase(leaf->tokens);
   nodes_.erase(leaf->self);
   ++stats_.evicted_pages;
@@ -230,4 +230,4 @@ PrefixTree::Stats PrefixTree::stats() const {
   return stats;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "inference/cache/kv_cache.h"
 #include "inference/transformer/attention.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Keys and values of token prefixes that requests have in common, kept after the requests until
 // their memory is needed. A radix tree over tokens whose edges are pages: a child is reached by the
@@ -84,9 +84,10 @@ class PrefixTree {
   const std::shared_ptr<KvPool> pool_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Root>> roots_;
-  std::list<Node> nodes_;  // all but the roots' own, in no order; flat, so that none is too deep
-  uint64_t clock_ = 0;     // of uses
+  std::list<Node>
+      nodes_;           // all but the roots' own, in no order; flat, so that none is too deep
+  uint64_t clock_ = 0;  // of uses
   Stats stats_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

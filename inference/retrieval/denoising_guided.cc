@@ -12,7 +12,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr std::array<std::pair<DgrStrategy, std::string_view>, 4> kNames = {{
@@ -159,4 +159,4 @@ std::vector<RetrievedPattern> FilterByKind(std::vector<RetrievedPattern> hits, U
   return hits;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -15,7 +15,7 @@
 #include "inference/retrieval/uncertainty.h"
 #include "inference/retrieval/whitening.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // When a completion asks for other adapters while it is denoised.
 enum class DgrStrategy : uint8_t {
@@ -87,4 +87,4 @@ std::vector<float> AugmentedQuery(std::span<const float> prompt, std::span<const
 std::vector<RetrievedPattern> FilterByKind(std::vector<RetrievedPattern> hits, UncertaintyKind kind,
                                            std::span<const RetrievedPattern> in_use);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "inference/gguf/quantize.h"
 #include "inference/kernels/kernel_table.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Rows whose cosine is computed again: rounding moves a row by a few places among 8-bit scores.
@@ -130,4 +130,4 @@ size_t FlatPatternIndex::ScannedBytes(TimestepBank bank) const {
   return banks_.at(static_cast<size_t>(bank)).codes.bytes();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

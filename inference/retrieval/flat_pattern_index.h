@@ -14,7 +14,7 @@
 #include "inference/model/linear.h"
 #include "inference/retrieval/pattern_index.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // A pattern of a FlatPatternIndex. The embedding is normalised.
 struct FlatPattern {
@@ -53,4 +53,4 @@ class FlatPatternIndex final : public PatternIndex {
   std::array<Table, kTimestepBanks> banks_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -9,7 +9,7 @@
 
 #include "inference/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 std::vector<RetrievedPattern> BestFirst(std::span<const RetrievedPattern> hits, float threshold) {
@@ -69,4 +69,4 @@ Selection SelectAdapters(std::span<const RetrievedPattern> hits, AdapterRegistry
   return selection;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "inference/adapter/bank.h"
 #include "inference/adapter/registry.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // A stored pattern near a query, and the adapter it brings.
 struct RetrievedPattern {
@@ -56,4 +56,4 @@ struct Selection {
 Selection SelectAdapters(std::span<const RetrievedPattern> hits, AdapterRegistry& adapters,
                          const SelectionOptions& options);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 StepUncertainty UncertaintyOf(std::span<const PositionUncertainty> positions, float t) {
   StepUncertainty step{.t = t, .positions = static_cast<int>(positions.size())};
@@ -70,4 +70,4 @@ float TimestepStatistics::ZScore(float t, float value) const {
   return static_cast<float>((value - Mean(t)) / std::sqrt(variance));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -8,7 +8,7 @@
 #include <limits>
 #include <span>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // How sure the model is of one masked position.
 struct PositionUncertainty {
@@ -70,4 +70,4 @@ class TimestepStatistics {
   std::array<Bin, kBins> bins_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -18,7 +18,7 @@
 #include "inference/gguf/writer.h"
 #include "inference/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr char kType[] = "whitening";
@@ -262,4 +262,4 @@ absl::StatusOr<std::vector<float>> EmbedText(Transformer& transformer,
   return whitening == nullptr ? embedding : whitening->Apply(embedding);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

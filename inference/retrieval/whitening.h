@@ -15,7 +15,7 @@
 #include "inference/tokenizer/tokenizer.h"
 #include "inference/transformer/transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Cosines at which two texts are taken to be about the same thing, and one to be a new version of
 // the other. One in 300 to 1000 pairs of unrelated passages is above the first, whitened or plain:
@@ -76,4 +76,4 @@ absl::StatusOr<std::vector<float>> EmbedText(Transformer& transformer,
                                              std::span<const TokenId> tokens,
                                              const Whitening* whitening);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // y += a (rows x columns) x.
@@ -174,4 +174,4 @@ void FastGrnn::AddGradient(std::span<const double> x, double d_logit,
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

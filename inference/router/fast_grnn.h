@@ -7,7 +7,7 @@
 
 #include "inference/router/scorer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // The gated cell of FastGRNN (Kusupati et al. 2018, arXiv 1901.02358), from h = 0:
 //   z = sigmoid(W x + U h + b_z),  c = tanh(W x + U h + b_h),
@@ -56,4 +56,4 @@ class FastGrnn final : public Scorer {
   Range v_, b_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

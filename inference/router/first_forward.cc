@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "inference/sampler/distribution.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // A cascade pays for this forward with every request: enough of a text to be sure of what follows,
@@ -87,4 +87,4 @@ absl::StatusOr<FirstForward> ReadFirstForward(Transformer& transformer,
   return reading;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -9,7 +9,7 @@
 #include "inference/engine/sampling_options.h"
 #include "inference/transformer/transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // How sure a model is of what follows a prompt, before anything of it is decided: means over the
 // positions that were looked at.
@@ -26,4 +26,4 @@ absl::StatusOr<FirstForward> ReadFirstForward(Transformer& transformer,
                                               std::span<const TokenId> prompt, DecodingMode mode,
                                               int tokens);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "inference/router/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 absl::Status Invalid(std::string_view what) {
@@ -129,4 +129,4 @@ RoutingDecision Router::Choose(std::span<const double, kRouterFeatures> features
   return decision;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

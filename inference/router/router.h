@@ -19,7 +19,7 @@
 #include "inference/router/scorer.h"
 #include "inference/router/train_scorer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // What a router may know of a request before it is served, and what one forward of the small model
 // adds. Numbers of tokens and shares as they are; RouterFeatures scales them.
@@ -128,4 +128,4 @@ class Router {
 // Rounds each matrix of a scorer to 255 levels, as Serialize stores it.
 void QuantizeToBytes(Scorer* scorer);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

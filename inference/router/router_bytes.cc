@@ -13,7 +13,7 @@
 #include "inference/router/limits.h"
 #include "inference/router/router.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr std::string_view kMagic = "RVRT";
@@ -224,4 +224,4 @@ absl::StatusOr<Router> Router::Parse(std::string_view bytes, const RouterOptions
   return Create(std::move(entries), options);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

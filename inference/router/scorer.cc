@@ -10,7 +10,7 @@
 #include "inference/router/fast_grnn.h"
 #include "inference/router/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // logit = w x + b.
@@ -167,4 +167,4 @@ absl::StatusOr<std::unique_ptr<Scorer>> Scorer::Create(const ScorerShape& shape,
   return cell;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/random.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // The kinds of scorers. The numbers are stored.
 enum class ScorerKind : uint8_t {
@@ -75,4 +75,4 @@ class Scorer {
 // 1 / (1 + exp(-x)).
 double Sigmoid(double x);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

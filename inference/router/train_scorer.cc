@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "inference/router/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 class Adam {
@@ -240,4 +240,4 @@ Calibration FitCalibration(const Scorer& scorer, std::span<const RoutingExample>
   return best.slope < 0 ? unsure : best;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

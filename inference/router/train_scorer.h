@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "inference/router/scorer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // A request whose outcome is known.
 struct RoutingExample {
@@ -51,4 +51,4 @@ struct Calibration {
 // examples the identity.
 Calibration FitCalibration(const Scorer& scorer, std::span<const RoutingExample> examples);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // -log(-log(u)): adding it to logits and taking the largest draws from their softmax.
@@ -359,4 +359,4 @@ std::unique_ptr<CommitRule> MakeCommitRule(const CommitRuleOptions& options) {
   return std::make_unique<AncestralRule>(options.remask, options.remask_strength);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 #include "inference/sampler/proposal.h"
 #include "inference/sampler/sampler_kind.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // One step's view of the scope that is being denoised: the window, or a block of it. Positions are
 // ascending; given tokens appear in neither list.
@@ -90,4 +90,4 @@ struct CommitRuleOptions {
 //                   (ReMDM, arXiv 2503.00307); the last step masks none.
 std::unique_ptr<CommitRule> MakeCommitRule(const CommitRuleOptions& options);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 int EvenSchedule::Count(int step, int masked) const {
   const int left = steps_ - step;
@@ -20,4 +20,4 @@ int TimestepSchedule::Count(int step, int masked) const {
   return static_cast<int>(std::floor(masked * (1.0 - time(step + 1) / time(step))));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -3,7 +3,7 @@
 
 #pragma once
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // How many masked positions a denoising step commits. Known before the forward, so that a step
 // which commits nothing needs no forward at all. Immutable and thread-safe.
@@ -40,4 +40,4 @@ class TimestepSchedule final : public CommitSchedule {
   double eps_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "inference/sampler/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 void CommitTrail::Reserve(size_t positions) {
   entry_of_.reserve(positions);
@@ -85,4 +85,4 @@ size_t CommitTrail::bytes() const {
          candidates_.capacity() * sizeof(TokenProbability);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -10,7 +10,7 @@
 
 #include "inference/tokenizer/tokenizer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 struct TokenProbability {
   TokenId token = 0;
@@ -66,4 +66,4 @@ class CommitTrail {
   std::vector<TokenProbability> candidates_;  // entries x kMaxCandidates
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "inference/sampler/commit_rule.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // The part of the window that a step may commit, and where it stands in that part's schedule.
@@ -168,4 +168,4 @@ absl::StatusOr<DiffusionTrace> DecodeTrace(const WindowLogits& logits, const Dif
   return trace;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

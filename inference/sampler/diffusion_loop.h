@@ -13,7 +13,7 @@
 #include "inference/sampler/proposal.h"
 #include "inference/transformer/transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Evaluates a window and writes the logits of the given rows (rows.size() x vocabulary), without
 // any shift.
@@ -64,4 +64,4 @@ inline int PredictingRow(int position, bool shift) {
   return shift && position > 0 ? position - 1 : position;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 
 #include "inference/kernels/kernel_table.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 inline float Exp(float x) {
@@ -194,4 +194,4 @@ void SortByLikelihood(float low, float high, std::vector<TokenLogit>* tokens) {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -9,7 +9,7 @@
 
 #include "inference/tokenizer/tokenizer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Stands for "no token is excluded".
 inline constexpr TokenId kNoToken = std::numeric_limits<TokenId>::max();
@@ -62,4 +62,4 @@ std::vector<TokenLogit> TokensFrom(std::span<const float> logits, float least, T
 // `high`. Expected linear time where logits are spread like a model's.
 void SortByLikelihood(float low, float high, std::vector<TokenLogit>* tokens);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

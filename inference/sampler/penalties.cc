@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 void Penalties::Observe(std::span<const TokenId> tokens) {
   tokens_ = tokens;
@@ -147,4 +147,4 @@ void Penalties::BlockRepeatedNgrams(int position, std::span<float> logits) {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -8,7 +8,7 @@
 
 #include "inference/sampler/distribution.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // What keeps a completion from repeating itself. Each looks at the tokens that are no masks, given
 // ones included, within `window` positions of the one to be filled on either side; 0: at all.
@@ -69,4 +69,4 @@ class Penalties {
   std::vector<float> masses_;          // scratch
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

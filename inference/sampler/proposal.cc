@@ -10,7 +10,7 @@
 #include "inference/kernels/kernel_table.h"
 #include "inference/sampler/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 double RankingScore(CommitOrder order, const Proposal& proposal) {
   switch (order) {
@@ -47,7 +47,8 @@ Proposal Proposer::Propose(int position, std::span<float> logits,
   if (penalised) {
     penalties_.Apply(position, logits, forbidden);
   }
-  const RowSummary summary = penalised || options_.logprobs < 0 ? Summarise(logits, mask) : plain;
+  const RowSummary summary =
+      penalised || options_.logprobs < 0 ? Summarise(logits, mask) : plain;
   proposal.sound = std::isfinite(summary.log_mass);
   proposal.token = choice_->Choose(logits, summary, random_);
   proposal.confidence = summary.Probability(logits[proposal.token]);
@@ -131,4 +132,4 @@ int CountConfident(std::span<const Proposal> ranked, float threshold) {
   return std::max(1, static_cast<int>(end - ranked.begin()));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "inference/sampler/stability.h"
 #include "inference/sampler/token_choice.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // A token and its log-probability in nats: under the softmax over the whole vocabulary at
 // temperature 1, before penalties, at the moment its position was read.
@@ -107,4 +107,4 @@ double RankingScore(CommitOrder order, const Proposal& proposal);
 // or no proposals.
 int CountConfident(std::span<const Proposal> ranked, float threshold);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -6,7 +6,7 @@
 #include <array>
 #include <span>
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // In the order of the enumerations.
@@ -55,4 +55,4 @@ std::string RemaskNames() {
   return Join(kRemasks);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

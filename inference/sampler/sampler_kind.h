@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Which masked positions a denoising step commits (commit_rule.h says how each decides).
 enum class SamplerKind : uint8_t {
@@ -38,4 +38,4 @@ std::optional<RemaskKind> RemaskByName(std::string_view name);
 std::string SamplerNames();
 std::string RemaskNames();
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // p log(p / q), where tiny masses stand for none.
@@ -42,4 +42,4 @@ float StabilityTracker::Movement(int position, std::span<const float> logits,
   return static_cast<float>(divergence);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -9,7 +9,7 @@
 
 #include "inference/sampler/distribution.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // How far the prediction of a position moved since it was last looked at: KL(now || before) over
 // the `top` likeliest tokens of before and all others taken together. That is at most the full
@@ -32,4 +32,4 @@ class StabilityTracker {
   std::map<int, std::vector<Entry>> before_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 class GreedyChoice final : public TokenChoice {
@@ -156,4 +156,4 @@ std::unique_ptr<TokenChoice> MakeTokenChoice(const TokenChoiceOptions& options) 
   return std::make_unique<TemperatureChoice>(options);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

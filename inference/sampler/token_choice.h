@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "inference/sampler/distribution.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // How a token is drawn from a row of logits. Immutable; randomness comes from the caller.
 class TokenChoice {
@@ -32,4 +32,4 @@ struct TokenChoiceOptions {
 // top-p, then min-p leave. The draw is by inversion, so one uniform number decides it.
 std::unique_ptr<TokenChoice> MakeTokenChoice(const TokenChoiceOptions& options);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

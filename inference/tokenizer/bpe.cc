@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "inference/tokenizer/byte_alphabet.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 absl::Status BadMerge(std::string_view line, size_t rank) {
@@ -145,4 +145,4 @@ void BytePairEncoder::Append(std::string_view text, bool /*at_start*/, EncodeWor
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

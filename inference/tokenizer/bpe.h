@@ -17,7 +17,7 @@
 #include "inference/tokenizer/vocabulary.h"
 #include "inference/tokenizer/word_table.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Byte-pair merging (Sennrich et al. 2016, arXiv 1508.07909) with ranked merges over raw bytes.
 // Immutable and thread-safe.
@@ -63,4 +63,4 @@ class BytePairEncoder final : public TextEncoder {
   std::vector<bool> whole_word_;  // by token: its bytes encode as itself
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

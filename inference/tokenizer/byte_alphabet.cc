@@ -8,7 +8,7 @@
 
 #include "base/utf8.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr uint32_t kExtraBytes = 68;  // bytes without a printable Latin-1 character
@@ -68,4 +68,4 @@ std::optional<std::string> BytesOfSpelling(std::string_view spelling) {
   return out;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "inference/tokenizer/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr char kSystem[] = "system";
@@ -375,4 +375,4 @@ absl::StatusOr<std::vector<TextSegment>> ApplyChatTemplate(ChatFormat format,
   return segments;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

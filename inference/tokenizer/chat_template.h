@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "inference/tokenizer/tokenizer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 struct ChatMessage {
   std::string role;  // "system", "user" or "assistant"
@@ -63,4 +63,4 @@ absl::StatusOr<std::vector<TextSegment>> ApplyChatTemplate(ChatFormat format,
                                                            bool add_generation_prompt,
                                                            const Tokenizer& tokenizer);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

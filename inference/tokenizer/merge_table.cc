@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr int kNone = -1;
@@ -159,4 +159,4 @@ void MergeTable::ApplyToLong(std::vector<Symbol>* symbols, Workspace* workspace,
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -9,7 +9,7 @@
 
 #include "base/keyed_hash.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Which neighbouring symbols merge into which, and in what order: the pair of lowest rank first,
 // the leftmost on ties. Both families of tokenizers are such tables (bpe.h, sentence_piece.h).
@@ -91,4 +91,4 @@ class MergeTable {
   size_t used_ = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

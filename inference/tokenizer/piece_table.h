@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Many short strings in one piece of memory; less than 4 GiB together. Thread-safe once filled.
 class PieceTable {
@@ -37,4 +37,4 @@ class PieceTable {
   std::vector<uint32_t> starts_ = {0};
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr WordPattern kGpt2[] = {FindGpt2Word};
@@ -172,4 +172,4 @@ std::vector<std::string_view> SplitWords(PreTokenizer kind, std::string_view tex
   return words;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

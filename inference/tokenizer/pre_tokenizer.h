@@ -13,7 +13,7 @@
 
 #include "inference/tokenizer/word_patterns.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // How a text is cut into the words within which byte pairs are merged. Each kind is a row of
 // expressions (word_patterns.h): the first one cuts the text at its matches, the next one cuts the
@@ -69,4 +69,4 @@ class WordSplitter {
 // All words at once.
 std::vector<std::string_view> SplitWords(PreTokenizer kind, std::string_view text);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "inference/tokenizer/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
@@ -317,4 +317,4 @@ void SentencePieceEncoder::EmitCharacter(Symbol symbol, std::vector<TokenId>* ou
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -19,7 +19,7 @@
 #include "inference/tokenizer/vocabulary.h"
 #include "inference/tokenizer/word_table.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // SentencePiece's byte-pair encoding (Kudo and Richardson 2018, arXiv 1808.06226): neighbours whose
 // concatenation is a piece merge, the highest score first, the leftmost on ties. Immutable and
@@ -84,4 +84,4 @@ class SentencePieceEncoder final : public TextEncoder {
   MergeTable merges_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

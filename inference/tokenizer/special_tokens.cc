@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 bool IsAsciiSpace(char c) {
@@ -197,4 +197,4 @@ std::vector<TextFragment> SpecialTokens::Partition(std::string_view text,
   return out;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "inference/tokenizer/vocabulary.h"
 #include "inference/tokenizer/word_patterns.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // A part of a text: plain, or one special token.
 struct TextFragment {
@@ -72,4 +72,4 @@ class SpecialTokens {
   std::array<bool, 256> starts_{};
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

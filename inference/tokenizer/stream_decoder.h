@@ -8,7 +8,7 @@
 #include "inference/tokenizer/tokenizer.h"
 #include "inference/tokenizer/utf8_assembler.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Decodes tokens as they come into whole UTF-8 characters: the parts together are Tokenizer::Decode
 // of all tokens, with U+FFFD for what is not UTF-8. Borrows the tokenizer; not thread-safe.
@@ -34,4 +34,4 @@ class StreamDecoder {
   bool at_start_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

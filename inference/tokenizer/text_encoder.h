@@ -10,7 +10,7 @@
 #include "inference/tokenizer/merge_table.h"
 #include "inference/tokenizer/vocabulary.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Memory that encoding uses again from word to word; its contents mean nothing between two calls.
 struct EncodeWorkspace {
@@ -32,4 +32,4 @@ class TextEncoder {
                       std::vector<TokenId>* out) const = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

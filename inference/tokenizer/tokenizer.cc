@@ -10,7 +10,7 @@
 #include "inference/tokenizer/sentence_piece.h"
 #include "inference/tokenizer/special_tokens.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 struct Tokenizer::Impl {
   Impl(Vocabulary tokens, std::unique_ptr<const TextEncoder> text_encoder)
@@ -179,4 +179,4 @@ const std::vector<std::string>& Tokenizer::warnings() const {
   return impl_->vocabulary.warnings;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -16,7 +16,7 @@
 #include "inference/gguf/reader.h"
 #include "inference/tokenizer/vocabulary.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // A part of a text that consists of the program's own words and of a user's.
 struct TextSegment {
@@ -99,4 +99,4 @@ class Tokenizer {
   std::unique_ptr<const Impl> impl_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <vector>
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr uint32_t kRuns[] = {
@@ -59,4 +59,4 @@ CharClass ClassOf(uint32_t code_point) {
   return pages.pages[pages.page_of[code_point / kPageSize]][code_point % kPageSize];
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

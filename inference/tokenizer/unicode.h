@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // What pre-tokenisers want to know of a character: its general category, by first letter, with the
 // property White_Space taken out of the others. Data of Unicode 15.0 (Debian's unicode-data; see
@@ -23,4 +23,4 @@ enum class CharClass : uint8_t {
 // Beyond U+10FFFF: kOther.
 CharClass ClassOf(uint32_t code_point);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 std::string Utf8Assembler::Append(std::string_view bytes) {
   pending_ += bytes;
@@ -29,4 +29,4 @@ std::string Utf8Assembler::Finish() {
   return std::exchange(pending_, {}).empty() ? std::string() : std::string(kReplacementUtf8);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Joins the byte pieces of tokens into text that is valid UTF-8 at every step: bytes of a character
 // that is not complete yet are held back, bytes that can never become one turn into U+FFFD (one per
@@ -25,4 +25,4 @@ class Utf8Assembler {
   std::string pending_;  // a valid, incomplete start of one character: at most three bytes
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

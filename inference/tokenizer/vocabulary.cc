@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "inference/tokenizer/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 template <typename... Args>
@@ -264,4 +264,4 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const GgufReader& gguf) {
   return out;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "inference/tokenizer/piece_table.h"
 #include "inference/tokenizer/pre_tokenizer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 using TokenId = uint32_t;
 
@@ -62,4 +62,4 @@ struct Vocabulary {
 // know: a wrong split would silently give wrong ids.
 absl::StatusOr<Vocabulary> ReadVocabulary(const GgufReader& gguf);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

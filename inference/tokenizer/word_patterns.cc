@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "inference/tokenizer/unicode.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Sets of classes: bit i stands for CharClass i.
@@ -385,4 +385,4 @@ TextSpan FindDeepSeekIdeographs(std::string_view text) {
   });
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

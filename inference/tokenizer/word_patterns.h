@@ -9,7 +9,7 @@
 // Hand-written matchers of the regular expressions that vocabularies were made with, in linear
 // time. \s, \p{L}, \p{N}, \p{P} are the classes of unicode.h. A byte that is not part of valid
 // UTF-8 counts as one symbol.
-namespace ruvd {
+namespace ruvd::inference {
 
 // A part of a text, in bytes. `begin == end == text.size()`: there is none.
 struct TextSpan {
@@ -54,4 +54,4 @@ TextSpan FindDeepSeekPunctuation(std::string_view text);
 // [\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+
 TextSpan FindDeepSeekIdeographs(std::string_view text);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

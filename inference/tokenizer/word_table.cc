@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace ruvd {
+namespace ruvd::inference {
 
 bool WordTable::Add(std::string_view word, uint32_t value) {
   if (4 * (values_.size() + 1) > 3 * slots_.size()) {
@@ -31,4 +31,4 @@ void WordTable::Grow() {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 #include "base/keyed_hash.h"
 #include "inference/tokenizer/piece_table.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // A hash table from words to numbers that keeps its words in one piece of memory. The words may
 // come from a file: see keyed_hash.h. Thread-safe once filled.
@@ -60,4 +60,4 @@ class WordTable {
   std::vector<uint32_t> values_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

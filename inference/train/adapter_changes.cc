@@ -17,7 +17,7 @@
 #include "inference/limits.h"
 #include "inference/numerics/orthonormal.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 LowRank LowRankOf(const ChangeSet<float>& changes, const ChangeSet<float>::Entry& entry) {
@@ -263,4 +263,4 @@ absl::Status BeginFrom(const Talora& adapter, ChangeSet<float>* changes) {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

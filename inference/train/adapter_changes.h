@@ -16,7 +16,7 @@
 #include "inference/adapter/talora.h"
 #include "inference/train/change.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 // Adds a LoRA of this rank at every site: A from the seed, orthonormal rows, each site from a
 // stream of its own; B from zero. With `fixed_a` only B is trained (FFA). INVALID_ARGUMENT for a
@@ -72,4 +72,4 @@ absl::Status BeginFrom(const Adapter& adapter, ChangeSet<float>* changes);
 // also for one without a trunk and for other banks.
 absl::Status BeginFrom(const Talora& adapter, ChangeSet<float>* changes);
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

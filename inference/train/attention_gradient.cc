@@ -10,7 +10,7 @@
 
 #include "inference/train/ops.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 // Queries whose scores are held together.
@@ -323,4 +323,4 @@ template void AttentionForward(ParallelRunner&, std::span<const AttentionTask<do
 template void AttentionBackward(ParallelRunner&, std::span<const AttentionTask<float>>);
 template void AttentionBackward(ParallelRunner&, std::span<const AttentionTask<double>>);
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

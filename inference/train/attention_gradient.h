@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "inference/transformer/attention.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 // One sequence's attention in one layer: context = softmax(q k^T / sqrt(head_size)) v over the keys
 // that each query sees. Row r of `q` is the query of new token mask.RowOf(r).
@@ -43,4 +43,4 @@ extern template void AttentionForward(ParallelRunner&, std::span<const Attention
 extern template void AttentionBackward(ParallelRunner&, std::span<const AttentionTask<float>>);
 extern template void AttentionBackward(ParallelRunner&, std::span<const AttentionTask<double>>);
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -9,7 +9,7 @@
 #include "inference/adapter/limits.h"
 #include "inference/train/ops.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 // Rows, and columns of a parameter's gradient, that one task owns.
@@ -91,7 +91,8 @@ void SumOverRows(ParallelRunner& runner, size_t rows, const T* a, size_t k, cons
 template <typename T>
 Change<T>::Change(const ChangeSpec<T>& spec) : spec_(spec) {
   const bool fixed_down = spec.kind != ChangeKind::kLora;
-  const bool fixed_up = spec.kind == ChangeKind::kCore || spec.kind == ChangeKind::kFrozen;
+  const bool fixed_up =
+      spec.kind == ChangeKind::kCore || spec.kind == ChangeKind::kFrozen;
   RUVD_CHECK(spec.down.size() == (fixed_down ? spec.rank * spec.in : 0));
   RUVD_CHECK(spec.up.size() == (fixed_up ? spec.out * spec.rank : 0));
 }
@@ -219,23 +220,29 @@ void ChangeSet<T>::TrainRow(TokenId token, bool tied, std::span<const T> initial
 template <typename T>
 void ChangeSet<T>::AddLora(const Site& site, size_t rank, T scale, std::span<const T> a,
                            const ChangePlacement& placement) {
-  Add(site, {.kind = ChangeKind::kLora, .rank = rank, .scale = scale, .down = {}, .up = {}}, a,
+  Add(site,
+      {.kind = ChangeKind::kLora, .rank = rank, .scale = scale, .down = {}, .up = {}}, a,
       placement);
 }
 
 template <typename T>
 void ChangeSet<T>::AddFfa(const Site& site, size_t rank, T scale, std::span<const T> a,
                           const ChangePlacement& placement) {
-  Add(site, {.kind = ChangeKind::kFfa, .rank = rank, .scale = scale, .down = Keep(a), .up = {}}, {},
-      placement);
+  Add(site,
+      {.kind = ChangeKind::kFfa, .rank = rank, .scale = scale, .down = Keep(a), .up = {}},
+      {}, placement);
 }
 
 template <typename T>
 void ChangeSet<T>::AddCore(const Site& site, size_t rank, T scale, std::span<const T> p,
                            std::span<const T> q, const ChangePlacement& placement) {
   Add(site,
-      {.kind = ChangeKind::kCore, .rank = rank, .scale = scale, .down = Keep(q), .up = Keep(p)}, {},
-      placement);
+      {.kind = ChangeKind::kCore,
+       .rank = rank,
+       .scale = scale,
+       .down = Keep(q),
+       .up = Keep(p)},
+      {}, placement);
 }
 
 template <typename T>
@@ -313,4 +320,4 @@ template class Change<double>;
 template class ChangeSet<float>;
 template class ChangeSet<double>;
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -15,7 +15,7 @@
 #include "inference/numerics/optimizer.h"
 #include "inference/train/network.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 // y += scale * U C D x, a change of one linear layer through rank r: D is r x in, U is out x r.
 enum class ChangeKind : uint8_t {
@@ -176,4 +176,4 @@ extern template class Change<double>;
 extern template class ChangeSet<float>;
 extern template class ChangeSet<double>;
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -10,7 +10,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using Point = std::vector<double>;
@@ -174,4 +174,4 @@ absl::StatusOr<Clustering> ClusterItems(std::span<const ClusterItem> items,
   return clustering;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

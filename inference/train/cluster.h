@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "inference/adapter/bank.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // What a trajectory is clustered by.
 struct ClusterItem {
@@ -44,4 +44,4 @@ struct Clustering {
 absl::StatusOr<Clustering> ClusterItems(std::span<const ClusterItem> items,
                                         const ClusterOptions& options, Random& random);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 #include "inference/limits.h"
 #include "inference/train/run_state.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 absl::Status CheckEwcOptions(const EwcOptions& options) {
   if (!std::isfinite(options.strength) || options.strength < 0 || !(options.fisher_rate >= 0) ||
@@ -79,4 +79,4 @@ void FollowFisher(std::span<const float> gradients, std::span<const double> scal
   }
 }
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 // Elastic weight consolidation: what former training held to be important changes less. The loss
 // gets the penalty
@@ -58,4 +58,4 @@ double AddEwcPenalty(const EwcMemory& memory, double strength, std::span<const f
 void FollowFisher(std::span<const float> gradients, std::span<const double> scales, double rate,
                   std::vector<double>* fisher);
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -8,7 +8,7 @@
 
 #include "inference/numerics/optimizer.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 ClippedSum SumClippedGradients(NetworkPass<float>& pass, ChangeSet<float>& changes,
                                std::span<const TrainingSequence> batch, double limit,
@@ -49,4 +49,4 @@ ClippedSum SumClippedGradients(NetworkPass<float>& pass, ChangeSet<float>& chang
   return result;
 }
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

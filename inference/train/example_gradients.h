@@ -10,7 +10,7 @@
 
 #include "inference/train/network_pass.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 // The sum over sequences of their gradients, each scaled down to a Euclidean norm of at most
 // `limit`: what DP-SGD adds noise to (arXiv 1607.00133). No noise is added here. A gradient that is
@@ -28,4 +28,4 @@ ClippedSum SumClippedGradients(NetworkPass<float>& pass, ChangeSet<float>& chang
                                std::span<const TrainingSequence> batch, double limit,
                                uint64_t memory_bytes);
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -13,7 +13,7 @@
 #include "inference/train/model_weights.h"
 #include "inference/train/network_pass.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using train::Linear;
@@ -225,4 +225,4 @@ absl::StatusOr<FrameSet> EstimateFrameSet(const std::shared_ptr<const Model>& mo
   return frame;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -18,7 +18,7 @@
 #include "inference/model/model.h"
 #include "inference/train/network.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Frames made of what linear layers see and are blamed for on ordinary text.
 
@@ -86,4 +86,4 @@ absl::StatusOr<FrameSet> EstimateFrameSet(const std::shared_ptr<const Model>& mo
                                           ParallelRunner& runner,
                                           const FrameProgress& progress = nullptr);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -10,7 +10,7 @@
 #include "inference/train/attention_gradient.h"
 #include "inference/train/ops.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 // Rows of element-wise work handed to a thread at a time.
@@ -416,4 +416,4 @@ template struct LayerActivations<double>;
 template class LayerPass<float>;
 template class LayerPass<double>;
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

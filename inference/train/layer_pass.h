@@ -15,7 +15,7 @@
 #include "inference/train/network.h"
 #include "inference/train/packed_group.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 // What the way back needs of a layer: x, k, v for all rows; the others, in the last layer, for the
 // wanted rows only.
@@ -102,4 +102,4 @@ extern template struct LayerActivations<double>;
 extern template class LayerPass<float>;
 extern template class LayerPass<double>;
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 template <typename T>
 std::span<const typename LinearPass<T>::Run> LinearPass<T>::RunsOf(const Entry& entry,
@@ -110,4 +110,4 @@ void LinearPass<T>::Backward(const Site& site, const Buffer& x, const std::vecto
 template class LinearPass<float>;
 template class LinearPass<double>;
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -13,7 +13,7 @@
 #include "inference/train/network.h"
 #include "inference/train/packed_group.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 // Single linear layers with their changes, each acting on the rows of its bank. Borrows everything
 // it is given; not thread-safe.
@@ -71,4 +71,4 @@ class LinearPass {
 extern template class LinearPass<float>;
 extern template class LinearPass<double>;
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "inference/limits.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 // Keeps the streams of one seed apart.
@@ -380,4 +380,4 @@ absl::StatusOr<std::vector<TrainingSequence>> HeldOutSequences(
   return MakeSequences(rules, taken, exact, 1.0, StreamOf(seed, kStepStream, 0));
 }
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -14,7 +14,7 @@
 #include "inference/model/model.h"
 #include "inference/train/network.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // A text to learn: tokens of the prompt (never masked) and of the wanted completion.
 struct TrainingExample {
@@ -130,4 +130,4 @@ absl::StatusOr<std::vector<TrainingSequence>> HeldOutSequences(
     int samples, uint64_t seed);
 
 }  // namespace train
-}  // namespace ruvd
+}  // namespace ruvd::inference

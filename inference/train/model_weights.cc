@@ -11,7 +11,7 @@
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/model/linear.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 // Embedding rows decoded by a thread at a time.
@@ -168,7 +168,7 @@ const Matrix& ModelWeights::MatrixOf(const Site& site) const {
 
 void ModelWeights::Multiply(const Site& site, std::span<const float> x, std::span<float> y) {
   const Matrix& w = MatrixOf(site);
-  ruvd::Multiply(runner_, x, w, y);
+  ruvd::inference::Multiply(runner_, x, w, y);
   for (Change<float>& change : Beneath(site)) {
     z_.resize(x.size() / change.spec().in * change.spec().rank);
     change.Forward(runner_, {}, x, z_, y);
@@ -177,7 +177,7 @@ void ModelWeights::Multiply(const Site& site, std::span<const float> x, std::spa
 
 void ModelWeights::MultiplyTransposed(const Site& site, std::span<const float> dy,
                                       std::span<float> dx, bool accumulate) {
-  ruvd::MultiplyTransposed(runner_, dy, MatrixOf(site), dx, accumulate);
+  ruvd::inference::MultiplyTransposed(runner_, dy, MatrixOf(site), dx, accumulate);
   for (Change<float>& change : Beneath(site)) {
     z_.resize(dy.size() / change.spec().out * change.spec().rank);
     change.Backward(runner_, {}, {}, z_, dy, {}, dx);
@@ -198,4 +198,4 @@ absl::Status CheckSequences(const ModelConfig& config, std::span<const TrainingS
   return absl::OkStatus();
 }
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

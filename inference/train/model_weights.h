@@ -15,7 +15,7 @@
 #include "inference/train/change.h"
 #include "inference/train/network.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 // The weights of a loaded model with the adapters beneath the trained changes. Matrices stay in the
 // file's format: a panel of them is decoded where it is multiplied, which costs less than 2 % of a
@@ -60,4 +60,4 @@ class ModelWeights final : public NetworkWeights<float> {
 // outside of 0 to 1, or an attention that does not fit; CONTEXT_TOO_LONG.
 absl::Status CheckSequences(const ModelConfig& config, std::span<const TrainingSequence> batch);
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

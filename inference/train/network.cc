@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "inference/model/rope.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 constexpr std::array<std::string_view, kLayerLinears + 1> kNames = {
@@ -96,4 +96,4 @@ size_t NetworkShape::Out(Linear linear) const {
   }
 }
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -18,7 +18,7 @@
 
 // What training sees of a transformer: its shape, its frozen weights and where changes may sit. All
 // is generic over the float type T: training runs in float, the gradient tests in double.
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 // The linear layers of a transformer in the order they run; the last one follows all layers.
 enum class Linear : uint8_t { kQuery, kKey, kValue, kAttentionOutput, kGate, kUp, kDown, kHead };
@@ -128,4 +128,4 @@ class LinearObserver {
                        std::span<const T> dy) = 0;
 };
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

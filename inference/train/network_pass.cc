@@ -11,7 +11,7 @@
 #include "inference/train/limits.h"
 #include "inference/train/ops.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 template <typename T>
@@ -443,4 +443,4 @@ template struct FrozenStates<double>;
 template class NetworkPass<float>;
 template class NetworkPass<double>;
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

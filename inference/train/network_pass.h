@@ -14,7 +14,7 @@
 #include "inference/train/network.h"
 #include "inference/train/packed_group.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 struct PassOptions {
   // Activations of a pass, its scratch included. Sequences that do not fit are run in groups, one
@@ -160,4 +160,4 @@ extern template struct FrozenStates<double>;
 extern template class NetworkPass<float>;
 extern template class NetworkPass<double>;
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

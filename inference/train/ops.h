@@ -13,7 +13,7 @@
 
 // The operations of a transformer with their derivatives. Templates over the float type: in float
 // they run on the kernels, in double, for the gradient tests, as plain loops.
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 // y = x * w / rms(x) with rms(x) = sqrt(mean(x^2) + epsilon) (arXiv 1910.07467).
 template <typename T>
@@ -257,4 +257,4 @@ void Transpose(const T* from, size_t from_stride, size_t rows, size_t columns, T
   }
 }
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 template <typename T>
 void PackedGroup<T>::Append(size_t rows, T* gradient, double t, std::vector<Range>* ranges) {
@@ -57,4 +57,4 @@ void PackedGroup<T>::Pack(std::span<const TrainingSequence> packed, std::span<T*
 template struct PackedGroup<float>;
 template struct PackedGroup<double>;
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

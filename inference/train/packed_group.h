@@ -9,7 +9,7 @@
 
 #include "inference/train/network.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 // Sequences that run together, their rows one after the other. `wanted` are the rows that some
 // prediction reads: the last layer computes only what they need.
@@ -56,4 +56,4 @@ struct PackedGroup {
 extern template struct PackedGroup<float>;
 extern template struct PackedGroup<double>;
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

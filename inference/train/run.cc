@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "inference/limits.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 absl::Status Invalid(std::string_view what) {
@@ -374,4 +374,4 @@ absl::Status TrainingRun::Restore(std::span<const uint8_t> bytes) {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

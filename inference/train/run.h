@@ -19,7 +19,7 @@
 #include "inference/train/network_pass.h"
 #include "inference/train/run_state.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 struct RunOptions {
   int steps = 100;
@@ -133,4 +133,4 @@ class TrainingRun {
 // INVALID_ARGUMENT for an option out of its range.
 absl::Status CheckRunOptions(const RunOptions& options);
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

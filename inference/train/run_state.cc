@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "inference/train/limits.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 constexpr std::string_view kMagic = "RVTR";
@@ -131,4 +131,4 @@ absl::StatusOr<RunState> DecodeRunState(std::span<const uint8_t> bytes) {
   return state;
 }
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "inference/numerics/optimizer.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 
 // Everything that decides how a training run goes on from the end of a step. All random choices of
 // a step follow from the run's seed and the step's number, so there is no other random state.
@@ -44,4 +44,4 @@ std::string EncodeRunState(const RunState& state);
 // a broken checksum, structure, limit, a value that is not finite or a negative Fisher.
 absl::StatusOr<RunState> DecodeRunState(std::span<const uint8_t> bytes);
 
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -12,7 +12,7 @@
 #include "inference/evaluate/limits.h"
 #include "inference/evaluate/nelbo.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 absl::Status Check(std::span<const TokenId> completion, const ScoreOptions& options) {
@@ -89,4 +89,4 @@ absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const
   });
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

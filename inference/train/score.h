@@ -12,7 +12,7 @@
 #include "inference/evaluate/paired.h"
 #include "inference/transformer/transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 struct ScoreOptions {
   DecodingMode mode = DecodingMode::kDiffusion;
@@ -37,4 +37,4 @@ absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const
                                        std::span<const TokenId> completion,
                                        const AdaptersOfT& adapters, const ScoreOptions& options);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

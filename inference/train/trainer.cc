@@ -16,7 +16,7 @@
 #include "inference/train/model_weights.h"
 #include "inference/train/run.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using train::ChangeSet;
@@ -173,4 +173,4 @@ absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, cons
   return result;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

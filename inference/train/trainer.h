@@ -17,7 +17,7 @@
 #include "inference/train/network.h"
 #include "inference/transformer/transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 namespace train {
 class TrainingRun;
@@ -91,4 +91,4 @@ absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, cons
                                                   const AdapterMix* base,
                                                   const TrainingOptions& options);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -16,7 +16,7 @@
 #include "inference/kernels/kernel_table.h"
 #include "inference/model/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using GroupNames = std::array<std::string_view, kLargestGroup>;
@@ -321,4 +321,4 @@ void ApplyChange(const PreparedMix& mix, size_t index, const ChangedRows& rows) 
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

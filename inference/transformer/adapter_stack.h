@@ -18,7 +18,7 @@
 #include "inference/model/linear.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // The matrices that adapters may change, in groups that share their input: one product with all
 // their stacked A factors serves a group.
@@ -110,4 +110,4 @@ class AdapterStack {
   std::list<PreparedMix> mixes_;  // most recently used first
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "inference/kernels/kernel_table.h"
 #include "inference/model/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // How the work of one sequence is divided: a task is one kv head and some queries, each with all
@@ -359,4 +359,4 @@ void Attend(ParallelRunner& runner, std::span<const AttentionInput> inputs) {
   });
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 #include "base/parallel.h"
 #include "inference/cache/kv_cache.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Which tokens a token may look at.
 struct Attention {
@@ -75,4 +75,4 @@ VisibleKeys KeysVisibleTo(const AttentionInput& input, size_t row);
 // and values are rounded to its format first.
 void Attend(ParallelRunner& runner, std::span<const AttentionInput> inputs);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

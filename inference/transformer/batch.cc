@@ -9,7 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 template <typename... Args>
@@ -132,4 +132,4 @@ absl::Status LayOutBatch(const ModelConfig& config, std::span<const ForwardInput
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

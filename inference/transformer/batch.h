@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "inference/transformer/transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Where a sequence of a batch lies among the concatenated rows.
 struct BatchSequence {
@@ -47,4 +47,4 @@ struct ForwardBatch {
 absl::Status LayOutBatch(const ModelConfig& config, std::span<const ForwardInput> inputs,
                          ForwardBatch* batch);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -18,7 +18,7 @@
 #include "inference/transformer/batch.h"
 #include "inference/transformer/group_products.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Rows of element-wise work handed to a thread at a time, without and with adapters, whose factors
@@ -435,4 +435,4 @@ void CpuTransformer::Logits(std::span<const LogitsInput> batch, std::span<float>
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

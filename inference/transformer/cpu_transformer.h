@@ -10,7 +10,7 @@
 #include "inference/model/packed_weights.h"
 #include "inference/transformer/transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // The transformer on this machine's cores.
 class CpuTransformer final : public Transformer {
@@ -47,4 +47,4 @@ class CpuTransformer final : public Transformer {
   std::unique_ptr<Pass> pass_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

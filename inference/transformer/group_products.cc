@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 void GroupProducts::SetRows(std::span<const AdaptedRows> rows) {
   parts_.clear();
@@ -100,4 +100,4 @@ void GroupProducts::Change(size_t begin, size_t end) const {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

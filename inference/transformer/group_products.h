@@ -13,7 +13,7 @@
 #include "inference/model/model.h"
 #include "inference/transformer/adapter_stack.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // Rows of a batch that one mix changes.
 struct AdaptedRows {
@@ -83,4 +83,4 @@ class GroupProducts {
   size_t members_ = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

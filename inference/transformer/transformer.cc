@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "inference/model/limits.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 absl::StatusOr<std::vector<float>> EmbedTokens(Transformer& transformer,
                                                std::span<const TokenId> tokens) {
@@ -46,4 +46,4 @@ absl::StatusOr<std::vector<float>> EmbedTokens(Transformer& transformer,
   return embedding;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -17,7 +17,7 @@
 #include "inference/model/model.h"
 #include "inference/transformer/attention.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 
 // How a transformer computes its products with weight matrices.
 enum class Precision : uint8_t {
@@ -106,4 +106,4 @@ class Transformer {
 absl::StatusOr<std::vector<float>> EmbedTokens(Transformer& transformer,
                                                std::span<const TokenId> tokens);
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -22,17 +22,17 @@
 #include "node/reasons.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
 struct RunDeepMessage {
-  ReplyTo<DeepResult> reply;
+  runtime::ReplyTo<learning::DeepResult> reply;
 };
 struct DeepStatusMessage {
-  ReplyTo<DeepStatus> reply;
+  runtime::ReplyTo<learning::DeepStatus> reply;
 };
 struct RatedMessage {
-  DeepRating rating;
+  learning::DeepRating rating;
 };
 struct ErasedMessage {};
 struct DeepTick {};
@@ -50,19 +50,19 @@ constexpr Duration kRoundPatience = std::chrono::hours(12);
 
 // What a piece of work on the pool's thread gave.
 struct Piece {
-  std::shared_ptr<DeepRound> round;  // null: it is over
-  std::optional<DeepResult> result;
+  std::shared_ptr<learning::DeepRound> round;  // null: it is over
+  std::optional<learning::DeepResult> result;
   absl::Status status;
   uint64_t step = 0;
   uint64_t steps = 0;
 };
 
 // Begins a round where there is none, trains a piece of it, and ends it where it is trained.
-Piece WorkOn(std::shared_ptr<DeepRound> round, const DeepServices& services,
-             const DeepOptions& options, Duration budget, Random random) {
+Piece WorkOn(std::shared_ptr<learning::DeepRound> round, const learning::DeepServices& services,
+             const learning::DeepOptions& options, Duration budget, Random random) {
   Piece piece{.round = std::move(round)};
   if (piece.round == nullptr) {
-    auto begun = DeepRound::Begin(services, options, random);
+    auto begun = learning::DeepRound::Begin(services, options, random);
     piece.status = begun.status();
     if (!begun.ok()) {
       return piece;
@@ -74,7 +74,7 @@ Piece WorkOn(std::shared_ptr<DeepRound> round, const DeepServices& services,
   piece.step = piece.round->step();
   piece.steps = piece.round->steps();
   if (trained.ok() && *trained) {
-    absl::StatusOr<DeepResult> result = piece.round->Finish();
+    absl::StatusOr<learning::DeepResult> result = piece.round->Finish();
     piece.status = result.status();
     if (result.ok()) {
       piece.result = *std::move(result);
@@ -86,14 +86,14 @@ Piece WorkOn(std::shared_ptr<DeepRound> round, const DeepServices& services,
   return piece;
 }
 
-class DeepActorCell final : public Actor<DeepMessage> {
+class DeepActorCell final : public runtime::Actor<DeepMessage> {
  public:
   explicit DeepActorCell(const DeepActorOptions& options) : options_(options) {}
 
   absl::Status OnStart(Context& context) override {
-    RETURN_IF_ERROR(
-        options_.services.learning.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
-          if (const auto rating = RatingOf(trajectory)) {
+    RETURN_IF_ERROR(options_.services.learning.trajectories->ForEachSince(
+        0, [&](const storage::Trajectory& trajectory) {
+          if (const auto rating = learning::RatingOf(trajectory)) {
             ratings_.Add(*rating);
           }
           return true;
@@ -120,11 +120,12 @@ class DeepActorCell final : public Actor<DeepMessage> {
     return Start(context, true);
   }
   absl::Status On(DeepStatusMessage& message, Context&) override {
-    message.reply.Send(DeepStatus{.running = running_,
-                                  .step = step_,
-                                  .steps = steps_,
-                                  .served_version = ServedDeepVersion(*options_.services.catalog),
-                                  .last = last_});
+    message.reply.Send(learning::DeepStatus{
+        .running = running_,
+        .step = step_,
+        .steps = steps_,
+        .served_version = serving::ServedDeepVersion(*options_.services.catalog),
+        .last = last_});
     return absl::OkStatus();
   }
   absl::Status On(RatedMessage& message, Context&) override {
@@ -150,7 +151,7 @@ class DeepActorCell final : public Actor<DeepMessage> {
     if (!options_.enabled) {
       return false;
     }
-    const ChangeStore* const changes = options_.services.learning.changes;
+    const storage::ChangeStore* const changes = options_.services.learning.changes;
     if (changes == nullptr) {
       return true;
     }
@@ -201,7 +202,7 @@ class DeepActorCell final : public Actor<DeepMessage> {
 
   absl::Status SweepMemories(Context& context) {
     return context.Offload(
-        *options_.pool, [services = options_.services] { SweepDeepMemories(services); },
+        *options_.pool, [services = options_.services] { learning::SweepDeepMemories(services); },
         [](Context&) { return absl::OkStatus(); });
   }
 
@@ -215,9 +216,9 @@ class DeepActorCell final : public Actor<DeepMessage> {
   }
 
   absl::Status Continue(Context& context) {
-    DeepServices services = options_.services;
+    learning::DeepServices services = options_.services;
     services.learning.on_demand = on_demand_;
-    LearningThrottle* const throttle = options_.throttle;
+    learning::LearningThrottle* const throttle = options_.throttle;
     services.learning.cancelled = [changes = services.learning.changes,
                                    stopped = services.learning.cancelled] {
       return (stopped && stopped()) || (changes != nullptr && changes->Paused().value_or(false));
@@ -225,7 +226,7 @@ class DeepActorCell final : public Actor<DeepMessage> {
     if (throttle != nullptr) {
       services.learning.between_slices = [throttle,
                                           cancelled = services.learning.cancelled](uint64_t bytes) {
-        return throttle->Wait(LearningLoop::kDeep, bytes, cancelled);
+        return throttle->Wait(storage::LearningLoop::kDeep, bytes, cancelled);
       };
     }
     auto piece = std::make_shared<Piece>(Piece{.round = std::exchange(round_, nullptr)});
@@ -234,7 +235,7 @@ class DeepActorCell final : public Actor<DeepMessage> {
         *options_.pool,
         [services = std::move(services), options = options_.round, budget = options_.piece, piece,
          random, throttle] {
-          std::optional<LearningThrottle::Working> working;
+          std::optional<learning::LearningThrottle::Working> working;
           if (throttle != nullptr) {
             working.emplace(*throttle);
           }
@@ -256,7 +257,7 @@ class DeepActorCell final : public Actor<DeepMessage> {
     running_ = false;
     step_ = steps_ = 0;
     if (options_.throttle != nullptr) {
-      options_.throttle->RoundEnded(LearningLoop::kDeep);
+      options_.throttle->RoundEnded(storage::LearningLoop::kDeep);
     }
     SetWait(piece);
     if (piece.result) {
@@ -265,7 +266,7 @@ class DeepActorCell final : public Actor<DeepMessage> {
       LogInfo(
           "a deep round of {} lesson(s) ended: {}, held-out {:.4f} -> {:.4f} (standard error "
           "{:.4f}), general text {:.4f} -> {:.4f} nats/token",
-          piece.result->lessons, DeepOutcomeName(piece.result->outcome),
+          piece.result->lessons, learning::DeepOutcomeName(piece.result->outcome),
           piece.result->held_out_before, piece.result->held_out_after, piece.result->standard_error,
           piece.result->general_before, piece.result->general_after);
       reported_.clear();
@@ -275,8 +276,8 @@ class DeepActorCell final : public Actor<DeepMessage> {
       LogError("a deep round failed: {} [{}]", MessageOf(piece.status), reason);
       reported_ = std::move(reason);
     }
-    for (const ReplyTo<DeepResult>& reply : std::exchange(waiting_, {})) {
-      reply.Send(piece.result ? absl::StatusOr<DeepResult>(*piece.result) : piece.status);
+    for (const runtime::ReplyTo<learning::DeepResult>& reply : std::exchange(waiting_, {})) {
+      reply.Send(piece.result ? absl::StatusOr<learning::DeepResult>(*piece.result) : piece.status);
     }
   }
 
@@ -290,8 +291,8 @@ class DeepActorCell final : public Actor<DeepMessage> {
   }
 
   void RollBackWhereItRegressed() {
-    const uint32_t served = ServedDeepVersion(*options_.services.catalog);
-    ChangeStore* const changes = options_.services.learning.changes;
+    const uint32_t served = serving::ServedDeepVersion(*options_.services.catalog);
+    storage::ChangeStore* const changes = options_.services.learning.changes;
     if (served == 0 || changes == nullptr) {
       return;
     }
@@ -299,10 +300,11 @@ class DeepActorCell final : public Actor<DeepMessage> {
     if (!list.ok()) {
       return;
     }
-    const auto change = std::ranges::find_if(*list, [served](const LearningChange& candidate) {
-      return candidate.kind == ChangeKind::kAdapterPublished && candidate.version == served &&
-             candidate.undone_ms == 0;
-    });
+    const auto change =
+        std::ranges::find_if(*list, [served](const storage::LearningChange& candidate) {
+          return candidate.kind == storage::ChangeKind::kAdapterPublished &&
+                 candidate.version == served && candidate.undone_ms == 0;
+        });
     if (change == list->end() || !ratings_.Regressed(served, change->version_before)) {
       return;
     }
@@ -319,10 +321,10 @@ class DeepActorCell final : public Actor<DeepMessage> {
   }
 
   const DeepActorOptions options_;
-  DeepRatings ratings_;
-  std::shared_ptr<DeepRound> round_;
-  std::vector<ReplyTo<DeepResult>> waiting_;
-  std::optional<DeepResult> last_;
+  learning::DeepRatings ratings_;
+  std::shared_ptr<learning::DeepRound> round_;
+  std::vector<runtime::ReplyTo<learning::DeepResult>> waiting_;
+  std::optional<learning::DeepResult> last_;
   bool running_ = false;
   bool on_demand_ = false;
   uint64_t step_ = 0;
@@ -334,26 +336,31 @@ class DeepActorCell final : public Actor<DeepMessage> {
   TimePoint started_{};        // this process, or the last round
 };
 
-class DeepActorImpl final : public DeepActor {
+class DeepActorImpl final : public learning::DeepActor {
  public:
-  DeepActorImpl(ActorSystem& system, const DeepActorOptions& options)
+  DeepActorImpl(runtime::ActorSystem& system, const DeepActorOptions& options)
       : clock_(*options.services.learning.clock) {
-    SpawnOptions<DeepMessage> spawn;
+    runtime::SpawnOptions<DeepMessage> spawn;
     spawn.name = "deep";
     spawn.mailbox.capacity = limits::kLearningMailbox;
     ref_ = system.Spawn<DeepMessage>(
         spawn, [options] { return std::make_unique<DeepActorCell>(options); });
   }
-  void Run(Done<DeepResult> done) override {
-    ref_.Ask<DeepResult>([](ReplyTo<DeepResult> reply) { return RunDeepMessage{std::move(reply)}; },
-                         clock_.Now() + kRoundPatience, std::move(done));
+  void Run(Done<learning::DeepResult> done) override {
+    ref_.Ask<learning::DeepResult>(
+        [](runtime::ReplyTo<learning::DeepResult> reply) {
+          return RunDeepMessage{std::move(reply)};
+        },
+        clock_.Now() + kRoundPatience, std::move(done));
   }
-  void GetStatus(Done<DeepStatus> done) override {
-    ref_.Ask<DeepStatus>(
-        [](ReplyTo<DeepStatus> reply) { return DeepStatusMessage{std::move(reply)}; },
+  void GetStatus(Done<learning::DeepStatus> done) override {
+    ref_.Ask<learning::DeepStatus>(
+        [](runtime::ReplyTo<learning::DeepStatus> reply) {
+          return DeepStatusMessage{std::move(reply)};
+        },
         clock_.Now() + std::chrono::minutes(1), std::move(done));
   }
-  void OnRated(DeepRating rating) override {
+  void OnRated(learning::DeepRating rating) override {
     // A rating that is lost to a full mailbox is found again at the next start.
     ref_.TryTell(RatedMessage{std::move(rating)}).IgnoreError();
   }
@@ -364,17 +371,18 @@ class DeepActorImpl final : public DeepActor {
 
  private:
   const Clock& clock_;
-  Ref<DeepMessage> ref_;
+  runtime::Ref<DeepMessage> ref_;
 };
 
 }  // namespace
 
-std::unique_ptr<DeepActor> StartDeepActor(ActorSystem& system, const DeepActorOptions& options) {
+std::unique_ptr<learning::DeepActor> StartDeepActor(runtime::ActorSystem& system,
+                                                    const DeepActorOptions& options) {
   return std::make_unique<DeepActorImpl>(system, options);
 }
 
-absl::Status WithdrawDeep(AdapterCatalog& catalog, const LearningChange& change) {
-  const uint32_t served = ServedDeepVersion(catalog);
+absl::Status WithdrawDeep(serving::AdapterCatalog& catalog, const storage::LearningChange& change) {
+  const uint32_t served = serving::ServedDeepVersion(catalog);
   if (served > change.version) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
                  "{0}@{1} goes on from {0}@{2}; undo {0}@{1} first", change.adapter_name, served,
@@ -395,4 +403,4 @@ absl::Status WithdrawDeep(AdapterCatalog& catalog, const LearningChange& change)
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

@@ -14,7 +14,7 @@
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
 using Message = GossipMessage;
@@ -24,13 +24,14 @@ constexpr Duration kPatience = std::chrono::seconds(30);
 // The core ends its links with the first tick after its patience.
 constexpr Duration kLastTick = std::chrono::seconds(1);
 
-class FederationActorImpl final : public FederationActor {
+class FederationActorImpl final : public sharing::FederationActor {
  public:
-  FederationActorImpl(const Clock& clock, Ref<Message> ref) : clock_(clock), ref_(std::move(ref)) {}
+  FederationActorImpl(const Clock& clock, runtime::Ref<Message> ref)
+      : clock_(clock), ref_(std::move(ref)) {}
 
-  LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string address,
-                  LinkChannel channel) override {
-    const LinkId link = next_link_.fetch_add(1);
+  federation::LinkId OpenLink(std::shared_ptr<sharing::LinkSink> sink, std::string address,
+                              federation::LinkChannel channel) override {
+    const federation::LinkId link = next_link_.fetch_add(1);
     // Before its frames, which take the other lane.
     if (!ref_.TryTell(LinkOpened{link, sink, std::move(address), std::move(channel)},
                       Priority::kControl)
@@ -40,12 +41,13 @@ class FederationActorImpl final : public FederationActor {
     return link;
   }
   void OnDialFailed(std::string address) override { Control(DialFailed{std::move(address)}); }
-  bool OnFrame(LinkId link, std::shared_ptr<const federation::v1::Frame> frame) override {
+  bool OnFrame(federation::LinkId link,
+               std::shared_ptr<const federation::v1::Frame> frame) override {
     // While actors drain only the other lane is open.
     const Priority lane = leaving_.load() ? Priority::kControl : Priority::kNormal;
     return ref_.TryTell(FrameReceived{link, std::move(frame)}, lane).ok();
   }
-  void OnClosed(LinkId link) override {
+  void OnClosed(federation::LinkId link) override {
     // After its frames, if there is room.
     if (!ref_.TryTell(LinkClosed{link}).ok()) {
       Control(LinkClosed{link});
@@ -54,36 +56,49 @@ class FederationActorImpl final : public FederationActor {
   void Leave(Duration patience) override {
     leaving_.store(true);
     ref_.Ask<Left>(
-        [patience](ReplyTo<Left> reply) { return LeaveRequest{patience, std::move(reply)}; },
+        [patience](runtime::ReplyTo<Left> reply) {
+          return LeaveRequest{patience, std::move(reply)};
+        },
         clock_.Now() + patience + kLastTick, [](const absl::StatusOr<Left>&) {},
         Priority::kControl);
   }
-  void SetRevocations(RevocationList list) override { Control(NodesRevoked{std::move(list)}); }
-  void SetCertificate(AdmissionCert certificate) override {
+  void SetRevocations(privacy::RevocationList list) override {
+    Control(NodesRevoked{std::move(list)});
+  }
+  void SetCertificate(privacy::AdmissionCert certificate) override {
     Control(CertificateRenewed{std::move(certificate)});
   }
-  void OnPatternStored(const PatternId& id) override { Control(PatternStored{id}); }
+  void OnPatternStored(const storage::PatternId& id) override { Control(PatternStored{id}); }
 
-  void View(std::function<void(absl::StatusOr<FederationView>)> done) override {
-    ref_.Ask<FederationView>(
-        [](ReplyTo<FederationView> reply) { return ViewRequest{std::move(reply)}; },
+  void View(std::function<void(absl::StatusOr<sharing::FederationView>)> done) override {
+    ref_.Ask<sharing::FederationView>(
+        [](runtime::ReplyTo<sharing::FederationView> reply) {
+          return ViewRequest{std::move(reply)};
+        },
         clock_.Now() + kPatience, std::move(done), Priority::kControl);
   }
-  void SetConsent(ConsentTier tier,
-                  std::function<void(absl::StatusOr<ConsentAnswer>)> done) override {
-    ref_.Ask<ConsentAnswer>(
-        [tier](ReplyTo<ConsentAnswer> reply) { return ConsentRequest{tier, std::move(reply)}; },
+  void SetConsent(privacy::ConsentTier tier,
+                  std::function<void(absl::StatusOr<sharing::ConsentAnswer>)> done) override {
+    ref_.Ask<sharing::ConsentAnswer>(
+        [tier](runtime::ReplyTo<sharing::ConsentAnswer> reply) {
+          return ConsentRequest{tier, std::move(reply)};
+        },
         clock_.Now() + kPatience, std::move(done), Priority::kControl);
   }
-  void OnConsentsChanged(std::function<void(absl::StatusOr<ConsentsAnswer>)> done) override {
-    ref_.Ask<ConsentsAnswer>(
-        [](ReplyTo<ConsentsAnswer> reply) { return ConsentsChanged{std::move(reply)}; },
+  void OnConsentsChanged(
+      std::function<void(absl::StatusOr<sharing::ConsentsAnswer>)> done) override {
+    ref_.Ask<sharing::ConsentsAnswer>(
+        [](runtime::ReplyTo<sharing::ConsentsAnswer> reply) {
+          return ConsentsChanged{std::move(reply)};
+        },
         clock_.Now() + kPatience, std::move(done), Priority::kControl);
   }
-  void Preview(ConsentTier tier,
-               std::function<void(absl::StatusOr<ReleasePreview>)> done) override {
-    ref_.Ask<ReleasePreview>(
-        [tier](ReplyTo<ReleasePreview> reply) { return PreviewRequest{tier, std::move(reply)}; },
+  void Preview(privacy::ConsentTier tier,
+               std::function<void(absl::StatusOr<sharing::ReleasePreview>)> done) override {
+    ref_.Ask<sharing::ReleasePreview>(
+        [tier](runtime::ReplyTo<sharing::ReleasePreview> reply) {
+          return PreviewRequest{tier, std::move(reply)};
+        },
         clock_.Now() + kPatience, std::move(done), Priority::kControl);
   }
 
@@ -97,25 +112,26 @@ class FederationActorImpl final : public FederationActor {
   }
 
   const Clock& clock_;
-  Ref<Message> ref_;
-  std::atomic<LinkId> next_link_{1};
+  runtime::Ref<Message> ref_;
+  std::atomic<federation::LinkId> next_link_{1};
   std::atomic<bool> leaving_{false};
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FederationActor>> StartFederationActor(
-    ActorSystem& system, const FederationActorOptions& options) {
+absl::StatusOr<std::unique_ptr<sharing::FederationActor>> StartFederationActor(
+    runtime::ActorSystem& system, const FederationActorOptions& options) {
   // What is wrong with the configuration shows at the start, not in a log. This core sends nothing.
-  RETURN_IF_ERROR(GossipCore::Create(options.gossip, *options.key, SecureRandomBytes, 0,
-                                     Instant::Of(*options.clock))
+  RETURN_IF_ERROR(federation::GossipCore::Create(options.gossip, *options.key, privacy::SecureRandomBytes, 0,
+                                                 federation::Instant::Of(*options.clock))
                       .status());
-  SpawnOptions<Message> spawn;
+  runtime::SpawnOptions<Message> spawn;
   spawn.name = "federation";
   spawn.mailbox.capacity = limits::kFederationMailbox;
   spawn.mailbox.control_capacity = limits::kFederationMailbox;
-  Ref<Message> ref = system.Spawn<Message>(spawn, [options] { return MakeGossipActor(options); });
+  runtime::Ref<Message> ref =
+      system.Spawn<Message>(spawn, [options] { return MakeGossipActor(options); });
   return std::make_unique<FederationActorImpl>(*options.clock, std::move(ref));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

@@ -29,50 +29,51 @@
 #include "storage/items/item_store.h"
 #include "storage/patterns/pattern_store.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 
 struct FederationActorOptions {
-  GossipConfig gossip;  // its boot counter comes from next_boot
+  federation::GossipConfig gossip;  // its boot counter comes from next_boot
   // Raises the durable boot counter.
   std::function<absl::StatusOr<uint64_t>()> next_boot;
   // The newest certificate of this node, for an actor that is started again; null: that of
   // `gossip`.
-  std::function<AdmissionCert()> certificate;
-  const NodeKey* key = nullptr;
+  std::function<privacy::AdmissionCert()> certificate;
+  const privacy::NodeKey* key = nullptr;
   const Clock* clock = nullptr;
-  ItemStore* items = nullptr;
-  PatternStore* patterns = nullptr;
-  ConsentStore* consent = nullptr;
-  WithdrawalStore* withdrawals = nullptr;  // null: what is taken back is not noted
-  ReleaseSourceStore* releases = nullptr;  // null: who is in an update is forgotten with a restart
-  const ConsentBook* consents = nullptr;   // of users and sessions
-  DpRelease* release = nullptr;            // used by this actor only, but for its View
-  DpCentroids* centroids = nullptr;        // as `release`; null: no noised centroids leave
-  uint32_t public_examples = 1;            // of a pattern that leaves or is taken, at least
-  float pattern_quality = 0;               // that a peer's pattern claims, at least
-  AdapterSource* adapters = nullptr;
+  storage::ItemStore* items = nullptr;
+  storage::PatternStore* patterns = nullptr;
+  storage::ConsentStore* consent = nullptr;
+  storage::WithdrawalStore* withdrawals = nullptr;  // null: what is taken back is not noted
+  storage::ReleaseSourceStore* releases =
+      nullptr;  // null: who is in an update is forgotten with a restart
+  const storage::ConsentBook* consents = nullptr;  // of users and sessions
+  sharing::DpRelease* release = nullptr;           // used by this actor only, but for its View
+  sharing::DpCentroids* centroids = nullptr;       // as `release`; null: no noised centroids leave
+  uint32_t public_examples = 1;                    // of a pattern that leaves or is taken, at least
+  float pattern_quality = 0;                       // that a peer's pattern claims, at least
+  serving::AdapterSource* adapters = nullptr;
   // The global adapter and what its rounds work with; used on `learning_pool` only, one thread.
-  FederatedModel* model = nullptr;
-  LearningServices learning;
-  LearningThrottle* throttle = nullptr;  // null: rounds give way to nobody
+  sharing::FederatedModel* model = nullptr;
+  learning::LearningServices learning;
+  learning::LearningThrottle* throttle = nullptr;  // null: rounds give way to nobody
   Executor* learning_pool = nullptr;
   // Starts a link to host:port; ends in OpenLink or OnDialFailed. Set before the first Dial action.
   std::function<void(const std::string&)> dial;
   // An actor that cannot load the revocation list does not start.
-  TrustStore trust;
+  sharing::TrustStore trust;
   // How often a changed delta is offered at most.
   Duration round{};
   // Between the beginnings of masked rounds; and where the means of their sums last.
   Duration masked_period = std::chrono::milliseconds(limits::kMaskedPeriodMillis);
-  MaskedMeansFile masked_means;
+  sharing::MaskedMeansFile masked_means;
 };
 
 // Starts the federation actor in `system`. Everything borrowed outlives the system. Errors: what
 // GossipCore::Create says of the certificate and key.
-absl::StatusOr<std::unique_ptr<FederationActor>> StartFederationActor(
-    ActorSystem& system, const FederationActorOptions& options);
+absl::StatusOr<std::unique_ptr<sharing::FederationActor>> StartFederationActor(
+    runtime::ActorSystem& system, const FederationActorOptions& options);
 
 // The part of a node that does not federate: no links, consent refused with the remedy.
-std::unique_ptr<FederationActor> MakeIsolatedFederation(const Clock& clock);
+std::unique_ptr<sharing::FederationActor> MakeIsolatedFederation(const Clock& clock);
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

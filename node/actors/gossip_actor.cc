@@ -28,21 +28,24 @@
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
 // `own` outlives what the result makes.
-MaskedSharingOptions MaskedOptionsOf(const FederationActorOptions& options,
-                                     const OwnPatterns& own) {
+sharing::MaskedSharingOptions MaskedOptionsOf(const FederationActorOptions& options,
+                                              const sharing::OwnPatterns& own) {
   return {.period = options.masked_period,
-          .cluster = ClusterIdOf(options.gossip.certificate.issuer),
+          .cluster = privacy::ClusterIdOf(options.gossip.certificate.issuer),
           .self = options.key->id(),
           .layout = options.model->layout(),
-          .next_update = [&own](Instant now) { return own.NextDelta(ConsentTier::kMasked, now); },
+          .next_update =
+              [&own](federation::Instant now) {
+                return own.NextDelta(privacy::ConsentTier::kMasked, now);
+              },
           .release = options.release,
           .consents = options.consents,
           .file = options.masked_means,
-          .random = SecureRandomBytes};
+          .random = privacy::SecureRandomBytes};
 }
 
 using Message = GossipMessage;
@@ -50,7 +53,7 @@ using Message = GossipMessage;
 constexpr Duration kTick = std::chrono::milliseconds(200);
 constexpr int64_t kConsentCheckMillis = 60'000;
 
-class GossipActor final : public Actor<Message> {
+class GossipActor final : public runtime::Actor<Message> {
  public:
   explicit GossipActor(const FederationActorOptions& options)
       : options_(options),
@@ -68,15 +71,16 @@ class GossipActor final : public Actor<Message> {
   absl::Status OnStart(Context& context) override {
     // Every life of this actor is a boot of its own: sequence numbers of one boot are never used
     // twice.
-    GossipConfig gossip = options_.gossip;
+    federation::GossipConfig gossip = options_.gossip;
     if (options_.certificate) {
       gossip.certificate = options_.certificate();
     }
     ASSIGN_OR_RETURN(gossip.boot_counter, options_.next_boot());
-    ASSIGN_OR_RETURN(core_, GossipCore::Create(std::move(gossip), *options_.key, SecureRandomBytes,
-                                               context.Rng().Next(), Now()));
+    ASSIGN_OR_RETURN(
+        core_, federation::GossipCore::Create(std::move(gossip), *options_.key, privacy::SecureRandomBytes,
+                                              context.Rng().Next(), Now()));
     LogFailure("the patterns of peers could not be counted", peer_patterns_.Load());
-    ASSIGN_OR_RETURN(Actions trust, trust_.Restore(*core_, Now()));
+    ASSIGN_OR_RETURN(federation::Actions trust, trust_.Restore(*core_, Now()));
     Perform(std::move(trust), context);
     RETURN_IF_ERROR(Restore(context));
     // A crash between storing a pattern and offering it is made good here.
@@ -157,7 +161,7 @@ class GossipActor final : public Actor<Message> {
   }
   absl::Status On(ViewRequest& message, Context& context) override {
     CountContributors();
-    FederationView view;
+    sharing::FederationView view;
     view.members = core_->Members();
     view.now = context.Now();
     view.refused = core_->counters().refused;
@@ -196,7 +200,7 @@ class GossipActor final : public Actor<Message> {
   }
 
  private:
-  Instant Now() const { return Instant::Of(*options_.clock); }
+  federation::Instant Now() const { return federation::Instant::Of(*options_.clock); }
 
   // Items, consent and the federated adapter as they were before the restart.
   absl::Status Restore(Context& context) {
@@ -205,18 +209,19 @@ class GossipActor final : public Actor<Message> {
     RETURN_IF_ERROR(left_.Load());
     options_.release->SetTier(core_->consent());
     RETURN_IF_ERROR(RestoreConsent(context));  // first: own items may leave only under it
-    ASSIGN_OR_RETURN(std::vector<Item> items, LoadItems(*options_.items));
+    ASSIGN_OR_RETURN(std::vector<federation::Item> items, sharing::LoadItems(*options_.items));
     left_.Note(core_->consent(), options_.key->id(), items);
-    const std::vector<Item> gone = own_patterns_.RemoveTakenBack(&items, core_->consent(), Now());
-    for (const Item& item : gone) {
+    const std::vector<federation::Item> gone =
+        own_patterns_.RemoveTakenBack(&items, core_->consent(), Now());
+    for (const federation::Item& item : gone) {
       withdrawals_.Add(item);
       Exclude(item);
     }
     Perform(core_->Restore(std::move(items), Now()), context);
-    for (const Withdrawal& said : withdrawals_.Stored(options_.clock->WallMillis())) {
+    for (const privacy::Withdrawal& said : withdrawals_.Stored(options_.clock->WallMillis())) {
       Perform("a withdrawal could not be offered", core_->OfferWithdrawal(said, Now()), context);
     }
-    for (const Item& item : gone) {
+    for (const federation::Item& item : gone) {
       LogFailure("an item could not be deleted", options_.items->Delete(item.id));
     }
     rounds_.Run(context);
@@ -224,7 +229,7 @@ class GossipActor final : public Actor<Message> {
   }
 
   absl::Status RestoreConsent(Context& context) {
-    ASSIGN_OR_RETURN(const std::optional<ConsentRecord> record, options_.consent->Get());
+    ASSIGN_OR_RETURN(const std::optional<privacy::ConsentRecord> record, options_.consent->Get());
     if (!record.has_value()) {
       return absl::OkStatus();
     }
@@ -232,7 +237,7 @@ class GossipActor final : public Actor<Message> {
       LogError("sharing stays off: {} [{}]", MessageOf(allowed), ReasonOf(allowed));
       return absl::OkStatus();
     }
-    absl::StatusOr<Actions> actions = core_->SetConsent(*record, Now());
+    absl::StatusOr<federation::Actions> actions = core_->SetConsent(*record, Now());
     if (!actions.ok()) {
       LogError("the stored consent is not this node's own, sharing stays off: {}",
                MessageOf(actions.status()));
@@ -244,46 +249,47 @@ class GossipActor final : public Actor<Message> {
     return absl::OkStatus();
   }
 
-  void Perform(Actions actions, Context& context) {
+  void Perform(federation::Actions actions, Context& context) {
     bool deltas_changed = false;
     left_.Note(core_->consent(), actions);
     withdrawals_.Add(actions);
-    const std::vector<Withdrawal> withdrawals =  // signed before rows go
+    const std::vector<privacy::Withdrawal> withdrawals =  // signed before rows go
         withdrawals_.pending()
             ? withdrawals_.Take(own_patterns_.OfferedIds(*core_), options_.clock->WallMillis())
-            : std::vector<Withdrawal>();
-    for (Action& action : actions) {
-      if (auto* send = std::get_if<SendFrame>(&action)) {
+            : std::vector<privacy::Withdrawal>();
+    for (federation::Action& action : actions) {
+      if (auto* send = std::get_if<federation::SendFrame>(&action)) {
         sinks_.Send(std::move(*send));
-      } else if (auto* close = std::get_if<CloseLink>(&action)) {
+      } else if (auto* close = std::get_if<federation::CloseLink>(&action)) {
         sinks_.Close(*close);
-      } else if (auto* dial = std::get_if<Dial>(&action)) {
+      } else if (auto* dial = std::get_if<federation::Dial>(&action)) {
         options_.dial(dial->address);
-      } else if (auto* accepted = std::get_if<ItemAccepted>(&action)) {
+      } else if (auto* accepted = std::get_if<federation::ItemAccepted>(&action)) {
         Accept(*accepted);
-        deltas_changed |= accepted->item.kind == ItemKind::kAdapterDelta;
-      } else if (auto* withdrawn = std::get_if<ItemWithdrawn>(&action)) {
+        deltas_changed |= accepted->item.kind == federation::ItemKind::kAdapterDelta;
+      } else if (auto* withdrawn = std::get_if<federation::ItemWithdrawn>(&action)) {
         deltas_changed |= Exclude(withdrawn->item);
-      } else if (auto* dropped = std::get_if<ItemDropped>(&action)) {
+      } else if (auto* dropped = std::get_if<federation::ItemDropped>(&action)) {
         LogFailure("an item could not be deleted", options_.items->Delete(dropped->id));
-        deltas_changed |= dropped->kind == ItemKind::kAdapterDelta;  // it has no say any more
-      } else if (auto* refused = std::get_if<MessageRefused>(&action)) {
+        deltas_changed |=
+            dropped->kind == federation::ItemKind::kAdapterDelta;  // it has no say any more
+      } else if (auto* refused = std::get_if<federation::MessageRefused>(&action)) {
         LogWarning("refused on link {}: {} [{}]", refused->link, MessageOf(refused->status),
                    ReasonOf(refused->status));
-      } else if (auto* member = std::get_if<MemberChanged>(&action)) {
-        LogInfo("member {} {} at {}", member->member.name, MemberStateName(member->member.state),
-                member->member.address);
-      } else if (auto* revoked = std::get_if<RevocationsChanged>(&action)) {
+      } else if (auto* member = std::get_if<federation::MemberChanged>(&action)) {
+        LogInfo("member {} {} at {}", member->member.name,
+                federation::MemberStateName(member->member.state), member->member.address);
+      } else if (auto* revoked = std::get_if<federation::RevocationsChanged>(&action)) {
         trust_.Keep(revoked->list);
         ExcludeExpelled();
         deltas_changed |= rounds_.stale();
-      } else if (std::holds_alternative<EvidenceChanged>(action)) {
+      } else if (std::holds_alternative<federation::EvidenceChanged>(action)) {
         trust_.KeepEvidence(*core_);
         ExcludeExpelled();
         deltas_changed |= rounds_.stale();
       }
     }
-    for (const Withdrawal& withdrawal : withdrawals) {
+    for (const privacy::Withdrawal& withdrawal : withdrawals) {
       Perform("peers could not be told what was taken back",
               core_->OfferWithdrawal(withdrawal, Now()), context);
     }
@@ -296,12 +302,12 @@ class GossipActor final : public Actor<Message> {
   }
 
   // Stops the use of an item that its sender took back. Whether the next round is another one.
-  bool Exclude(const Item& item) {
+  bool Exclude(const federation::Item& item) {
     masked_.OnWithdrawn(item);
-    if (item.kind == ItemKind::kPattern && item.origin != options_.key->id()) {
+    if (item.kind == federation::ItemKind::kPattern && item.origin != options_.key->id()) {
       LogFailure("a withdrawn pattern could not be removed", peer_patterns_.Remove(item));
     }
-    if (item.kind != ItemKind::kAdapterDelta) {
+    if (item.kind != federation::ItemKind::kAdapterDelta) {
       return false;
     }
     rounds_.TakeBack(item);
@@ -311,14 +317,15 @@ class GossipActor final : public Actor<Message> {
   // Also what members gave in sums that newer ones have replaced since, and after a crash between
   // hearing of a member and acting on it.
   void ExcludeExpelled() {
-    for (const NodeId& id : options_.model->Contributors()) {
-      if (core_->StandingOf(id) != MemberStanding::kGood) {
+    for (const privacy::NodeId& id : options_.model->Contributors()) {
+      if (core_->StandingOf(id) != federation::MemberStanding::kGood) {
         rounds_.BeginAnew(id);
       }
     }
   }
 
-  void Perform(std::string_view what, absl::StatusOr<Actions> actions, Context& context) {
+  void Perform(std::string_view what, absl::StatusOr<federation::Actions> actions,
+               Context& context) {
     LogFailure(what, actions.status());
     if (actions.ok()) {
       Perform(*std::move(actions), context);
@@ -326,9 +333,9 @@ class GossipActor final : public Actor<Message> {
   }
 
   // Durable first, then in use.
-  void Accept(const ItemAccepted& accepted) {
+  void Accept(const federation::ItemAccepted& accepted) {
     const absl::Status stored = options_.items->Put(
-        accepted.item.id, ToStored(accepted.item, options_.clock->WallMillis()));
+        accepted.item.id, sharing::ToStored(accepted.item, options_.clock->WallMillis()));
     if (!stored.ok()) {
       LogFailure("an item could not be stored; peers will offer it again after a restart", stored);
     }
@@ -336,29 +343,30 @@ class GossipActor final : public Actor<Message> {
     if (accepted.own) {
       return;
     }
-    if (accepted.item.kind == ItemKind::kPattern) {
+    if (accepted.item.kind == federation::ItemKind::kPattern) {
       LogFailure("a peer's pattern could not be stored",
                  peer_patterns_.Store(accepted.item, *core_));
-    } else if (accepted.item.kind == ItemKind::kWithdrawal) {
+    } else if (accepted.item.kind == federation::ItemKind::kWithdrawal) {
       LogFailure("withdrawn patterns could not be removed", peer_patterns_.Withdraw(accepted.item));
     }
   }
 
-  absl::StatusOr<ConsentAnswer> ChangeConsent(ConsentTier tier, Context& context) {
+  absl::StatusOr<sharing::ConsentAnswer> ChangeConsent(privacy::ConsentTier tier,
+                                                       Context& context) {
     RETURN_IF_ERROR(options_.release->CheckTier(tier));
-    const TakenBack taken = withdrawals_.total();
+    const sharing::TakenBack taken = withdrawals_.total();
     if (tier != core_->consent()) {
       // Before the record is stored: what a crash leaves behind must be what its tier allows.
       Perform(core_->WithdrawAdapterDeltas(), context);
     }
-    const ConsentRecord record =
-        ConsentRecord::Sign(tier, options_.clock->WallMillis(), *options_.key);
+    const privacy::ConsentRecord record =
+        privacy::ConsentRecord::Sign(tier, options_.clock->WallMillis(), *options_.key);
     absl::Status stored = options_.consent->Set(record);
-    if (!stored.ok() && tier != ConsentTier::kPrivate) {
+    if (!stored.ok() && tier != privacy::ConsentTier::kPrivate) {
       return stored;
     }
     // A withdrawal holds at once even where the disk refuses to remember it.
-    ASSIGN_OR_RETURN(Actions actions, core_->SetConsent(record, Now()));
+    ASSIGN_OR_RETURN(federation::Actions actions, core_->SetConsent(record, Now()));
     consent_since_ms_ = record.since_ms;
     options_.release->SetTier(core_->consent());
     Perform(std::move(actions), context);
@@ -368,10 +376,10 @@ class GossipActor final : public Actor<Message> {
                       "be stored; repeat it once the store takes writes again");
     }
     const uint64_t before = core_->counters().offered_items;
-    ASSIGN_OR_RETURN(Actions offers, own_patterns_.RefreshAll(*core_, Now()));
+    ASSIGN_OR_RETURN(federation::Actions offers, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(offers), context);
     OfferOwnDelta(context);
-    return ConsentAnswer{
+    return sharing::ConsentAnswer{
         .tier = tier,
         .since_ms = record.since_ms,
         .items_offered = static_cast<uint32_t>(core_->counters().offered_items - before),
@@ -380,9 +388,9 @@ class GossipActor final : public Actor<Message> {
   }
 
   void CountContributors() {
-    const std::vector<Member> members = core_->Members();
+    const std::vector<federation::Member> members = core_->Members();
     options_.release->SetContributors(
-        static_cast<size_t>(std::ranges::count_if(members, &Member::counts)));
+        static_cast<size_t>(std::ranges::count_if(members, &federation::Member::counts)));
   }
 
   void OfferOwnDelta(Context& context) {
@@ -392,11 +400,11 @@ class GossipActor final : public Actor<Message> {
     const auto round = static_cast<uint64_t>(options_.clock->WallMillis());
     Perform("the own delta could not be offered", own_patterns_.OfferDelta(round, *core_, Now()),
             context);
-    if (core_->consent() != ConsentTier::kDp) {
+    if (core_->consent() != privacy::ConsentTier::kDp) {
       return;
     }
     CountContributors();
-    if (const absl::Status role = CheckMayContribute(core_->certificate());
+    if (const absl::Status role = sharing::CheckMayContribute(core_->certificate());
         !role.ok()) {  // peers would refuse what it paid for
       options_.release->Refuse(role);
       return;
@@ -406,25 +414,26 @@ class GossipActor final : public Actor<Message> {
   }
 
   void OfferCentroids(Context& context) {
-    if (options_.centroids != nullptr && CheckMayContribute(core_->certificate()).ok()) {
+    if (options_.centroids != nullptr && sharing::CheckMayContribute(core_->certificate()).ok()) {
       Perform("noised centroids could not be offered",
               own_patterns_.OfferCentroids(*options_.centroids, *core_, Now()), context);
     }
   }
 
-  absl::StatusOr<ConsentsAnswer> Recheck(Context& context) {
-    const TakenBack before = withdrawals_.total();
-    ASSIGN_OR_RETURN(Actions actions, own_patterns_.RefreshAll(*core_, Now()));
+  absl::StatusOr<sharing::ConsentsAnswer> Recheck(Context& context) {
+    const sharing::TakenBack before = withdrawals_.total();
+    ASSIGN_OR_RETURN(federation::Actions actions, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(actions), context);
-    const TakenBack after = withdrawals_.total();
-    return ConsentsAnswer{.updates = after.updates - before.updates,
-                          .patterns = after.patterns - before.patterns,
-                          .peers = static_cast<uint32_t>(core_->peers_that_take_withdrawals())};
+    const sharing::TakenBack after = withdrawals_.total();
+    return sharing::ConsentsAnswer{
+        .updates = after.updates - before.updates,
+        .patterns = after.patterns - before.patterns,
+        .peers = static_cast<uint32_t>(core_->peers_that_take_withdrawals())};
   }
 
   void TickMasked(Context& context) {
     Perform(masked_.OnTick(*core_, consent_since_ms_, Now()), context);
-    if (const std::optional<NodeId> expelled = masked_.TakeExpelled()) {
+    if (const std::optional<privacy::NodeId> expelled = masked_.TakeExpelled()) {
       rounds_.BeginAnew(*expelled);
     }
     if (masked_.TakeChanged()) {
@@ -450,15 +459,15 @@ class GossipActor final : public Actor<Message> {
     consents_checked_ms_ = now_ms;
   }
 
-  absl::StatusOr<ReleasePreview> PreviewOf(ConsentTier tier) const {
+  absl::StatusOr<sharing::ReleasePreview> PreviewOf(privacy::ConsentTier tier) const {
     absl::Status allowed = options_.release->CheckTier(tier);
-    allowed.Update(CheckMayContribute(core_->certificate()));
-    return PreviewNext({.tier = tier,
-                        .allowed = allowed,
-                        .own = &own_patterns_,
-                        .release = options_.release,
-                        .centroids = options_.centroids,
-                        .now = Now()});
+    allowed.Update(sharing::CheckMayContribute(core_->certificate()));
+    return sharing::PreviewNext({.tier = tier,
+                                 .allowed = allowed,
+                                 .own = &own_patterns_,
+                                 .release = options_.release,
+                                 .centroids = options_.centroids,
+                                 .now = Now()});
   }
   static void LogFailure(std::string_view what, const absl::Status& status) {
     if (!status.ok()) {
@@ -467,16 +476,16 @@ class GossipActor final : public Actor<Message> {
   }
 
   const FederationActorOptions options_;
-  KeptTrust trust_;
-  PeerPatterns peer_patterns_;
-  OwnPatterns own_patterns_;
-  OwnWithdrawals withdrawals_;
-  LeftItems left_;
-  std::unique_ptr<GossipCore> core_;
-  MaskedSharing masked_;
-  LinkSinks sinks_;
+  sharing::KeptTrust trust_;
+  sharing::PeerPatterns peer_patterns_;
+  sharing::OwnPatterns own_patterns_;
+  sharing::OwnWithdrawals withdrawals_;
+  sharing::LeftItems left_;
+  std::unique_ptr<federation::GossipCore> core_;
+  sharing::MaskedSharing masked_;
+  sharing::LinkSinks sinks_;
   UpdateRounds rounds_;
-  std::optional<ReplyTo<Left>> leave_;  // this node leaves
+  std::optional<runtime::ReplyTo<Left>> leave_;  // this node leaves
   TimePoint next_offer_{};
   int64_t consent_since_ms_ = 0;
   int64_t consents_checked_ms_ = 0;
@@ -484,8 +493,9 @@ class GossipActor final : public Actor<Message> {
 
 }  // namespace
 
-std::unique_ptr<Actor<GossipMessage>> MakeGossipActor(const FederationActorOptions& options) {
+std::unique_ptr<runtime::Actor<GossipMessage>> MakeGossipActor(
+    const FederationActorOptions& options) {
   return std::make_unique<GossipActor>(options);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

@@ -16,53 +16,53 @@
 #include "node/sharing/federation.h"
 #include "storage/patterns/pattern.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 
 struct LinkOpened {
-  LinkId link = 0;
-  std::shared_ptr<LinkSink> sink;
+  federation::LinkId link = 0;
+  std::shared_ptr<sharing::LinkSink> sink;
   std::string address;
-  LinkChannel channel;
+  federation::LinkChannel channel;
 };
 struct DialFailed {
   std::string address;
 };
 struct FrameReceived {
-  LinkId link = 0;
+  federation::LinkId link = 0;
   std::shared_ptr<const federation::v1::Frame> frame;
 };
 struct LinkClosed {
-  LinkId link = 0;
+  federation::LinkId link = 0;
 };
 struct Tick {};
 // Answered when no link is left.
 struct Left {};
 struct LeaveRequest {
   Duration patience{};
-  ReplyTo<Left> reply;
+  runtime::ReplyTo<Left> reply;
 };
 struct NodesRevoked {
-  RevocationList list;
+  privacy::RevocationList list;
 };
 struct CertificateRenewed {
-  AdmissionCert certificate;
+  privacy::AdmissionCert certificate;
 };
 struct PatternStored {
-  PatternId id{};
+  storage::PatternId id{};
 };
 struct ViewRequest {
-  ReplyTo<FederationView> reply;
+  runtime::ReplyTo<sharing::FederationView> reply;
 };
 struct ConsentRequest {
-  ConsentTier tier = ConsentTier::kPrivate;
-  ReplyTo<ConsentAnswer> reply;
+  privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
+  runtime::ReplyTo<sharing::ConsentAnswer> reply;
 };
 struct ConsentsChanged {
-  ReplyTo<ConsentsAnswer> reply;
+  runtime::ReplyTo<sharing::ConsentsAnswer> reply;
 };
 struct PreviewRequest {
-  ConsentTier tier = ConsentTier::kPrivate;
-  ReplyTo<ReleasePreview> reply;
+  privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
+  runtime::ReplyTo<sharing::ReleasePreview> reply;
 };
 // What the federation actor is told.
 using GossipMessage = std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick,
@@ -71,6 +71,7 @@ using GossipMessage = std::variant<LinkOpened, DialFailed, FrameReceived, LinkCl
 
 // The actor behind FederationActor: owns the gossip core, carries out its actions, turns items into
 // patterns and the federated adapter.
-std::unique_ptr<Actor<GossipMessage>> MakeGossipActor(const FederationActorOptions& options);
+std::unique_ptr<runtime::Actor<GossipMessage>> MakeGossipActor(
+    const FederationActorOptions& options);
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

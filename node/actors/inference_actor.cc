@@ -17,14 +17,15 @@
 #include "node/serving/score_task.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
 // An admitted task on its way through the actor. Whoever drops the last reference without having
 // ended it (a forced stop, a restart) ends it with an error, so that no caller waits for ever.
 class AdmittedTask {
  public:
-  AdmittedTask(std::unique_ptr<ComputeTask> task, std::shared_ptr<std::atomic<uint64_t>> running)
+  AdmittedTask(std::unique_ptr<serving::ComputeTask> task,
+               std::shared_ptr<std::atomic<uint64_t>> running)
       : task_(std::move(task)), running_(std::move(running)), round_{.task = task_.get()} {}
   ~AdmittedTask() {
     if (task_ != nullptr) {
@@ -38,14 +39,14 @@ class AdmittedTask {
   AdmittedTask& operator=(const AdmittedTask&) = delete;
 
   // Kept from round to round.
-  RoundTask& round() { return round_; }
+  serving::RoundTask& round() { return round_; }
   // It has ended, or its caller has learned otherwise that it will not run.
   void Forget() { task_.reset(); }
 
  private:
-  std::unique_ptr<ComputeTask> task_;
+  std::unique_ptr<serving::ComputeTask> task_;
   std::shared_ptr<std::atomic<uint64_t>> running_;
-  RoundTask round_;
+  serving::RoundTask round_;
 };
 
 struct Admit {
@@ -57,29 +58,30 @@ using SchedulerMessage = std::variant<Admit>;
 // it outlives it.
 struct Visit {
   std::vector<std::shared_ptr<AdmittedTask>> tasks;
-  ComputeOutcome outcome;
-  StepScratch scratch;  // kept from visit to visit
+  serving::ComputeOutcome outcome;
+  inference::StepScratch scratch;  // kept from visit to visit
 };
 
-void Run(Transformer& transformer, Visit* visit) {
-  std::vector<RoundTask> tasks;
+void Run(inference::Transformer& transformer, Visit* visit) {
+  std::vector<serving::RoundTask> tasks;
   tasks.reserve(visit->tasks.size());
   for (const std::shared_ptr<AdmittedTask>& task : visit->tasks) {
     tasks.push_back(task->round());
   }
-  visit->outcome = RunRound(tasks, limits::kMaxBatchRows, transformer, &visit->scratch);
+  visit->outcome = serving::RunRound(tasks, limits::kMaxBatchRows, transformer, &visit->scratch);
   for (size_t i = 0; i < tasks.size(); ++i) {
     visit->tasks[i]->round() = tasks[i];
-    if (visit->outcome.turns[i] == Turn::kEnded) {
+    if (visit->outcome.turns[i] == serving::Turn::kEnded) {
       visit->tasks[i]->Forget();
     }
   }
 }
 
 // Lets admitted tasks take turns on the compute thread, the completions among them in one batch.
-class Scheduler final : public Actor<SchedulerMessage> {
+class Scheduler final : public runtime::Actor<SchedulerMessage> {
  public:
-  Scheduler(Transformer& transformer, Executor& compute, Executor& files, Metrics& metrics)
+  Scheduler(inference::Transformer& transformer, Executor& compute, Executor& files,
+            metrics::Metrics& metrics)
       : transformer_(transformer), compute_(compute), files_(files), metrics_(metrics) {}
 
   absl::Status On(Admit& message, Context& context) override {
@@ -139,12 +141,12 @@ class Scheduler final : public Actor<SchedulerMessage> {
 
   // Those whose turn did not come go first next time.
   void AfterVisit() {
-    const ComputeOutcome& outcome = visit_->outcome;
+    const serving::ComputeOutcome& outcome = visit_->outcome;
     if (outcome.batch > 0) {
       metrics_.BatchStepped(outcome.batch, outcome.rows);
     }
     metrics_.GenerationsPreempted(outcome.preempted);
-    for (const Turn turn : {Turn::kWaiting, Turn::kServed}) {
+    for (const serving::Turn turn : {serving::Turn::kWaiting, serving::Turn::kServed}) {
       for (size_t i = 0; i < outcome.turns.size(); ++i) {
         if (outcome.turns[i] == turn) {
           active_.push_back(visit_->tasks[i]);
@@ -154,10 +156,10 @@ class Scheduler final : public Actor<SchedulerMessage> {
     visit_->tasks.clear();
   }
 
-  Transformer& transformer_;
+  inference::Transformer& transformer_;
   Executor& compute_;
   Executor& files_;
-  Metrics& metrics_;
+  metrics::Metrics& metrics_;
   std::deque<std::shared_ptr<AdmittedTask>> waiting_;
   std::vector<std::shared_ptr<AdmittedTask>> active_;  // in turn
   std::shared_ptr<Visit> visit_ = std::make_shared<Visit>();
@@ -166,19 +168,20 @@ class Scheduler final : public Actor<SchedulerMessage> {
 };
 
 // Reports a generation's end to the metrics on its way to the caller.
-class MeteredListener final : public GenerationListener {
+class MeteredListener final : public serving::GenerationListener {
  public:
-  MeteredListener(std::shared_ptr<GenerationListener> inner, const InferenceActorOptions& options)
+  MeteredListener(std::shared_ptr<serving::GenerationListener> inner,
+                  const InferenceActorOptions& options)
       : inner_(std::move(inner)),
         metrics_(*options.metrics),
         clock_(*options.services.clock),
         on_step_(options.on_step),
         admitted_(clock_.Now()) {}
-  void OnStarted(const GenerationStarted& started) override {
+  void OnStarted(const serving::GenerationStarted& started) override {
     last_step_ = clock_.Now();
     inner_->OnStarted(started);
   }
-  void OnStep(const StepResult& step) override {
+  void OnStep(const inference::StepResult& step) override {
     const TimePoint now = clock_.Now();
     const double seconds = std::chrono::duration<double>(now - last_step_).count();
     metrics_.StepEnded(seconds, static_cast<int>(step.commits.size()));
@@ -188,7 +191,7 @@ class MeteredListener final : public GenerationListener {
     last_step_ = now;
     inner_->OnStep(step);
   }
-  void OnEnd(const absl::StatusOr<GenerationFinished>& result) override {
+  void OnEnd(const absl::StatusOr<serving::GenerationFinished>& result) override {
     const std::string reason = ReasonOf(result.status());
     metrics_.RequestEnded("generate", result.ok() ? "OK" : reason,
                           std::chrono::duration<double>(clock_.Now() - admitted_).count());
@@ -197,19 +200,19 @@ class MeteredListener final : public GenerationListener {
   bool cancelled() const override { return inner_->cancelled(); }
 
  private:
-  const std::shared_ptr<GenerationListener> inner_;
-  Metrics& metrics_;
+  const std::shared_ptr<serving::GenerationListener> inner_;
+  metrics::Metrics& metrics_;
   const Clock& clock_;
   const std::function<void(double)> on_step_;
   const TimePoint admitted_;
   TimePoint last_step_{};
 };
 
-class InferenceActorImpl final : public InferenceActor {
+class InferenceActorImpl final : public serving::InferenceActor {
  public:
-  InferenceActorImpl(ActorSystem& system, const InferenceActorOptions& options)
+  InferenceActorImpl(runtime::ActorSystem& system, const InferenceActorOptions& options)
       : options_(options) {
-    SpawnOptions<SchedulerMessage> spawn;
+    runtime::SpawnOptions<SchedulerMessage> spawn;
     spawn.name = "inference";
     // Admission below counts; the mailbox itself never overflows.
     spawn.mailbox.capacity = options.queue + 1;
@@ -219,31 +222,32 @@ class InferenceActorImpl final : public InferenceActor {
     });
   }
 
-  absl::Status Generate(GenerationJob job) override {
+  absl::Status Generate(serving::GenerationJob job) override {
     std::array<uint8_t, 16> id{};
-    SecureRandomBytes(id);
+    privacy::SecureRandomBytes(id);
     job.listener = std::make_shared<MeteredListener>(std::move(job.listener), options_);
-    GenerationServices services = options_.services;
+    serving::GenerationServices services = options_.services;
     services.queue_share = [running = running_, queue = static_cast<float>(options_.queue)] {
       return static_cast<float>(running->load()) / queue;
     };
     return Admitted(
-        std::make_unique<GenerationTask>(std::move(services), ToHex(id), std::move(job)));
+        std::make_unique<serving::GenerationTask>(std::move(services), ToHex(id), std::move(job)));
   }
-  absl::Status Score(ScoreJob job, std::function<void(absl::StatusOr<ScoreAnswer>)> done) override {
+  absl::Status Score(serving::ScoreJob job,
+                     std::function<void(absl::StatusOr<serving::ScoreAnswer>)> done) override {
     job.options.cancelled = options_.aborted;
-    return Admitted(std::make_unique<ScoreTask>(options_.services, *options_.exact, std::move(job),
-                                                std::move(done)));
+    return Admitted(std::make_unique<serving::ScoreTask>(options_.services, *options_.exact,
+                                                         std::move(job), std::move(done)));
   }
   absl::Status Embed(std::string text,
-                     std::function<void(absl::StatusOr<EmbedAnswer>)> done) override {
-    return Admitted(
-        std::make_unique<EmbedTask>(options_.services.whitening, std::move(text), std::move(done)));
+                     std::function<void(absl::StatusOr<serving::EmbedAnswer>)> done) override {
+    return Admitted(std::make_unique<serving::EmbedTask>(options_.services.whitening,
+                                                         std::move(text), std::move(done)));
   }
   uint64_t running() const override { return running_->load(); }
 
  private:
-  absl::Status Admitted(std::unique_ptr<ComputeTask> task) {
+  absl::Status Admitted(std::unique_ptr<serving::ComputeTask> task) {
     const bool full = running_->fetch_add(1) >= options_.queue;
     auto admitted = std::make_shared<AdmittedTask>(std::move(task), running_);
     absl::Status status =
@@ -260,14 +264,14 @@ class InferenceActorImpl final : public InferenceActor {
 
   const InferenceActorOptions options_;
   std::shared_ptr<std::atomic<uint64_t>> running_ = std::make_shared<std::atomic<uint64_t>>(0);
-  Ref<SchedulerMessage> ref_;
+  runtime::Ref<SchedulerMessage> ref_;
 };
 
 }  // namespace
 
-std::unique_ptr<InferenceActor> StartInferenceActor(ActorSystem& system,
-                                                    const InferenceActorOptions& options) {
+std::unique_ptr<serving::InferenceActor> StartInferenceActor(runtime::ActorSystem& system,
+                                                             const InferenceActorOptions& options) {
   return std::make_unique<InferenceActorImpl>(system, options);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

@@ -5,36 +5,42 @@
 #include "base/status.h"
 #include "node/actors/federation_actor.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
-class IsolatedFederation final : public FederationActor {
+class IsolatedFederation final : public sharing::FederationActor {
  public:
   explicit IsolatedFederation(const Clock& clock) : clock_(clock) {}
-  LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string, LinkChannel) override {
+  federation::LinkId OpenLink(std::shared_ptr<sharing::LinkSink> sink, std::string,
+                              federation::LinkChannel) override {
     sink->Close();
     return 1;
   }
   void OnDialFailed(std::string) override {}
-  bool OnFrame(LinkId, std::shared_ptr<const federation::v1::Frame>) override { return false; }
-  void OnClosed(LinkId) override {}
+  bool OnFrame(federation::LinkId, std::shared_ptr<const federation::v1::Frame>) override {
+    return false;
+  }
+  void OnClosed(federation::LinkId) override {}
   void Leave(Duration) override {}
-  void SetRevocations(RevocationList) override {}
-  void SetCertificate(AdmissionCert) override {}
-  void OnPatternStored(const PatternId&) override {}
-  void View(std::function<void(absl::StatusOr<FederationView>)> done) override {
-    FederationView view;
+  void SetRevocations(privacy::RevocationList) override {}
+  void SetCertificate(privacy::AdmissionCert) override {}
+  void OnPatternStored(const storage::PatternId&) override {}
+  void View(std::function<void(absl::StatusOr<sharing::FederationView>)> done) override {
+    sharing::FederationView view;
     view.now = clock_.Now();
     done(view);
   }
-  void SetConsent(ConsentTier, std::function<void(absl::StatusOr<ConsentAnswer>)> done) override {
+  void SetConsent(privacy::ConsentTier,
+                  std::function<void(absl::StatusOr<sharing::ConsentAnswer>)> done) override {
     done(Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
                "this node does not federate; set federation.enabled and restart it"));
   }
-  void OnConsentsChanged(std::function<void(absl::StatusOr<ConsentsAnswer>)> done) override {
-    done(ConsentsAnswer());
+  void OnConsentsChanged(
+      std::function<void(absl::StatusOr<sharing::ConsentsAnswer>)> done) override {
+    done(sharing::ConsentsAnswer());
   }
-  void Preview(ConsentTier, std::function<void(absl::StatusOr<ReleasePreview>)> done) override {
+  void Preview(privacy::ConsentTier,
+               std::function<void(absl::StatusOr<sharing::ReleasePreview>)> done) override {
     done(Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
                "this node does not federate, so nothing leaves it; set federation.enabled and "
                "restart it"));
@@ -46,8 +52,8 @@ class IsolatedFederation final : public FederationActor {
 
 }  // namespace
 
-std::unique_ptr<FederationActor> MakeIsolatedFederation(const Clock& clock) {
+std::unique_ptr<sharing::FederationActor> MakeIsolatedFederation(const Clock& clock) {
   return std::make_unique<IsolatedFederation>(clock);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

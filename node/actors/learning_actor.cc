@@ -24,37 +24,37 @@
 #include "node/reasons.h"
 #include "node/serving/served_adapters.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
 struct FeedbackMessage {
-  Feedback feedback;
-  ReplyTo<FeedbackAnswer> reply;
+  learning::Feedback feedback;
+  runtime::ReplyTo<learning::FeedbackAnswer> reply;
 };
 struct UndoMessage {
   std::string token;
-  ReplyTo<LearningChange> reply;
+  runtime::ReplyTo<storage::LearningChange> reply;
 };
 struct ListMessage {
   size_t count = 0;
-  ReplyTo<std::vector<LearningChange>> reply;
+  runtime::ReplyTo<std::vector<storage::LearningChange>> reply;
 };
 struct PauseMessage {
   bool paused = false;
-  ReplyTo<LearningStatus> reply;
+  runtime::ReplyTo<learning::LearningStatus> reply;
 };
 struct StatusMessage {
-  ReplyTo<LearningStatus> reply;
+  runtime::ReplyTo<learning::LearningStatus> reply;
 };
 struct RunMessage {
   bool replay = false;
-  ReplyTo<RoundSummary> reply;
+  runtime::ReplyTo<learning::RoundSummary> reply;
 };
 struct AgeCheck {};
 using LearningMessage = std::variant<FeedbackMessage, UndoMessage, ListMessage, PauseMessage,
                                      StatusMessage, RunMessage, AgeCheck>;
 
-class BackgroundActor final : public Actor<LearningMessage> {
+class BackgroundActor final : public runtime::Actor<LearningMessage> {
  public:
   explicit BackgroundActor(const LearningActorOptions& options)
       : options_(options),
@@ -99,8 +99,9 @@ class BackgroundActor final : public Actor<LearningMessage> {
   // Whether another version of the adapter of deep rounds is served than when a round looked for
   // patterns that stand on another one; so it is after a start.
   bool DeepChanged() const {
-    const AdapterCatalog* const catalog = options_.services.catalog;
-    return options_.enabled && catalog != nullptr && looked_at_ != ServedDeepVersion(*catalog);
+    const serving::AdapterCatalog* const catalog = options_.services.catalog;
+    return options_.enabled && catalog != nullptr &&
+           looked_at_ != serving::ServedDeepVersion(*catalog);
   }
   std::string WhyNotNow() const;
   absl::Status NoRoundStarts() const {
@@ -108,19 +109,19 @@ class BackgroundActor final : public Actor<LearningMessage> {
                  "no round starts: {}", WhyNotNow());
   }
   // Of a feedback that waits for no round.
-  void Answer(const FeedbackMessage& message, const TakenFeedback& taken, TimePoint received,
-              TimePoint now, std::string explanation);
-  void LeaveOutUndone(const LearningChange& change);
+  void Answer(const FeedbackMessage& message, const learning::TakenFeedback& taken,
+              TimePoint received, TimePoint now, std::string explanation);
+  void LeaveOutUndone(const storage::LearningChange& change);
   absl::Status MaybeStartRound(Context& context);
   absl::Status StartRound(Context& context);
-  void Report(const BackgroundRound& round) const;
+  void Report(const learning::BackgroundRound& round) const;
   // What feedback is told where a pause ended the round that it waited for; empty: none did.
   std::string PausedText() const { return paused_->load() ? WhyNotNow() : ""; }
   void SendAway(const RoundWaiters& waiters, TimePoint now);
-  LearningStatus StatusNow() const;
+  learning::LearningStatus StatusNow() const;
 
   const LearningActorOptions options_;
-  const FeedbackServices feedback_;
+  const learning::FeedbackServices feedback_;
   // Also ends a round that runs.
   const std::shared_ptr<std::atomic<bool>> paused_ = std::make_shared<std::atomic<bool>>(false);
   std::set<std::string> fresh_;
@@ -136,10 +137,10 @@ class BackgroundActor final : public Actor<LearningMessage> {
 absl::StatusOr<std::set<std::string>> BackgroundActor::FindLessons(bool replay) const {
   std::set<std::string> lessons;
   RETURN_IF_ERROR(
-      options_.services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
+      options_.services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
         if ((replay || trajectory.learned_by != AsText(options_.services.package_id)) &&
-            !WantedText(trajectory, options_.round.min_rating).empty() &&
-            !IsForgotten(options_.services, trajectory)) {
+            !learning::WantedText(trajectory, options_.round.min_rating).empty() &&
+            !learning::IsForgotten(options_.services, trajectory)) {
           lessons.insert(trajectory.response_id);
         }
         return true;
@@ -154,18 +155,20 @@ std::string BackgroundActor::WhyNotNow() const {
 
 absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
   const TimePoint received = context.Now();
-  const Feedback& feedback = message.feedback;
-  const std::string key = AnswerKeyOf(feedback);
-  const auto known = FindAnswer(feedback_, key);
+  const learning::Feedback& feedback = message.feedback;
+  const std::string key = learning::AnswerKeyOf(feedback);
+  const auto known = learning::FindAnswer(feedback_, key);
   if (!known.ok() || known->has_value()) {
-    message.reply.Send(known.ok() ? absl::StatusOr<FeedbackAnswer>(**known) : known.status());
+    message.reply.Send(known.ok() ? absl::StatusOr<learning::FeedbackAnswer>(**known)
+                                  : known.status());
     return absl::OkStatus();
   }
   if (waiting_.Join(key, message.reply) ||
       (running_ != nullptr && running_->Join(key, message.reply))) {
     return absl::OkStatus();
   }
-  absl::StatusOr<TakenFeedback> taken = TakeFeedback(feedback_, feedback, !paused_->load());
+  absl::StatusOr<learning::TakenFeedback> taken =
+      learning::TakeFeedback(feedback_, feedback, !paused_->load());
   if (!taken.ok()) {
     message.reply.Send(taken.status());
     return absl::OkStatus();
@@ -176,7 +179,7 @@ absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
   if (options_.router != nullptr) {
     options_.router->OnFeedback(taken->trajectory);
   }
-  const bool teaches = !WantedText(taken->trajectory, options_.round.min_rating).empty();
+  const bool teaches = !learning::WantedText(taken->trajectory, options_.round.min_rating).empty();
   if (teaches && options_.enabled) {
     fresh_.insert(feedback.response_id);
   }
@@ -207,13 +210,13 @@ absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
                                .replies = {message.reply},
                                .taken = *std::move(taken),
                                .received = received});
-  options_.metrics->FeedbackReceived(SignalName(feedback), true);
+  options_.metrics->FeedbackReceived(learning::SignalName(feedback), true);
   return MaybeStartRound(context);
 }
 
-void BackgroundActor::Answer(const FeedbackMessage& message, const TakenFeedback& taken,
+void BackgroundActor::Answer(const FeedbackMessage& message, const learning::TakenFeedback& taken,
                              TimePoint received, TimePoint now, std::string explanation) {
-  FeedbackAnswer answer;
+  learning::FeedbackAnswer answer;
   answer.explanation = std::move(explanation);
   answer.session_lessons = taken.session_lessons;
   if (taken.session_lessons > 0) {
@@ -222,16 +225,16 @@ void BackgroundActor::Answer(const FeedbackMessage& message, const TakenFeedback
   if (taken.change) {
     answer.changes.push_back(*taken.change);
   }
-  RememberAnswer(feedback_, AnswerKeyOf(message.feedback), answer);
-  options_.metrics->FeedbackReceived(SignalName(message.feedback), false);
+  learning::RememberAnswer(feedback_, learning::AnswerKeyOf(message.feedback), answer);
+  options_.metrics->FeedbackReceived(learning::SignalName(message.feedback), false);
   message.reply.Send(answer);
 }
 
 // Of what the next round learns. Feedback that is newer than the change is learned all the same.
-void BackgroundActor::LeaveOutUndone(const LearningChange& change) {
+void BackgroundActor::LeaveOutUndone(const storage::LearningChange& change) {
   for (const std::string& response : change.responses) {
     const auto trajectory = options_.services.trajectories->Get(response);
-    if (trajectory.ok() ? IsForgotten(options_.services, *trajectory)
+    if (trajectory.ok() ? learning::IsForgotten(options_.services, *trajectory)
                         : absl::IsNotFound(trajectory.status())) {
       fresh_.erase(response);
     }
@@ -239,25 +242,25 @@ void BackgroundActor::LeaveOutUndone(const LearningChange& change) {
 }
 
 absl::Status BackgroundActor::On(UndoMessage& message, Context&) {
-  ChangeStore* const changes = options_.services.changes;
+  storage::ChangeStore* const changes = options_.services.changes;
   if (changes == nullptr) {
     message.reply.Send(Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
                              "this node lists no changes, so that none can be undone"));
     return absl::OkStatus();
   }
-  const UndoServices services{.clock = options_.services.clock,
-                              .changes = changes,
-                              .patterns = options_.services.patterns,
-                              .trajectories = options_.services.trajectories,
-                              .instant = options_.instant,
-                              .package_id = options_.services.package_id,
-                              .withdraw = options_.withdraw,
-                              .router = options_.router,
-                              .graph = options_.graph};
-  absl::StatusOr<LearningChange> change =
-      message.token.empty() ? UndoLast(services) : changes->Find(message.token);
+  const learning::UndoServices services{.clock = options_.services.clock,
+                                        .changes = changes,
+                                        .patterns = options_.services.patterns,
+                                        .trajectories = options_.services.trajectories,
+                                        .instant = options_.instant,
+                                        .package_id = options_.services.package_id,
+                                        .withdraw = options_.withdraw,
+                                        .router = options_.router,
+                                        .graph = options_.graph};
+  absl::StatusOr<storage::LearningChange> change =
+      message.token.empty() ? learning::UndoLast(services) : changes->Find(message.token);
   if (change.ok() && !message.token.empty()) {
-    change = UndoChange(services, *change);
+    change = learning::UndoChange(services, *change);
   }
   if (change.ok()) {
     LeaveOutUndone(*change);
@@ -270,12 +273,12 @@ absl::Status BackgroundActor::On(UndoMessage& message, Context&) {
 }
 
 absl::Status BackgroundActor::On(ListMessage& message, Context&) {
-  ChangeStore* const changes = options_.services.changes;
-  absl::StatusOr<std::vector<LearningChange>> list =
-      changes == nullptr ? std::vector<LearningChange>() : changes->List(message.count);
+  storage::ChangeStore* const changes = options_.services.changes;
+  absl::StatusOr<std::vector<storage::LearningChange>> list =
+      changes == nullptr ? std::vector<storage::LearningChange>() : changes->List(message.count);
   if (list.ok()) {
-    for (LearningChange& change : *list) {
-      change.forgotten = change.kind == ChangeKind::kSessionTaught &&
+    for (storage::LearningChange& change : *list) {
+      change.forgotten = change.kind == storage::ChangeKind::kSessionTaught &&
                          (options_.instant == nullptr || change.responses.empty() ||
                           !options_.instant->Remembers({change.user_id, change.session_id},
                                                        change.responses.front()));
@@ -307,17 +310,18 @@ absl::Status BackgroundActor::On(StatusMessage& message, Context&) {
   return absl::OkStatus();
 }
 
-LearningStatus BackgroundActor::StatusNow() const {
-  const ChangeStore* const changes = options_.services.changes;
-  return {.enabled = options_.enabled,
-          .paused = paused_->load(),
-          .round_running = running_ != nullptr,
-          .lessons_waiting = static_cast<uint32_t>(fresh_.size()),
-          .rounds = rounds_,
-          .changes = changes == nullptr ? 0 : static_cast<uint32_t>(changes->size()),
-          .throttle =
-              options_.throttle == nullptr ? LearningThrottleStatus{} : options_.throttle->status(),
-          .router = options_.router == nullptr ? RouterStatus{} : options_.router->status()};
+learning::LearningStatus BackgroundActor::StatusNow() const {
+  const storage::ChangeStore* const changes = options_.services.changes;
+  return {
+      .enabled = options_.enabled,
+      .paused = paused_->load(),
+      .round_running = running_ != nullptr,
+      .lessons_waiting = static_cast<uint32_t>(fresh_.size()),
+      .rounds = rounds_,
+      .changes = changes == nullptr ? 0 : static_cast<uint32_t>(changes->size()),
+      .throttle = options_.throttle == nullptr ? learning::LearningThrottleStatus{}
+                                               : options_.throttle->status(),
+      .router = options_.router == nullptr ? learning::RouterStatus{} : options_.router->status()};
 }
 
 absl::Status BackgroundActor::On(RunMessage& message, Context& context) {
@@ -344,43 +348,44 @@ absl::Status BackgroundActor::MaybeStartRound(Context& context) {
 
 absl::Status BackgroundActor::StartRound(Context& context) {
   rated_ = 0;
-  auto fresh = std::make_shared<FreshLessons>(
-      FreshLessons{.responses = std::exchange(fresh_, {}), .stale_patterns = DeepChanged()});
-  const AdapterCatalog* const catalog = options_.services.catalog;
-  const uint32_t served = catalog == nullptr ? 0 : ServedDeepVersion(*catalog);
+  auto fresh = std::make_shared<learning::FreshLessons>(learning::FreshLessons{
+      .responses = std::exchange(fresh_, {}), .stale_patterns = DeepChanged()});
+  const serving::AdapterCatalog* const catalog = options_.services.catalog;
+  const uint32_t served = catalog == nullptr ? 0 : serving::ServedDeepVersion(*catalog);
   running_ = std::make_shared<RoundWaiters>(std::exchange(waiting_, {}));
   auto result = std::make_shared<RoundWork>();
   auto random = std::make_shared<Random>(context.Rng().Fork());
-  LearningServices services = options_.services;
+  learning::LearningServices services = options_.services;
   services.on_demand = !running_->operators.empty();
   services.cancelled = [paused = paused_, stopped = options_.services.cancelled] {
     return paused->load() || (stopped && stopped());
   };
-  LearningThrottle* const throttle = options_.throttle;
+  learning::LearningThrottle* const throttle = options_.throttle;
   if (throttle != nullptr) {
     services.between_slices = [throttle, cancelled = services.cancelled](uint64_t bytes) {
-      return throttle->Wait(LearningLoop::kBackground, bytes, cancelled);
+      return throttle->Wait(storage::LearningLoop::kBackground, bytes, cancelled);
     };
   }
-  RouterLearner* const router = RouterIsDue() || services.on_demand ? options_.router : nullptr;
+  learning::RouterLearner* const router =
+      RouterIsDue() || services.on_demand ? options_.router : nullptr;
   const TimePoint begun = context.Now();
   return context.Offload(
       *options_.pool,
       // Holds nothing of this actor: after a forced stop the round outlives it.
       [services = std::move(services), round = options_.round, fresh, result, random, throttle,
        router] {
-        std::optional<LearningThrottle::Working> working;
+        std::optional<learning::LearningThrottle::Working> working;
         if (throttle != nullptr) {
           working.emplace(*throttle);
         }
         if (!fresh->responses.empty() || fresh->stale_patterns) {
-          result->patterns = RunBackgroundRound(services, round, *fresh, *random);
+          result->patterns = learning::RunBackgroundRound(services, round, *fresh, *random);
         }
         if (router != nullptr) {
           result->router = router->Train(services, *random);
         }
         if (throttle != nullptr) {
-          throttle->RoundEnded(LearningLoop::kBackground);
+          throttle->RoundEnded(storage::LearningLoop::kBackground);
         }
       },
       [this, result, begun, served](Context& own) {
@@ -408,20 +413,21 @@ absl::Status BackgroundActor::StartRound(Context& context) {
       });
 }
 
-void BackgroundActor::Report(const BackgroundRound& round) const {
+void BackgroundActor::Report(const learning::BackgroundRound& round) const {
   if (!round.status.ok() && !absl::IsCancelled(round.status)) {
     LogError("a round of learning ended early: {} [{}]", MessageOf(round.status),
              ReasonOf(round.status));
   }
-  for (const LearnedPattern& pattern : round.patterns) {
+  for (const learning::LearnedPattern& pattern : round.patterns) {
     if (pattern.change) {
       options_.on_pattern(pattern.id);
-    } else if (pattern.outcome == RoundOutcome::kFailed && !absl::IsCancelled(pattern.failure)) {
+    } else if (pattern.outcome == learning::RoundOutcome::kFailed &&
+               !absl::IsCancelled(pattern.failure)) {
       LogError("{} lesson(s) wait for the next round: {} [{}]", pattern.responses.size(),
                MessageOf(pattern.failure), ReasonOf(pattern.failure));
     }
   }
-  for (const MergedPattern& merged : round.merged) {
+  for (const learning::MergedPattern& merged : round.merged) {
     options_.on_pattern(merged.kept);
     options_.on_pattern(merged.gone);
   }
@@ -434,47 +440,48 @@ void BackgroundActor::SendAway(const RoundWaiters& waiters, TimePoint now) {
                                "learning was paused before the round began");
   Settle(none, {.feedback = waiters.feedback, .operators = {}}, feedback_,
          {.seconds = 0, .at = now, .paused = PausedText()});
-  for (const ReplyTo<RoundSummary>& reply : waiters.operators) {
+  for (const runtime::ReplyTo<learning::RoundSummary>& reply : waiters.operators) {
     reply.Send(NoRoundStarts());
   }
 }
 
-class LearningActorImpl final : public LearningActor {
+class LearningActorImpl final : public learning::LearningActor {
  public:
-  LearningActorImpl(ActorSystem& system, const LearningActorOptions& options)
+  LearningActorImpl(runtime::ActorSystem& system, const LearningActorOptions& options)
       : clock_(*options.services.clock) {
-    SpawnOptions<LearningMessage> spawn;
+    runtime::SpawnOptions<LearningMessage> spawn;
     spawn.name = "background";
     spawn.mailbox.capacity = limits::kLearningMailbox;
     ref_ = system.Spawn<LearningMessage>(
         spawn, [options] { return std::make_unique<BackgroundActor>(options); });
   }
 
-  absl::Status Submit(Feedback feedback, Done<FeedbackAnswer> done) override {
-    Ask<FeedbackAnswer>(
+  absl::Status Submit(learning::Feedback feedback, Done<learning::FeedbackAnswer> done) override {
+    Ask<learning::FeedbackAnswer>(
         [&](auto reply) { return FeedbackMessage{std::move(feedback), std::move(reply)}; },
         std::move(done));
     return absl::OkStatus();
   }
-  void Undo(std::string token, Done<LearningChange> done) override {
-    Ask<LearningChange>([&](auto reply) { return UndoMessage{std::move(token), std::move(reply)}; },
-                        std::move(done));
+  void Undo(std::string token, Done<storage::LearningChange> done) override {
+    Ask<storage::LearningChange>(
+        [&](auto reply) { return UndoMessage{std::move(token), std::move(reply)}; },
+        std::move(done));
   }
-  void ListChanges(size_t count, Done<std::vector<LearningChange>> done) override {
-    Ask<std::vector<LearningChange>>(
+  void ListChanges(size_t count, Done<std::vector<storage::LearningChange>> done) override {
+    Ask<std::vector<storage::LearningChange>>(
         [&](auto reply) { return ListMessage{count, std::move(reply)}; }, std::move(done));
   }
-  void SetPaused(bool paused, Done<LearningStatus> done) override {
-    Ask<LearningStatus>([&](auto reply) { return PauseMessage{paused, std::move(reply)}; },
-                        std::move(done));
+  void SetPaused(bool paused, Done<learning::LearningStatus> done) override {
+    Ask<learning::LearningStatus>(
+        [&](auto reply) { return PauseMessage{paused, std::move(reply)}; }, std::move(done));
   }
-  void GetStatus(Done<LearningStatus> done) override {
-    Ask<LearningStatus>([&](auto reply) { return StatusMessage{std::move(reply)}; },
-                        std::move(done));
+  void GetStatus(Done<learning::LearningStatus> done) override {
+    Ask<learning::LearningStatus>([&](auto reply) { return StatusMessage{std::move(reply)}; },
+                                  std::move(done));
   }
-  void RunBackground(bool replay, Done<RoundSummary> done) override {
-    Ask<RoundSummary>([&](auto reply) { return RunMessage{replay, std::move(reply)}; },
-                      std::move(done));
+  void RunBackground(bool replay, Done<learning::RoundSummary> done) override {
+    Ask<learning::RoundSummary>([&](auto reply) { return RunMessage{replay, std::move(reply)}; },
+                                std::move(done));
   }
 
  private:
@@ -484,19 +491,19 @@ class LearningActorImpl final : public LearningActor {
   template <typename Reply, typename Make>
   void Ask(Make make, Done<Reply> done) {
     ref_.Ask<Reply>(
-        [&make](ReplyTo<Reply> reply) { return LearningMessage(make(std::move(reply))); },
+        [&make](runtime::ReplyTo<Reply> reply) { return LearningMessage(make(std::move(reply))); },
         clock_.Now() + kPatience, std::move(done));
   }
 
   const Clock& clock_;
-  Ref<LearningMessage> ref_;
+  runtime::Ref<LearningMessage> ref_;
 };
 
 }  // namespace
 
-std::unique_ptr<LearningActor> StartLearningActor(ActorSystem& system,
-                                                  const LearningActorOptions& options) {
+std::unique_ptr<learning::LearningActor> StartLearningActor(runtime::ActorSystem& system,
+                                                            const LearningActorOptions& options) {
   return std::make_unique<LearningActorImpl>(system, options);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

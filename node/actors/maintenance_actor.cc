@@ -14,7 +14,7 @@
 #include "node/limits.h"
 #include "node/log/log.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
 struct Tick {};
@@ -48,7 +48,7 @@ Round RunRound(const MaintenanceOptions& options) {
     round.reclaim = options.database->ReclaimKeysStep().status();
   }
   if (!options.cancelled()) {
-    const PatternMaintenance done = options.patterns->Maintain(limits::kMaintenanceBudget);
+    const storage::PatternMaintenance done = options.patterns->Maintain(limits::kMaintenanceBudget);
     round.patterns = done.status;
     round.more = round.more || done.more;
   }
@@ -64,11 +64,11 @@ Round RunRound(const MaintenanceOptions& options) {
 // are not saved. Sums, and no line twice.
 class PatternReport {
  public:
-  void Look(const PatternStore& patterns, TimePoint now) {
+  void Look(const storage::PatternStore& patterns, TimePoint now) {
     if (looked_at_ && now - *looked_at_ < limits::kPatternReportInterval) {
       return;
     }
-    const PatternStoreStats stats = patterns.Stats();
+    const storage::PatternStoreStats stats = patterns.Stats();
     const uint64_t expired = stats.expired - (looked_at_ ? expired_ : 0);
     const uint64_t evicted = stats.evicted - (looked_at_ ? evicted_ : 0);
     if (expired + evicted > 0) {
@@ -98,7 +98,7 @@ class PatternReport {
   std::string problem_;
 };
 
-class MaintenanceActor final : public Actor<MaintenanceMessage> {
+class MaintenanceActor final : public runtime::Actor<MaintenanceMessage> {
  public:
   explicit MaintenanceActor(const MaintenanceOptions& options) : options_(options) {}
 
@@ -153,13 +153,13 @@ class MaintenanceActor final : public Actor<MaintenanceMessage> {
 
 }  // namespace
 
-void StartMaintenanceActor(ActorSystem& system, const MaintenanceOptions& options) {
-  SpawnOptions<MaintenanceMessage> spawn;
+void StartMaintenanceActor(runtime::ActorSystem& system, const MaintenanceOptions& options) {
+  runtime::SpawnOptions<MaintenanceMessage> spawn;
   spawn.name = "maintenance";
   spawn.mailbox.capacity = limits::kMaintenanceMailbox;
-  spawn.mailbox.overflow = Overflow::kDropOldest;
+  spawn.mailbox.overflow = runtime::Overflow::kDropOldest;
   system.Spawn<MaintenanceMessage>(
       spawn, [options] { return std::make_unique<MaintenanceActor>(options); });
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

@@ -12,14 +12,14 @@
 #include "storage/db/database.h"
 #include "storage/patterns/pattern_store.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 
 struct MaintenanceOptions {
-  Database* database = nullptr;
-  PatternStore* patterns = nullptr;
-  PatternGraph* graph = nullptr;    // null: there are no relations to look after
-  Executor* pool = nullptr;         // of low priority; one round runs on it at a time
-  std::function<bool()> cancelled;  // ends a round between two of its steps
+  storage::Database* database = nullptr;
+  storage::PatternStore* patterns = nullptr;
+  serving::PatternGraph* graph = nullptr;  // null: there are no relations to look after
+  Executor* pool = nullptr;                // of low priority; one round runs on it at a time
+  std::function<bool()> cancelled;         // ends a round between two of its steps
   Duration period = std::chrono::seconds(1);
 };
 
@@ -29,6 +29,6 @@ struct MaintenanceOptions {
 // repair, expire, evict and write checkpoints, and removes relations of what went. A store that
 // refuses is reported once per reason and tried again; what was removed without a request is
 // reported in sums, at most once a minute. Everything borrowed outlives the system.
-void StartMaintenanceActor(ActorSystem& system, const MaintenanceOptions& options);
+void StartMaintenanceActor(runtime::ActorSystem& system, const MaintenanceOptions& options);
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

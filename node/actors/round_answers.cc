@@ -8,12 +8,12 @@
 #include "base/bytes.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
-std::string Explain(const LearnedPattern& pattern) {
+std::string Explain(const learning::LearnedPattern& pattern) {
   switch (pattern.outcome) {
-    case RoundOutcome::kKept:
+    case learning::RoundOutcome::kKept:
       return pattern.held_back > 0
                  ? fmt::format("trained on {} example(s) like this one, measured on {} held back",
                                pattern.examples - pattern.held_back, pattern.held_back)
@@ -21,19 +21,19 @@ std::string Explain(const LearnedPattern& pattern) {
                        "trained on {} example(s) like this one, measured on the same "
                        "under masks never trained on",
                        pattern.examples);
-    case RoundOutcome::kDeleted:
+    case learning::RoundOutcome::kDeleted:
       return "recorded, but the pattern that it belongs to was deleted while it was learned";
-    case RoundOutcome::kChanged:
+    case learning::RoundOutcome::kChanged:
       return "recorded; the pattern that it belongs to, or what it stands on, was changed while it "
              "was learned, a later round learns it anew";
-    case RoundOutcome::kErased:
+    case learning::RoundOutcome::kErased:
       return "recorded; a user was erased while it was learned, a later round learns it without "
              "that user's words";
-    case RoundOutcome::kRetired:
+    case learning::RoundOutcome::kRetired:
       return "recorded; what all requests get says it without the adapter of its pattern, which "
              "was "
              "trained for what they got before and is taken away";
-    case RoundOutcome::kRefused:
+    case learning::RoundOutcome::kRefused:
       return "recorded, but the store took no such pattern; the node's log says why";
     default:
       return "recorded, but an adapter trained on it did not lower the held-out loss, so it was "
@@ -43,15 +43,15 @@ std::string Explain(const LearnedPattern& pattern) {
 
 }  // namespace
 
-absl::StatusOr<FeedbackAnswer> AnswerOfRound(const BackgroundRound& round,
-                                             const std::string& response_id) {
-  FeedbackAnswer answer;
-  for (const LearnedPattern& pattern : round.patterns) {
+absl::StatusOr<learning::FeedbackAnswer> AnswerOfRound(const learning::BackgroundRound& round,
+                                                       const std::string& response_id) {
+  learning::FeedbackAnswer answer;
+  for (const learning::LearnedPattern& pattern : round.patterns) {
     if (!pattern.responses.contains(response_id)) {
       continue;
     }
     RETURN_IF_ERROR(pattern.failure);
-    answer.learned = pattern.outcome == RoundOutcome::kKept;
+    answer.learned = pattern.outcome == learning::RoundOutcome::kKept;
     answer.held_out_before = pattern.held_out_before;
     answer.held_out_after = pattern.held_out_after;
     answer.held_back = static_cast<uint32_t>(pattern.held_back);
@@ -71,25 +71,25 @@ absl::StatusOr<FeedbackAnswer> AnswerOfRound(const BackgroundRound& round,
   return answer;
 }
 
-absl::StatusOr<RoundSummary> Summarise(const BackgroundRound& round) {
+absl::StatusOr<learning::RoundSummary> Summarise(const learning::BackgroundRound& round) {
   RETURN_IF_ERROR(round.status);
-  RoundSummary summary{.patterns_merged = static_cast<uint32_t>(round.merged.size()),
-                       .lessons_waiting = static_cast<uint32_t>(round.waiting.size())};
-  for (const LearnedPattern& pattern : round.patterns) {
-    summary.patterns_kept += pattern.outcome == RoundOutcome::kKept ? 1 : 0;
-    summary.patterns_without_gain +=
-        pattern.outcome == RoundOutcome::kNoImprovement || pattern.outcome == RoundOutcome::kRetired
-            ? 1
-            : 0;
-    summary.patterns_failed += pattern.outcome == RoundOutcome::kFailed ? 1 : 0;
+  learning::RoundSummary summary{.patterns_merged = static_cast<uint32_t>(round.merged.size()),
+                                 .lessons_waiting = static_cast<uint32_t>(round.waiting.size())};
+  for (const learning::LearnedPattern& pattern : round.patterns) {
+    summary.patterns_kept += pattern.outcome == learning::RoundOutcome::kKept ? 1 : 0;
+    summary.patterns_without_gain += pattern.outcome == learning::RoundOutcome::kNoImprovement ||
+                                             pattern.outcome == learning::RoundOutcome::kRetired
+                                         ? 1
+                                         : 0;
+    summary.patterns_failed += pattern.outcome == learning::RoundOutcome::kFailed ? 1 : 0;
     if (pattern.change) {
       summary.changes.push_back(*pattern.change);
     }
   }
-  for (const MergedPattern& merged : round.merged) {
+  for (const learning::MergedPattern& merged : round.merged) {
     summary.changes.push_back(merged.change);
   }
   return summary;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

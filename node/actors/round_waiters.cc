@@ -10,15 +10,16 @@
 #include "node/actors/round_answers.h"
 #include "node/limits.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 
-void WaitingFeedback::Send(const absl::StatusOr<FeedbackAnswer>& answer) const {
-  for (const ReplyTo<FeedbackAnswer>& reply : replies) {
+void WaitingFeedback::Send(const absl::StatusOr<learning::FeedbackAnswer>& answer) const {
+  for (const runtime::ReplyTo<learning::FeedbackAnswer>& reply : replies) {
     reply.Send(answer);
   }
 }
 
-bool RoundWaiters::Join(const std::string& key, const ReplyTo<FeedbackAnswer>& reply) {
+bool RoundWaiters::Join(const std::string& key,
+                        const runtime::ReplyTo<learning::FeedbackAnswer>& reply) {
   const auto same = std::ranges::find(feedback, key, &WaitingFeedback::answer_key);
   if (key.empty() || same == feedback.end()) {
     return false;
@@ -26,7 +27,7 @@ bool RoundWaiters::Join(const std::string& key, const ReplyTo<FeedbackAnswer>& r
   if (same->replies.size() < limits::kLearningMailbox) {
     same->replies.push_back(reply);
   } else {
-    FeedbackAnswer answer;
+    learning::FeedbackAnswer answer;
     answer.explanation = "recorded; a round learns it, send it again then for what it gave";
     reply.Send(answer);
   }
@@ -37,14 +38,14 @@ double MillisSince(TimePoint begun, TimePoint now) {
   return std::chrono::duration<double, std::milli>(now - begun).count();
 }
 
-void Settle(const RoundWork& work, const RoundWaiters& waiters, const FeedbackServices& services,
-            const RoundEnd& end) {
-  const BackgroundRound& round = work.patterns;
+void Settle(const RoundWork& work, const RoundWaiters& waiters,
+            const learning::FeedbackServices& services, const RoundEnd& end) {
+  const learning::BackgroundRound& round = work.patterns;
   for (const WaitingFeedback& waiter : waiters.feedback) {
-    absl::StatusOr<FeedbackAnswer> answer = AnswerOfRound(round, waiter.response_id);
+    absl::StatusOr<learning::FeedbackAnswer> answer = AnswerOfRound(round, waiter.response_id);
     if (absl::IsCancelled(answer.status())) {
       const std::string why = MessageOf(answer.status());
-      answer = FeedbackAnswer{};
+      answer = learning::FeedbackAnswer{};
       answer->explanation = end.paused.empty() ? "recorded; " + why : end.paused;
     }
     if (!answer.ok()) {
@@ -62,8 +63,8 @@ void Settle(const RoundWork& work, const RoundWaiters& waiters, const FeedbackSe
     RememberAnswer(services, waiter.answer_key, *answer);
     waiter.Send(answer);
   }
-  for (const ReplyTo<RoundSummary>& reply : waiters.operators) {
-    absl::StatusOr<RoundSummary> summary = Summarise(round);
+  for (const runtime::ReplyTo<learning::RoundSummary>& reply : waiters.operators) {
+    absl::StatusOr<learning::RoundSummary> summary = Summarise(round);
     if (summary.ok()) {
       summary->seconds = end.seconds;
       if (work.router && work.router->ok() && (*work.router)->change) {
@@ -74,4 +75,4 @@ void Settle(const RoundWork& work, const RoundWaiters& waiters, const FeedbackSe
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "node/log/log.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 
 UpdateRounds::UpdateRounds(const FederationActorOptions& options, Source source)
     : options_(options), source_(std::move(source)) {}
@@ -33,15 +33,17 @@ void UpdateRounds::Run(Context& context) {
                ReasonOf(begun));
     }
   }
-  std::vector<Item> newest = source_.newest();
-  std::erase_if(
-      newest, [&](const Item& item) { return pauses_.Paused(item.origin, options_.clock->Now()); });
+  std::vector<federation::Item> newest = source_.newest();
+  std::erase_if(newest, [&](const federation::Item& item) {
+    return pauses_.Paused(item.origin, options_.clock->Now());
+  });
   pause_ends_ = pauses_.NextEnd(options_.clock->Now());
-  MaskedMeanList sums = source_.sums();
+  sharing::MaskedMeanList sums = source_.sums();
   if (newest.empty() && sums.empty()) {
     return;
   }
-  auto outcome = std::make_shared<absl::StatusOr<FederatedOutcome>>(absl::UnknownError("not run"));
+  auto outcome =
+      std::make_shared<absl::StatusOr<sharing::FederatedOutcome>>(absl::UnknownError("not run"));
   const absl::Status started = context.Offload(
       *options_.learning_pool,
       // Holds nothing of this actor: after a forced stop the round outlives it.
@@ -68,7 +70,7 @@ void UpdateRounds::RunIfDue(Context& context) {
   }
 }
 
-void UpdateRounds::End(absl::StatusOr<FederatedOutcome>& outcome, Context& context) {
+void UpdateRounds::End(absl::StatusOr<sharing::FederatedOutcome>& outcome, Context& context) {
   next_ = context.Now() + options_.round;
   unfinished_ = outcome.ok() ? outcome->unfinished : absl::IsCancelled(outcome.status());
   if (unfinished_ && !outcome.ok()) {
@@ -87,7 +89,7 @@ void UpdateRounds::End(absl::StatusOr<FederatedOutcome>& outcome, Context& conte
   }
 }
 
-void UpdateRounds::TakeBack(const Item& update) {
+void UpdateRounds::TakeBack(const federation::Item& update) {
   if (!running_ && !options_.model->MayHold(update.origin)) {
     return;
   }
@@ -97,16 +99,16 @@ void UpdateRounds::TakeBack(const Item& update) {
   }
 }
 
-void UpdateRounds::BeginAnew(const NodeId& without) {
+void UpdateRounds::BeginAnew(const privacy::NodeId& without) {
   stale_ = true;
   options_.model->Distrust();
   Serve(nullptr);
   LogInfo("the global adapter is made anew without an update of {}", ToHex(without).substr(0, 16));
 }
 
-void UpdateRounds::Serve(const std::shared_ptr<const Talora>& adapter) {
+void UpdateRounds::Serve(const std::shared_ptr<const inference::Talora>& adapter) {
   options_.adapters->SetFederated(adapter);
   served_version_ = adapter == nullptr ? 0 : adapter->version;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

@@ -18,19 +18,19 @@
 #include "node/sharing/federated_model.h"
 #include "node/sharing/withdrawal_pauses.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 
 // The federation actor's rounds of updates: when one runs, what of it is served, and when the
 // global adapter is made anew since something in it was taken back. One life of the actor; not
 // thread-safe.
 class UpdateRounds {
  public:
-  using Context = ActorContext<GossipMessage>;
+  using Context = runtime::ActorContext<GossipMessage>;
 
   // What a round is of, as it begins.
   struct Source {
-    std::function<std::vector<Item>()> newest;  // update of every node
-    std::function<MaskedMeanList()> sums;
+    std::function<std::vector<federation::Item>()> newest;  // update of every node
+    std::function<sharing::MaskedMeanList()> sums;
   };
   // What `options` point to outlives this.
   UpdateRounds(const FederationActorOptions& options, Source source);
@@ -46,30 +46,30 @@ class UpdateRounds {
 
   // An update was taken back. Where it may be in the global adapter, that is made anew, and further
   // updates of its node pause, unless it is this one.
-  void TakeBack(const Item& update);
+  void TakeBack(const federation::Item& update);
   // Serves nothing until the next round, which begins from nothing.
-  void BeginAnew(const NodeId& without);
+  void BeginAnew(const privacy::NodeId& without);
   // It begins from nothing.
   bool stale() const { return stale_; }
 
   uint32_t served_version() const { return served_version_; }  // 0: nothing is served
-  const std::optional<FederatedOutcome>& last() const { return last_; }
+  const std::optional<sharing::FederatedOutcome>& last() const { return last_; }
 
  private:
-  void End(absl::StatusOr<FederatedOutcome>& outcome, Context& context);
-  void Serve(const std::shared_ptr<const Talora>& adapter);
+  void End(absl::StatusOr<sharing::FederatedOutcome>& outcome, Context& context);
+  void Serve(const std::shared_ptr<const inference::Talora>& adapter);
 
   const FederationActorOptions& options_;
   const Source source_;
   uint32_t served_version_ = 0;
-  std::optional<FederatedOutcome> last_;
+  std::optional<sharing::FederatedOutcome> last_;
   bool running_ = false;
   bool again_ = false;       // updates came while it ran
   bool unfinished_ = false;  // the last one
   TimePoint next_{};         // where nothing new comes
-  WithdrawalPauses pauses_;
+  sharing::WithdrawalPauses pauses_;
   std::optional<TimePoint> pause_ends_;  // the first of those that left out an update
   bool stale_ = false;                   // the global adapter may hold what was taken back since
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

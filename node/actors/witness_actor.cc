@@ -19,7 +19,7 @@
 #include "node/limits.h"
 #include "node/log/log.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
 // What is due before the next tick gets a timer of its own.
@@ -45,7 +45,7 @@ using WitnessMessage = std::variant<Turn, Tick, Flush>;
 // fill the queue, one message is enough.
 using FlushFlag = std::shared_ptr<std::atomic<bool>>;
 
-class WitnessActor final : public Actor<WitnessMessage> {
+class WitnessActor final : public runtime::Actor<WitnessMessage> {
  public:
   WitnessActor(const WitnessActorOptions& options, FlushFlag flush_sent)
       : options_(options), flush_sent_(std::move(flush_sent)), wall_(*options.clock) {}
@@ -66,22 +66,22 @@ class WitnessActor final : public Actor<WitnessMessage> {
   }
 
   void Note(const Turn& turn) {
-    Report(kTurns,
-           options_.sessions->Update(turn.session_id, turn.ended_ms, [&](SessionState* session) {
-             if (session->turn_count == 0 && !turn.user_id.empty()) {
-               session->user_id = turn.user_id;
-             }
-             if (session->user_id.value_or("") != turn.user_id) {
-               return;  // somebody else's: nothing of one user under the key of another
-             }
-             ++session->turn_count;
-             session->last_active_ms = turn.ended_ms;
-             session->history_reference = turn.response_id;
-             session->context_embedding = turn.context;
-             session->embedded_by = turn.embedded_by;
-             session->active_adapter =
-                 turn.adapter.empty() ? std::nullopt : std::optional(turn.adapter);
-           }));
+    Report(kTurns, options_.sessions->Update(
+                       turn.session_id, turn.ended_ms, [&](storage::SessionState* session) {
+                         if (session->turn_count == 0 && !turn.user_id.empty()) {
+                           session->user_id = turn.user_id;
+                         }
+                         if (session->user_id.value_or("") != turn.user_id) {
+                           return;  // somebody else's: nothing of one user under the key of another
+                         }
+                         ++session->turn_count;
+                         session->last_active_ms = turn.ended_ms;
+                         session->history_reference = turn.response_id;
+                         session->context_embedding = turn.context;
+                         session->embedded_by = turn.embedded_by;
+                         session->active_adapter =
+                             turn.adapter.empty() ? std::nullopt : std::optional(turn.adapter);
+                       }));
   }
 
   absl::Status On(Flush&, Context& context) override {
@@ -124,7 +124,7 @@ class WitnessActor final : public Actor<WitnessMessage> {
   bool Expire() {
     const std::optional<int64_t> now_ms =
         ClockTrusted() ? std::optional(options_.clock->WallMillis()) : std::nullopt;
-    const absl::StatusOr<WitnessExpired> entries = options_.log->ExpireSome(now_ms);
+    const absl::StatusOr<storage::WitnessExpired> entries = options_.log->ExpireSome(now_ms);
     const absl::StatusOr<size_t> sessions =
         now_ms ? options_.sessions->ExpireSome(*now_ms, kSessionsPerTick) : 0;
     Report(kOldEntries, entries.status());
@@ -187,20 +187,21 @@ class WitnessActor final : public Actor<WitnessMessage> {
   uint64_t reported_crowded_out_ = 0;
 };
 
-class WitnessRecorder final : public RequestRecorder {
+class WitnessRecorder final : public serving::RequestRecorder {
  public:
-  WitnessRecorder(ActorSystem& system, const WitnessActorOptions& options, int64_t newest_ms)
+  WitnessRecorder(runtime::ActorSystem& system, const WitnessActorOptions& options,
+                  int64_t newest_ms)
       : options_(options), time_(newest_ms) {
-    SpawnOptions<WitnessMessage> spawn;
+    runtime::SpawnOptions<WitnessMessage> spawn;
     spawn.name = "witness";
     spawn.mailbox.capacity = limits::kWitnessMailbox;
-    spawn.mailbox.overflow = Overflow::kDropOldest;  // counted as dead letters
+    spawn.mailbox.overflow = runtime::Overflow::kDropOldest;  // counted as dead letters
     ref_ = system.Spawn<WitnessMessage>(spawn, [options, flag = flush_sent_] {
       return std::make_unique<WitnessActor>(options, flag);
     });
   }
 
-  void Record(WitnessEntry entry) override {
+  void Record(storage::WitnessEntry entry) override {
     {
       const MutexLock lock(time_mutex_);
       entry.timestamp_ms = time_.Next(entry.timestamp_ms);
@@ -231,15 +232,15 @@ class WitnessRecorder final : public RequestRecorder {
   const FlushFlag flush_sent_ = std::make_shared<std::atomic<bool>>(false);
   Mutex time_mutex_;
   OrderedTime time_ ABSL_GUARDED_BY(time_mutex_);
-  Ref<WitnessMessage> ref_;
+  runtime::Ref<WitnessMessage> ref_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RequestRecorder>> StartWitnessActor(
-    ActorSystem& system, const WitnessActorOptions& options) {
+absl::StatusOr<std::unique_ptr<serving::RequestRecorder>> StartWitnessActor(
+    runtime::ActorSystem& system, const WitnessActorOptions& options) {
   ASSIGN_OR_RETURN(const int64_t newest_ms, options.log->NewestMs());
   return std::make_unique<WitnessRecorder>(system, options, newest_ms);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

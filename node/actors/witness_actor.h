@@ -12,20 +12,20 @@
 #include "storage/sessions/session_index.h"
 #include "storage/witness/witness_log.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 
 struct WitnessActorOptions {
   const Clock* clock = nullptr;
-  WitnessLog* log = nullptr;
-  SessionIndex* sessions = nullptr;
-  ErasureFence* fence = nullptr;  // null: nobody is erased
+  storage::WitnessLog* log = nullptr;
+  storage::SessionIndex* sessions = nullptr;
+  serving::ErasureFence* fence = nullptr;  // null: nobody is erased
 };
 
 // Starts the actor behind the witness log and the session index: writes queued entries when they
 // are due, notes the turns of conversations, expires what is too old while the wall clock can be
 // trusted, and writes the rest when it stops. Everything borrowed outlives the system. Errors of
 // reading the log.
-absl::StatusOr<std::unique_ptr<RequestRecorder>> StartWitnessActor(
-    ActorSystem& system, const WitnessActorOptions& options);
+absl::StatusOr<std::unique_ptr<serving::RequestRecorder>> StartWitnessActor(
+    runtime::ActorSystem& system, const WitnessActorOptions& options);
 
-}  // namespace ruvd
+}  // namespace ruvd::actors

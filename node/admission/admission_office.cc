@@ -16,7 +16,7 @@
 #include "node/limits.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::admission {
 namespace {
 
 constexpr char kTokensFile[] = "join-tokens";
@@ -25,29 +25,29 @@ std::string PathIn(const std::string& data_dir, const char* file) {
   return std::filesystem::path(data_dir) / file;
 }
 
-absl::StatusOr<JoinGrants> LoadGrants(const std::string& data_dir) {
+absl::StatusOr<privacy::JoinGrants> LoadGrants(const std::string& data_dir) {
   const std::string path = PathIn(data_dir, kTokensFile);
   std::error_code error;
   if (!std::filesystem::exists(path, error) && !error) {
-    return JoinGrants();
+    return privacy::JoinGrants();
   }
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxAuthorityFileBytes));
-  return DecodeGrants(AsBytes(bytes));
+  return privacy::DecodeGrants(AsBytes(bytes));
 }
 
 uint64_t FreshSerial() {
   uint64_t serial = 0;
   std::array<uint8_t, sizeof(serial)> bytes{};
-  SecureRandomBytes(bytes);
+  privacy::SecureRandomBytes(bytes);
   std::memcpy(&serial, bytes.data(), sizeof(serial));
   return serial;
 }
 
 }  // namespace
 
-AdmissionOffice::AdmissionOffice(ClusterAuthority authority, SigningKey key, JoinGrants grants,
-                                 const std::string& data_dir, RevocationFile& revocations,
-                                 const Clock& clock)
+AdmissionOffice::AdmissionOffice(privacy::ClusterAuthority authority, privacy::SigningKey key,
+                                 privacy::JoinGrants grants, const std::string& data_dir,
+                                 RevocationFile& revocations, const Clock& clock)
     : clock_(clock),
       authority_(std::move(authority)),
       key_(std::move(key)),
@@ -61,9 +61,10 @@ absl::StatusOr<std::unique_ptr<AdmissionOffice>> AdmissionOffice::Open(const std
                                                                        RevocationFile& revocations,
                                                                        const Clock& clock) {
   const std::string path = PathIn(data_dir, kAuthorityKeyFile);
-  ASSIGN_OR_RETURN(ClusterAuthority authority, ClusterAuthority::Load(path));
-  ASSIGN_OR_RETURN(SigningKey key, SigningKey::Load(path, KeyUse::kIssuer));
-  ASSIGN_OR_RETURN(JoinGrants grants, LoadGrants(data_dir));
+  ASSIGN_OR_RETURN(privacy::ClusterAuthority authority, privacy::ClusterAuthority::Load(path));
+  ASSIGN_OR_RETURN(privacy::SigningKey key,
+                   privacy::SigningKey::Load(path, privacy::KeyUse::kIssuer));
+  ASSIGN_OR_RETURN(privacy::JoinGrants grants, LoadGrants(data_dir));
   return std::unique_ptr<AdmissionOffice>(new AdmissionOffice(
       std::move(authority), std::move(key), std::move(grants), data_dir, revocations, clock));
 }
@@ -75,34 +76,36 @@ absl::StatusOr<Invitation> AdmissionOffice::Invite(uint32_t roles, int64_t lifet
                     .expires_ms = now_ms + lifetime_ms};
 }
 
-JoinWelcome AdmissionOffice::Welcome(const JoinWelcome::Nonce& nonce,
-                                     const Digest& certificate) const {
-  return JoinWelcome::Sign(key_, nonce, certificate);
+privacy::JoinWelcome AdmissionOffice::Welcome(const privacy::JoinWelcome::Nonce& nonce,
+                                              const Digest& certificate) const {
+  return privacy::JoinWelcome::Sign(key_, nonce, certificate);
 }
 
-absl::StatusOr<AdmissionCert> AdmissionOffice::Admit(const JoinRequest& request) {
-  ASSIGN_OR_RETURN(const RevocationList revoked, revocations_.Load(authority_.public_key()));
+absl::StatusOr<privacy::AdmissionCert> AdmissionOffice::Admit(const privacy::JoinRequest& request) {
+  ASSIGN_OR_RETURN(const privacy::RevocationList revoked,
+                   revocations_.Load(authority_.public_key()));
   return tokens_.Redeem(request, clock_.WallMillis(), FreshSerial(), revoked);
 }
 
-absl::StatusOr<AdmissionCert> AdmissionOffice::Renew(const CertificateRenewal& renewal,
-                                                     const JoinWelcome::Nonce& nonce) {
-  ASSIGN_OR_RETURN(const RevocationList revoked, revocations_.Load(authority_.public_key()));
+absl::StatusOr<privacy::AdmissionCert> AdmissionOffice::Renew(
+    const privacy::CertificateRenewal& renewal, const privacy::JoinWelcome::Nonce& nonce) {
+  ASSIGN_OR_RETURN(const privacy::RevocationList revoked,
+                   revocations_.Load(authority_.public_key()));
   return RenewCertificate(authority_, revoked, renewal, nonce, clock_.WallMillis(), FreshSerial());
 }
 
-absl::StatusOr<AdmissionCert> AdmissionOffice::RenewOwn(const AdmissionCert& certificate,
-                                                        const NodeKey& key) {
-  const JoinWelcome::Nonce nonce{};
-  return Renew(CertificateRenewal::Sign(certificate, nonce, key), nonce);
+absl::StatusOr<privacy::AdmissionCert> AdmissionOffice::RenewOwn(
+    const privacy::AdmissionCert& certificate, const privacy::NodeKey& key) {
+  const privacy::JoinWelcome::Nonce nonce{};
+  return Renew(privacy::CertificateRenewal::Sign(certificate, nonce, key), nonce);
 }
 
-absl::StatusOr<RevocationList> AdmissionOffice::Revoke(const NodeId& node) {
+absl::StatusOr<privacy::RevocationList> AdmissionOffice::Revoke(const privacy::NodeId& node) {
   return revocations_.Add(node, clock_.WallMillis(), key_);
 }
 
-absl::StatusOr<RevocationList> AdmissionOffice::RefreshRevocations() {
+absl::StatusOr<privacy::RevocationList> AdmissionOffice::RefreshRevocations() {
   return revocations_.Refresh(limits::kRevocationsRefreshedMillis, clock_.WallMillis(), key_);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::admission

@@ -18,11 +18,11 @@
 #include "privacy/identity/revocation_list.h"
 #include "privacy/identity/signing_key.h"
 
-namespace ruvd {
+namespace ruvd::admission {
 
 // What is handed to a node that may join, and until when it is good.
 struct Invitation {
-  JoinInvitation text;
+  privacy::JoinInvitation text;
   int64_t expires_ms = 0;  // Unix time
 };
 
@@ -40,30 +40,33 @@ class AdmissionOffice {
   // An invitation for one node, good for `lifetime_ms`. Errors of JoinTokens::Issue.
   absl::StatusOr<Invitation> Invite(uint32_t roles, int64_t lifetime_ms);
   // The word that whoever sees `certificate` talks to this authority.
-  JoinWelcome Welcome(const JoinWelcome::Nonce& nonce, const Digest& certificate) const;
+  privacy::JoinWelcome Welcome(const privacy::JoinWelcome::Nonce& nonce,
+                               const Digest& certificate) const;
   // Uses the token up. NODE_REVOKED, errors of JoinTokens::Redeem and of reading the list.
-  absl::StatusOr<AdmissionCert> Admit(const JoinRequest& request);
+  absl::StatusOr<privacy::AdmissionCert> Admit(const privacy::JoinRequest& request);
   // A new certificate in place of one that is still good. Errors of RenewCertificate and of
   // RevocationFile::Load.
-  absl::StatusOr<AdmissionCert> Renew(const CertificateRenewal& renewal,
-                                      const JoinWelcome::Nonce& nonce);
+  absl::StatusOr<privacy::AdmissionCert> Renew(const privacy::CertificateRenewal& renewal,
+                                               const privacy::JoinWelcome::Nonce& nonce);
   // The same for the node itself.
-  absl::StatusOr<AdmissionCert> RenewOwn(const AdmissionCert& certificate, const NodeKey& key);
+  absl::StatusOr<privacy::AdmissionCert> RenewOwn(const privacy::AdmissionCert& certificate,
+                                                  const privacy::NodeKey& key);
   // The list with the node on it. Errors of RevocationFile::Add.
-  absl::StatusOr<RevocationList> Revoke(const NodeId& node);
+  absl::StatusOr<privacy::RevocationList> Revoke(const privacy::NodeId& node);
   // The list, signed anew where it is older than kRevocationsRefreshed. Errors of
   // RevocationFile::Refresh.
-  absl::StatusOr<RevocationList> RefreshRevocations();
+  absl::StatusOr<privacy::RevocationList> RefreshRevocations();
 
  private:
-  AdmissionOffice(ClusterAuthority authority, SigningKey key, JoinGrants grants,
-                  const std::string& data_dir, RevocationFile& revocations, const Clock& clock);
+  AdmissionOffice(privacy::ClusterAuthority authority, privacy::SigningKey key,
+                  privacy::JoinGrants grants, const std::string& data_dir,
+                  RevocationFile& revocations, const Clock& clock);
 
   const Clock& clock_;
-  const ClusterAuthority authority_;
-  const SigningKey key_;  // the authority's, for what is no certificate
-  JoinTokens tokens_;
+  const privacy::ClusterAuthority authority_;
+  const privacy::SigningKey key_;  // the authority's, for what is no certificate
+  privacy::JoinTokens tokens_;
   RevocationFile& revocations_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::admission

@@ -13,7 +13,7 @@
 #include "privacy/identity/certificate_renewal.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::admission {
 namespace {
 
 // What the authority says counts more than that somebody cannot be reached, and that more than that
@@ -29,7 +29,7 @@ int RefusalRank(const absl::Status& refusal) {
 
 }  // namespace
 
-absl::StatusOr<AdmissionCert> CertificateKeeper::Renewed() const {
+absl::StatusOr<privacy::AdmissionCert> CertificateKeeper::Renewed() const {
   if (options_.office != nullptr) {
     return options_.office->RenewOwn(present_, *options_.key);
   }
@@ -54,7 +54,7 @@ absl::StatusOr<AdmissionCert> CertificateKeeper::Renewed() const {
   return told;
 }
 
-absl::Status CertificateKeeper::CheckSameMember(const AdmissionCert& certificate,
+absl::Status CertificateKeeper::CheckSameMember(const privacy::AdmissionCert& certificate,
                                                 const std::string& where) const {
   if (certificate.node_key == present_.node_key && certificate.name == present_.name &&
       certificate.issuer == present_.issuer) {
@@ -77,10 +77,10 @@ absl::Status CertificateKeeper::Look() {
     }
   }
   const int64_t now_ms = options_.clock->WallMillis();
-  if (!RenewalDue(present_, now_ms) || !placed.ok()) {
+  if (!privacy::RenewalDue(present_, now_ms) || !placed.ok()) {
     return placed;  // what the operator put there is not written over
   }
-  const absl::StatusOr<AdmissionCert> renewed = Renewed();
+  const absl::StatusOr<privacy::AdmissionCert> renewed = Renewed();
   if (!renewed.ok()) {
     return Annotate(renewed.status(),
                     fmt::format("this node's certificate is good for {:.1f} h more and could not "
@@ -92,4 +92,4 @@ absl::Status CertificateKeeper::Look() {
   return WriteFileAtomically(options_.path, present_.Encode());
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::admission

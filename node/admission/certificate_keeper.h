@@ -14,20 +14,21 @@
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::admission {
 
 struct CertificateKeeperOptions {
-  std::string path;                                     // of the certificate's file
-  std::function<absl::StatusOr<AdmissionCert>()> load;  // reads and checks it
-  const NodeKey* key = nullptr;
+  std::string path;                                              // of the certificate's file
+  std::function<absl::StatusOr<privacy::AdmissionCert>()> load;  // reads and checks it
+  const privacy::NodeKey* key = nullptr;
   const Clock* clock = nullptr;
   AdmissionOffice* office = nullptr;   // null: the authority's key is elsewhere
   std::vector<std::string> addresses;  // where the authority may answer, ports of peers
   // Asks whoever answers at an address for a certificate in place of one (RenewAt).
-  std::function<absl::StatusOr<AdmissionCert>(const std::string& address, const AdmissionCert&)>
+  std::function<absl::StatusOr<privacy::AdmissionCert>(const std::string& address,
+                                                       const privacy::AdmissionCert&)>
       renew;
-  std::function<void(const AdmissionCert&)> take;  // hears of a newer certificate
-  std::function<bool()> stopped;                   // no further address is asked then
+  std::function<void(const privacy::AdmissionCert&)> take;  // hears of a newer certificate
+  std::function<bool()> stopped;                            // no further address is asked then
 };
 
 // Keeps a running node's admission certificate good: takes one that the operator put in its place,
@@ -35,7 +36,7 @@ struct CertificateKeeperOptions {
 // options point to. Not thread-safe: call it from one thread at a time.
 class CertificateKeeper {
  public:
-  CertificateKeeper(CertificateKeeperOptions options, AdmissionCert present)
+  CertificateKeeper(CertificateKeeperOptions options, privacy::AdmissionCert present)
       : options_(std::move(options)), present_(std::move(present)) {}
 
   // Looks once; waits for the disk and for `renew` at one address after the other, until `stopped`.
@@ -46,14 +47,15 @@ class CertificateKeeper {
   // with when the present one ends.
   absl::Status Look();
 
-  const AdmissionCert& present() const { return present_; }
+  const privacy::AdmissionCert& present() const { return present_; }
 
  private:
-  absl::StatusOr<AdmissionCert> Renewed() const;
-  absl::Status CheckSameMember(const AdmissionCert& certificate, const std::string& where) const;
+  absl::StatusOr<privacy::AdmissionCert> Renewed() const;
+  absl::Status CheckSameMember(const privacy::AdmissionCert& certificate,
+                               const std::string& where) const;
 
   const CertificateKeeperOptions options_;
-  AdmissionCert present_;
+  privacy::AdmissionCert present_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::admission

@@ -14,44 +14,45 @@
 #include "privacy/limits.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::admission {
 
-std::optional<AdmissionCert> KeptCertificate(const std::string& data_dir) {
-  const auto bytes =
-      ReadFile(std::filesystem::path(data_dir) / kNodeCertificateFile, AdmissionCert::kBytes);
+std::optional<privacy::AdmissionCert> KeptCertificate(const std::string& data_dir) {
+  const auto bytes = ReadFile(std::filesystem::path(data_dir) / kNodeCertificateFile,
+                              privacy::AdmissionCert::kBytes);
   if (!bytes.ok()) {
     return std::nullopt;
   }
-  auto certificate = AdmissionCert::Parse(AsBytes(*bytes));
+  auto certificate = privacy::AdmissionCert::Parse(AsBytes(*bytes));
   return certificate.ok() ? std::make_optional(*std::move(certificate)) : std::nullopt;
 }
 
-absl::Status IssueCertificate(const ClusterAuthority& authority, const CertificateRequest& request,
-                              const Clock& clock, const std::string& path) {
+absl::Status IssueCertificate(const privacy::ClusterAuthority& authority,
+                              const CertificateRequest& request, const Clock& clock,
+                              const std::string& path) {
   constexpr int64_t kMillisPerDay = 24LL * 3600 * 1000;
-  ClusterAuthority::Request issue;
+  privacy::ClusterAuthority::Request issue;
   issue.node_key = request.node_key;
   issue.name = request.name;
   issue.roles = request.roles;
   issue.not_before_ms = clock.WallMillis();
   issue.not_after_ms = issue.not_before_ms + request.days * kMillisPerDay;
   std::array<uint8_t, sizeof(issue.serial)> serial{};
-  SecureRandomBytes(serial);
+  privacy::SecureRandomBytes(serial);
   std::memcpy(&issue.serial, serial.data(), sizeof(issue.serial));
-  ASSIGN_OR_RETURN(const AdmissionCert certificate, authority.Issue(issue));
+  ASSIGN_OR_RETURN(const privacy::AdmissionCert certificate, authority.Issue(issue));
   return WriteFileAtomically(path, certificate.Encode());
 }
 
-absl::StatusOr<PublicKey> ParsePublicKey(std::string_view hex) {
+absl::StatusOr<privacy::PublicKey> ParsePublicKey(std::string_view hex) {
   const auto bytes = FromHex(hex);
-  PublicKey key{};
+  privacy::PublicKey key{};
   if (!bytes || bytes->size() != key.size()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
                  "a public key is 64 hexadecimal digits; `ruvd init` prints the node's");
   }
   std::copy(bytes->begin(), bytes->end(), key.begin());
-  RETURN_IF_ERROR(CheckPublicKey(key));
+  RETURN_IF_ERROR(privacy::CheckPublicKey(key));
   return key;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::admission

@@ -21,11 +21,11 @@
 #include "privacy/sodium.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
 
-namespace ruvd {
+namespace ruvd::admission {
 namespace {
 
 using JoinStream =
-    grpc::ClientReaderWriter<admission::v1::JoinRequest, admission::v1::JoinResponse>;
+    grpc::ClientReaderWriter<v1::JoinRequest, v1::JoinResponse>;
 
 // gRPC 1.51 looks at errno of a connect that is under way after other calls, which may have set it,
 // and then takes it for failed (seen: ENOENT, on a busy machine). Later versions do not. The token
@@ -35,7 +35,7 @@ constexpr int kGreetings = 3;
 // One attempt, over one connection.
 class JoinAttempt {
  public:
-  JoinAttempt(const std::string& address, const TlsCertificate& own,
+  JoinAttempt(const std::string& address, const transport::TlsCertificate& own,
               std::chrono::system_clock::time_point deadline)
       : address_(address), stub_(ChannelTo(address, own)) {
     context_.set_deadline(deadline);
@@ -51,15 +51,15 @@ class JoinAttempt {
   JoinAttempt& operator=(const JoinAttempt&) = delete;
 
   // The authority, which proved that the channel ends at it.
-  absl::StatusOr<PublicKey> Greet(const ClusterId& cluster) {
+  absl::StatusOr<privacy::PublicKey> Greet(const privacy::ClusterId& cluster) {
     stream_->WaitForInitialMetadata();
-    const Digest seen = PeerCertificateOf(*context_.auth_context()).value_or(Digest{});
-    SecureRandomBytes(nonce_);
-    admission::v1::JoinRequest request;
+    const Digest seen = transport::PeerCertificateOf(*context_.auth_context()).value_or(Digest{});
+    privacy::SecureRandomBytes(nonce_);
+    v1::JoinRequest request;
     request.mutable_greeting()->set_nonce(std::string(AsText(nonce_)));
     request.mutable_greeting()->set_seen_certificate(std::string(AsText(seen)));
     ASSIGN_OR_RETURN(const auto response, Ask(request));
-    JoinWelcome welcome;
+    privacy::JoinWelcome welcome;
     if (!Copy(response.welcome().authority(), &welcome.authority) ||
         !Copy(response.welcome().proof(), &welcome.proof)) {
       return Strange();
@@ -68,34 +68,35 @@ class JoinAttempt {
     return welcome.authority;
   }
 
-  absl::StatusOr<AdmissionCert> Apply(const JoinRequest& join) {
-    admission::v1::JoinRequest request;
+  absl::StatusOr<privacy::AdmissionCert> Apply(const privacy::JoinRequest& join) {
+    v1::JoinRequest request;
     auto* application = request.mutable_application();
     application->set_token(join.token);
     application->set_node_key(std::string(AsText(join.node_key)));
     application->set_name(join.name);
     application->set_proof(std::string(AsText(join.proof)));
     ASSIGN_OR_RETURN(const auto response, Ask(request));
-    return AdmissionCert::Parse(AsBytes(response.admission().admission_cert()));
+    return privacy::AdmissionCert::Parse(AsBytes(response.admission().admission_cert()));
   }
 
-  absl::StatusOr<AdmissionCert> Renew(const AdmissionCert& certificate, const NodeKey& key) {
-    const auto renewal = CertificateRenewal::Sign(certificate, nonce_, key);
-    admission::v1::JoinRequest request;
+  absl::StatusOr<privacy::AdmissionCert> Renew(const privacy::AdmissionCert& certificate,
+                                               const privacy::NodeKey& key) {
+    const auto renewal = privacy::CertificateRenewal::Sign(certificate, nonce_, key);
+    v1::JoinRequest request;
     request.mutable_application()->set_renewed_cert(certificate.Encode());
     request.mutable_application()->set_proof(std::string(AsText(renewal.proof)));
     ASSIGN_OR_RETURN(const auto response, Ask(request));
-    return AdmissionCert::Parse(AsBytes(response.admission().admission_cert()));
+    return privacy::AdmissionCert::Parse(AsBytes(response.admission().admission_cert()));
   }
 
  private:
   static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address,
-                                                  const TlsCertificate& own) {
+                                                  const transport::TlsCertificate& own) {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    arguments.SetSslTargetNameOverride(kSelfSignedName);
+    arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
     arguments.SetMaxReceiveMessageSize(limits::kMaxLinkMessageBytes);
-    return grpc::CreateCustomChannel(address, LinkCredentials(own), arguments);
+    return grpc::CreateCustomChannel(address, transport::LinkCredentials(own), arguments);
   }
   template <typename Array>
   static bool Copy(const std::string& bytes, Array* array) {
@@ -110,8 +111,8 @@ class JoinAttempt {
                  "{} answered what is no step of joining; update the older program", address_);
   }
 
-  absl::StatusOr<admission::v1::JoinResponse> Ask(const admission::v1::JoinRequest& request) {
-    admission::v1::JoinResponse response;
+  absl::StatusOr<v1::JoinResponse> Ask(const v1::JoinRequest& request) {
+    v1::JoinResponse response;
     if (stream_->Write(request) && stream_->Read(&response)) {
       return response;
     }
@@ -128,30 +129,31 @@ class JoinAttempt {
                    "links (federation.listen), not of its API",
                    address_, status.error_message());
     }
-    RETURN_IF_ERROR(StatusOfCall(static_cast<int>(status.error_code()), status.error_message(),
-                                 status.error_details(), address_));
+    RETURN_IF_ERROR(client::StatusOfCall(static_cast<int>(status.error_code()),
+                                         status.error_message(), status.error_details(), address_));
     return Strange();
   }
 
   const std::string address_;
-  admission::v1::AdmissionService::Stub stub_;
+  v1::AdmissionService::Stub stub_;
   grpc::ClientContext context_;
   std::unique_ptr<JoinStream> stream_;
-  JoinWelcome::Nonce nonce_{};  // of the greeting
+  privacy::JoinWelcome::Nonce nonce_{};  // of the greeting
 };
 
 // A connection that was greeted, and the authority at its other end.
 struct Greeted {
   std::unique_ptr<JoinAttempt> attempt;
-  PublicKey authority{};
+  privacy::PublicKey authority{};
 };
 
-absl::StatusOr<Greeted> GreetAuthority(const std::string& address, const ClusterId& cluster,
+absl::StatusOr<Greeted> GreetAuthority(const std::string& address,
+                                       const privacy::ClusterId& cluster,
                                        std::chrono::milliseconds patience) {
-  RETURN_IF_ERROR(RequireTls13());
-  ASSIGN_OR_RETURN(const TlsCertificate own, MakeSelfSignedCertificate());
+  RETURN_IF_ERROR(transport::RequireTls13());
+  ASSIGN_OR_RETURN(const transport::TlsCertificate own, transport::MakeSelfSignedCertificate());
   std::unique_ptr<JoinAttempt> attempt;
-  absl::StatusOr<PublicKey> authority;
+  absl::StatusOr<privacy::PublicKey> authority;
   // Of all tries together: who stops meanwhile waits for that.
   const auto deadline = std::chrono::system_clock::now() + patience;
   for (int tries = 0; tries < kGreetings; ++tries) {
@@ -165,8 +167,9 @@ absl::StatusOr<Greeted> GreetAuthority(const std::string& address, const Cluster
   return Greeted{.attempt = std::move(attempt), .authority = *authority};
 }
 
-absl::Status CheckCertified(const AdmissionCert& certificate, const PublicKey& authority,
-                            const NodeKey& key, const std::string& address, const Clock& clock) {
+absl::Status CheckCertified(const privacy::AdmissionCert& certificate,
+                            const privacy::PublicKey& authority, const privacy::NodeKey& key,
+                            const std::string& address, const Clock& clock) {
   RETURN_IF_ERROR(certificate.Verify(authority, clock.WallMillis()));
   if (certificate.node_key != key.public_key()) {
     return Error(absl::StatusCode::kInternal, reasons::kCertificateInvalid,
@@ -177,26 +180,30 @@ absl::Status CheckCertified(const AdmissionCert& certificate, const PublicKey& a
 
 }  // namespace
 
-absl::StatusOr<AdmissionCert> JoinCluster(const std::string& address,
-                                          const JoinInvitation& invitation, const std::string& name,
-                                          const NodeKey& key, const Clock& clock) {
+absl::StatusOr<privacy::AdmissionCert> JoinCluster(const std::string& address,
+                                                   const privacy::JoinInvitation& invitation,
+                                                   const std::string& name,
+                                                   const privacy::NodeKey& key,
+                                                   const Clock& clock) {
   ASSIGN_OR_RETURN(const Greeted greeted,
                    GreetAuthority(address, invitation.cluster, limits::kJoinPatience));
-  ASSIGN_OR_RETURN(
-      AdmissionCert certificate,
-      greeted.attempt->Apply(JoinRequest::Sign(invitation.token, name, invitation.cluster, key)));
+  ASSIGN_OR_RETURN(privacy::AdmissionCert certificate,
+                   greeted.attempt->Apply(privacy::JoinRequest::Sign(invitation.token, name,
+                                                                     invitation.cluster, key)));
   RETURN_IF_ERROR(CheckCertified(certificate, greeted.authority, key, address, clock));
   return certificate;
 }
 
-absl::StatusOr<AdmissionCert> RenewAt(const std::string& address, const AdmissionCert& certificate,
-                                      const NodeKey& key, std::chrono::milliseconds patience,
-                                      const Clock& clock) {
+absl::StatusOr<privacy::AdmissionCert> RenewAt(const std::string& address,
+                                               const privacy::AdmissionCert& certificate,
+                                               const privacy::NodeKey& key,
+                                               std::chrono::milliseconds patience,
+                                               const Clock& clock) {
   ASSIGN_OR_RETURN(const Greeted greeted,
-                   GreetAuthority(address, ClusterIdOf(certificate.issuer), patience));
-  ASSIGN_OR_RETURN(AdmissionCert renewed, greeted.attempt->Renew(certificate, key));
+                   GreetAuthority(address, privacy::ClusterIdOf(certificate.issuer), patience));
+  ASSIGN_OR_RETURN(privacy::AdmissionCert renewed, greeted.attempt->Renew(certificate, key));
   RETURN_IF_ERROR(CheckCertified(renewed, greeted.authority, key, address, clock));
   return renewed;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::admission

@@ -12,22 +12,25 @@
 #include "privacy/identity/join_invitation.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::admission {
 
 // Asks the node at `address` (its port of peers), which holds the cluster authority's key, to admit
 // the node `name` with this key. The token is shown to nobody else: not before the authority has
 // proven that the TLS channel ends at it. The certificate was verified. NODE_UNREACHABLE,
 // CERTIFICATE_FOREIGN and SIGNATURE_INVALID for who is not the authority, what the authority says
 // (TOKEN_*, CERTIFICATE_INVALID for an unusable name), CERTIFICATE_EXPIRED where the clocks differ.
-absl::StatusOr<AdmissionCert> JoinCluster(const std::string& address,
-                                          const JoinInvitation& invitation, const std::string& name,
-                                          const NodeKey& key, const Clock& clock);
+absl::StatusOr<privacy::AdmissionCert> JoinCluster(const std::string& address,
+                                                   const privacy::JoinInvitation& invitation,
+                                                   const std::string& name,
+                                                   const privacy::NodeKey& key, const Clock& clock);
 
 // Asks it for a new certificate in place of one that is still good, of which it is told within
 // `patience`. NODE_UNREACHABLE, NOT_FOUND for a node without the authority's key, what the
 // authority says: NODE_REVOKED, CERTIFICATE_EXPIRED.
-absl::StatusOr<AdmissionCert> RenewAt(const std::string& address, const AdmissionCert& certificate,
-                                      const NodeKey& key, std::chrono::milliseconds patience,
-                                      const Clock& clock);
+absl::StatusOr<privacy::AdmissionCert> RenewAt(const std::string& address,
+                                               const privacy::AdmissionCert& certificate,
+                                               const privacy::NodeKey& key,
+                                               std::chrono::milliseconds patience,
+                                               const Clock& clock);
 
-}  // namespace ruvd
+}  // namespace ruvd::admission

@@ -14,12 +14,13 @@
 #include "inference/adapter/adapter_kinds.h"
 #include "inference/adapter/merge.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 // Parts by their names; a static one has a single part without a name.
-std::vector<std::pair<std::string, const Adapter*>> PartsOf(const Talora& talora) {
-  std::vector<std::pair<std::string, const Adapter*>> parts;
+std::vector<std::pair<std::string, const inference::Adapter*>> PartsOf(
+    const inference::Talora& talora) {
+  std::vector<std::pair<std::string, const inference::Adapter*>> parts;
   if (talora.trunk != nullptr) {
     parts.emplace_back(talora.residuals.empty() ? "" : "trunk", talora.trunk.get());
   }
@@ -29,11 +30,11 @@ std::vector<std::pair<std::string, const Adapter*>> PartsOf(const Talora& talora
   return parts;
 }
 
-double Norm(const LowRank* change) {
-  return change == nullptr ? 0 : std::sqrt(std::max(0.0, ChangeDot(*change, *change)));
+double Norm(const inference::LowRank* change) {
+  return change == nullptr ? 0 : std::sqrt(std::max(0.0, inference::ChangeDot(*change, *change)));
 }
 
-const LowRank* ChangeOf(const Adapter* adapter, const std::string& tensor) {
+const inference::LowRank* ChangeOf(const inference::Adapter* adapter, const std::string& tensor) {
   if (adapter == nullptr) {
     return nullptr;
   }
@@ -41,20 +42,21 @@ const LowRank* ChangeOf(const Adapter* adapter, const std::string& tensor) {
   return found == adapter->targets.end() ? nullptr : &found->second;
 }
 
-void WritePartDifference(const std::string& part, const Adapter* a, const Adapter* b,
-                         adapter::v1::DiffAdaptersResponse* response) {
+void WritePartDifference(const std::string& part, const inference::Adapter* a,
+                         const inference::Adapter* b, adapter::v1::DiffAdaptersResponse* response) {
   std::set<std::string> tensors;
-  for (const Adapter* adapter : {a, b}) {
-    for (const auto& [tensor, change] : adapter != nullptr ? adapter->targets : Adapter().targets) {
+  for (const inference::Adapter* adapter : {a, b}) {
+    for (const auto& [tensor, change] :
+         adapter != nullptr ? adapter->targets : inference::Adapter().targets) {
       tensors.insert(tensor);
     }
   }
   for (const std::string& tensor : tensors) {
-    const LowRank* x = ChangeOf(a, tensor);
-    const LowRank* y = ChangeOf(b, tensor);
+    const inference::LowRank* x = ChangeOf(a, tensor);
+    const inference::LowRank* y = ChangeOf(b, tensor);
     const double norm_a = Norm(x);
     const double norm_b = Norm(y);
-    const double dot = x != nullptr && y != nullptr ? ChangeDot(*x, *y) : 0;
+    const double dot = x != nullptr && y != nullptr ? inference::ChangeDot(*x, *y) : 0;
     auto* message = response->add_targets();
     message->set_part(part);
     message->set_tensor(tensor);
@@ -65,10 +67,10 @@ void WritePartDifference(const std::string& part, const Adapter* a, const Adapte
   }
 }
 
-void WriteBanks(const AdapterSummary& summary, adapter::v1::Banks* banks) {
-  const BankSchedule& schedule = summary.schedule;
+void WriteBanks(const serving::AdapterSummary& summary, adapter::v1::Banks* banks) {
+  const inference::BankSchedule& schedule = summary.schedule;
   banks->mutable_boundaries()->Add(schedule.boundaries.begin(), schedule.boundaries.end());
-  banks->set_strategy(std::string(BankStrategyName(schedule.strategy)));
+  banks->set_strategy(std::string(inference::BankStrategyName(schedule.strategy)));
   banks->set_temperature(schedule.temperature);
   banks->set_trunk(summary.trunk);
   banks->set_residual_rate(summary.training.residual_rate);
@@ -77,7 +79,7 @@ void WriteBanks(const AdapterSummary& summary, adapter::v1::Banks* banks) {
 
 }  // namespace
 
-void WriteAdapter(const CatalogEntry& entry, adapter::v1::Adapter* message) {
+void WriteAdapter(const serving::CatalogEntry& entry, adapter::v1::Adapter* message) {
   message->set_name(entry.info.name);
   message->set_version(entry.info.version);
   message->set_id(ToHex(entry.info.id));
@@ -87,11 +89,11 @@ void WriteAdapter(const CatalogEntry& entry, adapter::v1::Adapter* message) {
   message->set_served(entry.info.served);
   message->set_uses(entry.info.uses);
   message->set_weight(entry.weight);
-  message->set_source(std::string(AdapterOriginName(entry.origin)));
+  message->set_source(std::string(serving::AdapterOriginName(entry.origin)));
   message->set_path(entry.path);
-  const AdapterSummary& summary = entry.summary;
-  message->set_kind(std::string(KindName(summary.kind)));
-  message->set_frame_id(InFrame(summary.kind) ? ToHex(summary.frame_id) : "");
+  const serving::AdapterSummary& summary = entry.summary;
+  message->set_kind(std::string(inference::KindName(summary.kind)));
+  message->set_frame_id(inference::InFrame(summary.kind) ? ToHex(summary.frame_id) : "");
   message->set_rank(summary.rank);
   message->set_targets(summary.targets);
   if (summary.banks) {
@@ -99,7 +101,7 @@ void WriteAdapter(const CatalogEntry& entry, adapter::v1::Adapter* message) {
   }
 }
 
-void WriteTargets(const Talora& talora, adapter::v1::GetAdapterResponse* response) {
+void WriteTargets(const inference::Talora& talora, adapter::v1::GetAdapterResponse* response) {
   for (const auto& [name, part] : PartsOf(talora)) {
     for (const auto& [tensor, change] : part->targets) {
       auto* target = response->add_targets();
@@ -113,9 +115,9 @@ void WriteTargets(const Talora& talora, adapter::v1::GetAdapterResponse* respons
   }
 }
 
-void WriteDifference(const Talora& a, const Talora& b,
+void WriteDifference(const inference::Talora& a, const inference::Talora& b,
                      adapter::v1::DiffAdaptersResponse* response) {
-  response->set_equal(AdapterId(a) == AdapterId(b));
+  response->set_equal(inference::AdapterId(a) == inference::AdapterId(b));
   const bool banks = !a.residuals.empty() || !b.residuals.empty();
   if (a.trunk != nullptr || b.trunk != nullptr) {
     WritePartDifference(banks ? "trunk" : "", a.trunk.get(), b.trunk.get(), response);
@@ -127,4 +129,4 @@ void WriteDifference(const Talora& a, const Talora& b,
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

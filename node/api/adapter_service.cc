@@ -17,7 +17,7 @@
 #include "node/reasons.h"
 #include "ruvd/adapter/v1/adapter.grpc.pb.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 std::optional<uint32_t> VersionOf(const adapter::v1::AdapterRef& ref) {
@@ -41,12 +41,12 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
                                          const adapter::v1::ListAdaptersRequest* request,
                                          adapter::v1::ListAdaptersResponse* response) override {
     return Run(context, [this, request, response] {
-      for (const CatalogEntry& entry : catalog_.List()) {
+      for (const serving::CatalogEntry& entry : catalog_.List()) {
         if (request->name().empty() || request->name() == entry.info.name) {
           WriteAdapter(entry, response->add_adapters());
         }
       }
-      const RegistryStats stats = catalog_.Stats();
+      const inference::RegistryStats stats = catalog_.Stats();
       response->set_hot_bytes(stats.hot_bytes);
       response->set_budget_bytes(stats.budget);
       response->set_loads(stats.loads);
@@ -59,7 +59,7 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
                                        const adapter::v1::GetAdapterRequest* request,
                                        adapter::v1::GetAdapterResponse* response) override {
     return Run(context, [this, request, response]() -> absl::Status {
-      ASSIGN_OR_RETURN(const CatalogEntry entry, Find(request->adapter()));
+      ASSIGN_OR_RETURN(const serving::CatalogEntry entry, Find(request->adapter()));
       WriteAdapter(entry, response->mutable_adapter());
       WriteTargets(*entry.adapter, response);
       return absl::OkStatus();
@@ -70,8 +70,8 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
                                          const adapter::v1::DiffAdaptersRequest* request,
                                          adapter::v1::DiffAdaptersResponse* response) override {
     return Run(context, [this, request, response]() -> absl::Status {
-      ASSIGN_OR_RETURN(const CatalogEntry a, Find(request->a()));
-      ASSIGN_OR_RETURN(const CatalogEntry b, Find(request->b()));
+      ASSIGN_OR_RETURN(const serving::CatalogEntry a, Find(request->a()));
+      ASSIGN_OR_RETURN(const serving::CatalogEntry b, Find(request->b()));
       WriteDifference(*a.adapter, *b.adapter, response);
       return absl::OkStatus();
     });
@@ -87,7 +87,7 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
                      "so it reads "
                      "no files that callers name; send the file with `ruvd adapter import`");
       }
-      ASSIGN_OR_RETURN(const CatalogEntry entry,
+      ASSIGN_OR_RETURN(const serving::CatalogEntry entry,
                        catalog_.Load(request->path(), WeightOf(*request)));
       WriteAdapter(entry, response->mutable_adapter());
       return absl::OkStatus();
@@ -98,7 +98,7 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
                                           const adapter::v1::ImportAdapterRequest* request,
                                           adapter::v1::ImportAdapterResponse* response) override {
     return Run(context, [this, request, response]() -> absl::Status {
-      ASSIGN_OR_RETURN(const CatalogEntry entry,
+      ASSIGN_OR_RETURN(const serving::CatalogEntry entry,
                        catalog_.Import(request->file(), WeightOf(*request)));
       WriteAdapter(entry, response->mutable_adapter());
       return absl::OkStatus();
@@ -120,7 +120,7 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
                                        const adapter::v1::PinAdapterRequest* request,
                                        adapter::v1::PinAdapterResponse* response) override {
     return Run(context, [this, request, response]() -> absl::Status {
-      ASSIGN_OR_RETURN(const CatalogEntry entry,
+      ASSIGN_OR_RETURN(const serving::CatalogEntry entry,
                        catalog_.SetPinned(request->adapter().name(), VersionOf(request->adapter()),
                                           request->pinned()));
       WriteAdapter(entry, response->mutable_adapter());
@@ -132,7 +132,7 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
       grpc::CallbackServerContext* context, const adapter::v1::RollbackAdapterRequest* request,
       adapter::v1::RollbackAdapterResponse* response) override {
     return Run(context, [this, request, response]() -> absl::Status {
-      ASSIGN_OR_RETURN(const CatalogEntry entry,
+      ASSIGN_OR_RETURN(const serving::CatalogEntry entry,
                        catalog_.Rollback(request->adapter().name(), VersionOf(request->adapter())));
       WriteAdapter(entry, response->mutable_adapter());
       return absl::OkStatus();
@@ -154,25 +154,25 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
     return reactor;
   }
 
-  absl::StatusOr<CatalogEntry> Find(const adapter::v1::AdapterRef& ref) {
+  absl::StatusOr<serving::CatalogEntry> Find(const adapter::v1::AdapterRef& ref) {
     return catalog_.Find(ref.name(), VersionOf(ref));
   }
 
   absl::StatusOr<std::string> FileOf(const adapter::v1::ExportAdapterRequest& request,
-                                     const Talora& talora) {
+                                     const inference::Talora& talora) {
     if (request.part_case() == adapter::v1::ExportAdapterRequest::PART_NOT_SET) {
       return SerializeTaloraFile(talora, model_);
     }
     const bool bank = request.part_case() == adapter::v1::ExportAdapterRequest::kBank;
-    ASSIGN_OR_RETURN(
-        const auto plain,
-        PlainAdapter(talora, bank ? std::optional<size_t>(request.bank()) : std::nullopt));
+    ASSIGN_OR_RETURN(const auto plain,
+                     inference::PlainAdapter(
+                         talora, bank ? std::optional<size_t>(request.bank()) : std::nullopt));
     return SerializeAdapterFile(*plain, model_);
   }
 
   absl::Status Export(const adapter::v1::ExportAdapterRequest& request,
                       adapter::v1::ExportAdapterResponse* response) {
-    ASSIGN_OR_RETURN(const CatalogEntry entry, Find(request.adapter()));
+    ASSIGN_OR_RETURN(const serving::CatalogEntry entry, Find(request.adapter()));
     ASSIGN_OR_RETURN(std::string file, FileOf(request, *entry.adapter));
     if (file.size() > static_cast<size_t>(limits::kMaxApiMessageBytes)) {
       return Error(absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
@@ -184,8 +184,8 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
     return absl::OkStatus();
   }
 
-  AdapterCatalog& catalog_;
-  const Model& model_;
+  serving::AdapterCatalog& catalog_;
+  const inference::Model& model_;
   const bool paths_are_local_;
   QueryLane lane_;
 };
@@ -196,4 +196,4 @@ std::unique_ptr<grpc::Service> MakeAdapterService(const ServiceDependencies& dep
   return std::make_unique<AdapterServiceImpl>(dependencies);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

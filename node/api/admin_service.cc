@@ -27,29 +27,30 @@
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "storage/erasure/user_erasure.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 double Seconds(Duration d) {
   return std::chrono::duration<double>(d).count();
 }
 
-std::string StateOf(const Member& member) {
+std::string StateOf(const federation::Member& member) {
   if (member.self) {
     return "self";
   }
   switch (member.standing) {
-    case MemberStanding::kRevoked:
+    case federation::MemberStanding::kRevoked:
       return "revoked";
-    case MemberStanding::kEquivocated:
+    case federation::MemberStanding::kEquivocated:
       return "excluded";
-    case MemberStanding::kGood:
+    case federation::MemberStanding::kGood:
       break;
   }
-  return std::string(MemberStateName(member.state));
+  return std::string(federation::MemberStateName(member.state));
 }
 
-void WriteConsentAnswer(const ConsentAnswer& answer, admin::v1::SetConsentResponse* message) {
+void WriteConsentAnswer(const sharing::ConsentAnswer& answer,
+                        admin::v1::SetConsentResponse* message) {
   message->set_tier(static_cast<pattern::v1::SharingTier>(answer.tier));
   message->set_since_ms(answer.since_ms);
   message->set_items_offered(answer.items_offered);
@@ -57,7 +58,7 @@ void WriteConsentAnswer(const ConsentAnswer& answer, admin::v1::SetConsentRespon
   message->set_peers_told(answer.peers);
 }
 
-void WriteMember(const Member& member, TimePoint now, admin::v1::Member* message) {
+void WriteMember(const federation::Member& member, TimePoint now, admin::v1::Member* message) {
   message->set_node_id(ToHex(member.id));
   message->set_name(member.name);
   message->set_address(member.address);
@@ -92,7 +93,7 @@ void WriteStatus(const NodeStatus& node, admin::v1::GetStatusResponse* message) 
   message->set_embedding_dimension(node.embedding_dimension);
 }
 
-void WriteFederation(const FederationView& view, admin::v1::GetStatusResponse* message) {
+void WriteFederation(const sharing::FederationView& view, admin::v1::GetStatusResponse* message) {
   if (view.release) {
     WriteRelease(*view.release, message->mutable_release());
   }
@@ -106,12 +107,12 @@ void WriteFederation(const FederationView& view, admin::v1::GetStatusResponse* m
   message->set_certificate_expires_ms(view.certificate_expires_ms);
   if (view.last_round) {
     WriteRound(*view.last_round, view.boundaries, message->mutable_federated_round());
-    for (const PeerRecord& peer : view.last_round->peers) {
+    for (const federation::PeerRecord& peer : view.last_round->peers) {
       WritePeer(peer, message->add_peers());
     }
   }
   uint32_t alive = 0;
-  for (const Member& member : view.members) {
+  for (const federation::Member& member : view.members) {
     alive += member.counts() ? 1 : 0;
   }
   message->set_members_alive(alive);
@@ -154,7 +155,8 @@ absl::StatusOr<std::string> NewBackupFolder(const std::string& parent, std::stri
   return parent + "/" + name;
 }
 
-void WriteManifest(const BackupManifest& manifest, admin::v1::BackUpStoreResponse* message) {
+void WriteManifest(const storage::BackupManifest& manifest,
+                   admin::v1::BackUpStoreResponse* message) {
   message->set_store_id(ToHex(AsBytes(manifest.store_id)));
   message->set_schema(manifest.schema);
   message->set_created_ms(manifest.created_ms);
@@ -162,7 +164,7 @@ void WriteManifest(const BackupManifest& manifest, admin::v1::BackUpStoreRespons
   message->set_boot_counter(manifest.boot_counter);
   message->set_files(manifest.files.size());
   uint64_t bytes = 0;
-  for (const BackupManifest::File& file : manifest.files) {
+  for (const storage::BackupManifest::File& file : manifest.files) {
     bytes += file.size;
   }
   message->set_bytes(bytes);
@@ -180,15 +182,16 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                       const admin::v1::GetStatusRequest*,
                                       admin::v1::GetStatusResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    node_.federation->View([this, reactor, response](const absl::StatusOr<FederationView>& view) {
-      NodeStatus status;
-      node_.fill_status(&status);
-      WriteStatus(status, response);
-      if (view.ok()) {  // the rest is worth knowing without it
-        WriteFederation(*view, response);
-      }
-      reactor->Finish(grpc::Status::OK);
-    });
+    node_.federation->View(
+        [this, reactor, response](const absl::StatusOr<sharing::FederationView>& view) {
+          NodeStatus status;
+          node_.fill_status(&status);
+          WriteStatus(status, response);
+          if (view.ok()) {  // the rest is worth knowing without it
+            WriteFederation(*view, response);
+          }
+          reactor->Finish(grpc::Status::OK);
+        });
     return reactor;
   }
 
@@ -196,14 +199,15 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                         const admin::v1::ListMembersRequest*,
                                         admin::v1::ListMembersResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    node_.federation->View([reactor, response](const absl::StatusOr<FederationView>& view) {
-      if (view.ok()) {
-        for (const Member& member : view->members) {
-          WriteMember(member, view->now, response->add_members());
-        }
-      }
-      reactor->Finish(ToRpcStatus(view.status()));
-    });
+    node_.federation->View(
+        [reactor, response](const absl::StatusOr<sharing::FederationView>& view) {
+          if (view.ok()) {
+            for (const federation::Member& member : view->members) {
+              WriteMember(member, view->now, response->add_members());
+            }
+          }
+          reactor->Finish(ToRpcStatus(view.status()));
+        });
     return reactor;
   }
 
@@ -216,21 +220,22 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
       return reactor;
     }
     node_.federation->SetConsent(
-        static_cast<ConsentTier>(request->tier()),
-        [this, reactor, response](const absl::StatusOr<ConsentAnswer>& answer) {
+        static_cast<privacy::ConsentTier>(request->tier()),
+        [this, reactor, response](const absl::StatusOr<sharing::ConsentAnswer>& answer) {
           if (answer.ok()) {
             WriteConsentAnswer(*answer, response);
           }
-          if (!answer.ok() || answer->tier != ConsentTier::kPrivate) {
+          if (!answer.ok() || answer->tier != privacy::ConsentTier::kPrivate) {
             reactor->Finish(ToRpcStatus(answer.status()));
             return;
           }
-          node_.federation->View([reactor, response](const absl::StatusOr<FederationView>& view) {
-            if (view.ok() && view->release) {
-              response->set_residual(ResidualText(*view));
-            }
-            reactor->Finish(grpc::Status::OK);
-          });
+          node_.federation->View(
+              [reactor, response](const absl::StatusOr<sharing::FederationView>& view) {
+                if (view.ok() && view->release) {
+                  response->set_residual(ResidualText(*view));
+                }
+                reactor->Finish(grpc::Status::OK);
+              });
         });
     return reactor;
   }
@@ -239,20 +244,21 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                        const admin::v1::GetConsentRequest*,
                                        admin::v1::GetConsentResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    node_.federation->View([reactor, response](const absl::StatusOr<FederationView>& view) {
-      if (view.ok()) {
-        response->set_tier(static_cast<pattern::v1::SharingTier>(view->tier));
-        response->set_since_ms(view->consent_since_ms);
-        response->set_bytes_shared(view->bytes_shared);
-        if (view->release) {
-          WriteRelease(*view->release, response->mutable_release());
-        }
-        if (view->centroids) {
-          WriteCentroidStatus(*view->centroids, response->mutable_centroids());
-        }
-      }
-      reactor->Finish(ToRpcStatus(view.status()));
-    });
+    node_.federation->View(
+        [reactor, response](const absl::StatusOr<sharing::FederationView>& view) {
+          if (view.ok()) {
+            response->set_tier(static_cast<pattern::v1::SharingTier>(view->tier));
+            response->set_since_ms(view->consent_since_ms);
+            response->set_bytes_shared(view->bytes_shared);
+            if (view->release) {
+              WriteRelease(*view->release, response->mutable_release());
+            }
+            if (view->centroids) {
+              WriteCentroidStatus(*view->centroids, response->mutable_centroids());
+            }
+          }
+          reactor->Finish(ToRpcStatus(view.status()));
+        });
     return reactor;
   }
 
@@ -260,24 +266,24 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                            const admin::v1::PreviewReleaseRequest* request,
                                            admin::v1::PreviewReleaseResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    const auto preview = [this, reactor, response](ConsentTier tier) {
-      node_.federation->Preview(tier,
-                                [reactor, response](const absl::StatusOr<ReleasePreview>& next) {
-                                  if (next.ok()) {
-                                    WritePreview(*next, response);
-                                  }
-                                  reactor->Finish(ToRpcStatus(next.status()));
-                                });
+    const auto preview = [this, reactor, response](privacy::ConsentTier tier) {
+      node_.federation->Preview(
+          tier, [reactor, response](const absl::StatusOr<sharing::ReleasePreview>& next) {
+            if (next.ok()) {
+              WritePreview(*next, response);
+            }
+            reactor->Finish(ToRpcStatus(next.status()));
+          });
     };
     if (request->tier() != pattern::v1::SHARING_TIER_UNSPECIFIED) {
       if (IsTier(request->tier())) {
-        preview(static_cast<ConsentTier>(request->tier()));
+        preview(static_cast<privacy::ConsentTier>(request->tier()));
       } else {
         reactor->Finish(ToRpcStatus(UnknownTier(request->tier())));
       }
       return reactor;
     }
-    node_.federation->View([reactor, preview](const absl::StatusOr<FederationView>& view) {
+    node_.federation->View([reactor, preview](const absl::StatusOr<sharing::FederationView>& view) {
       if (view.ok()) {
         preview(view->tier);
       } else {
@@ -308,7 +314,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
   grpc::ServerUnaryReactor* ListUserConsents(
       grpc::CallbackServerContext* context, const admin::v1::ListUserConsentsRequest*,
       admin::v1::ListUserConsentsResponse* response) override {
-    for (const UserConsent& record : node_.consents->All()) {
+    for (const privacy::UserConsent& record : node_.consents->All()) {
       WriteUserConsent(record, response->add_consents());
     }
     auto* reactor = context->DefaultReactor();
@@ -347,7 +353,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
         },
         [this, reactor, erased] {
           node_.federation->OnConsentsChanged(
-              [this, reactor, erased](const absl::StatusOr<ConsentsAnswer>& taken) {
+              [this, reactor, erased](const absl::StatusOr<sharing::ConsentsAnswer>& taken) {
                 erased->Update(taken.status());
                 lane_.Leave();
                 reactor->Finish(ToRpcStatus(*erased));
@@ -394,7 +400,8 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                       admin::v1::BackUpStoreResponse* response) {
     ASSIGN_OR_RETURN(const std::string folder,
                      NewBackupFolder(node_.backup_dir, request.name(), node_.clock->WallMillis()));
-    ASSIGN_OR_RETURN(const BackupManifest manifest, node_.database->Backup(folder, node_.stopping));
+    ASSIGN_OR_RETURN(const storage::BackupManifest manifest,
+                     node_.database->Backup(folder, node_.stopping));
     response->set_folder(folder);
     WriteManifest(manifest, response);
     return absl::OkStatus();
@@ -402,8 +409,8 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
 
   absl::Status NoteUserConsent(const admin::v1::SetUserConsentRequest& request,
                                admin::v1::SetUserConsentResponse* response) {
-    ASSIGN_OR_RETURN(UserConsent fields, ReadUserConsent(request));
-    ASSIGN_OR_RETURN(const UserConsent record,
+    ASSIGN_OR_RETURN(privacy::UserConsent fields, ReadUserConsent(request));
+    ASSIGN_OR_RETURN(const privacy::UserConsent record,
                      node_.consents->Record(std::move(fields), node_.clock->WallMillis()));
     WriteUserConsent(record, response->mutable_consent());
     return absl::OkStatus();
@@ -413,7 +420,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
   void TakeBack(grpc::ServerUnaryReactor* reactor, std::shared_ptr<const absl::Status> stored,
                 admin::v1::SetUserConsentResponse* response) {
     const auto finish = [this, reactor, stored,
-                         response](const absl::StatusOr<FederationView>& view) {
+                         response](const absl::StatusOr<sharing::FederationView>& view) {
       if (view.ok() && view->release && !response->consent().sharing()) {
         response->set_residual(ResidualText(*view));
       }
@@ -421,7 +428,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
       reactor->Finish(ToRpcStatus(*stored));
     };
     node_.federation->OnConsentsChanged(
-        [this, reactor, response, finish](const absl::StatusOr<ConsentsAnswer>& taken) {
+        [this, reactor, response, finish](const absl::StatusOr<sharing::ConsentsAnswer>& taken) {
           if (!taken.ok()) {
             lane_.Leave();
             reactor->Finish(ToRpcStatus(Annotate(
@@ -456,12 +463,13 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
         node_.consents->Withdraw(user_id, node_.clock->WallMillis()).status();
     // Also where the erasure fails, and again behind it for what ended meanwhile.
     ForgetInMemory(user_id);
-    const absl::StatusOr<UserErasure> erasure = ruvd::EraseUser({.database = node_.database,
-                                                                 .sessions = node_.sessions,
-                                                                 .trajectories = node_.trajectories,
-                                                                 .witness = node_.witness,
-                                                                 .changes = node_.changes},
-                                                                user_id);
+    const absl::StatusOr<storage::UserErasure> erasure =
+        ruvd::storage::EraseUser({.database = node_.database,
+                         .sessions = node_.sessions,
+                         .trajectories = node_.trajectories,
+                         .witness = node_.witness,
+                         .changes = node_.changes},
+                        user_id);
     if (!had_consent || !absl::IsNotFound(erasure.status())) {
       RETURN_IF_ERROR(erasure.status());
       response->set_sessions_forgotten(erasure->sessions);
@@ -486,4 +494,4 @@ std::unique_ptr<grpc::Service> MakeAdminService(const ServiceDependencies& depen
   return std::make_unique<AdminServiceImpl>(dependencies);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -21,7 +21,7 @@
 #include "node/limits.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 using JoinReactor =
@@ -110,8 +110,8 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
 
   void Welcome(const admission::v1::Greeting& greeting) {
     const absl::Status status = [&]() -> absl::Status {
-      ASSIGN_OR_RETURN(const auto nonce,
-                       ExactBytes<JoinWelcome::Nonce>(greeting.nonce(), "the greeting's nonce"));
+      ASSIGN_OR_RETURN(const auto nonce, ExactBytes<privacy::JoinWelcome::Nonce>(
+                                             greeting.nonce(), "the greeting's nonce"));
       ASSIGN_OR_RETURN(const Digest seen, ExactBytes<Digest>(greeting.seen_certificate(),
                                                              "the greeting's certificate"));
       const std::vector<Digest> own = dependencies_.tls->own_certificates();
@@ -121,7 +121,7 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
                      "ends TLS; dial the node directly");
       }
       nonce_ = nonce;
-      const JoinWelcome welcome = dependencies_.office->Welcome(nonce, seen);
+      const privacy::JoinWelcome welcome = dependencies_.office->Welcome(nonce, seen);
       auto* message = response_.mutable_welcome();
       message->set_authority(std::string(AsText(welcome.authority)));
       message->set_proof(std::string(AsText(welcome.proof)));
@@ -136,7 +136,7 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
 
   void Admit() {
     const admission::v1::Application& application = request_.application();
-    const absl::StatusOr<AdmissionCert> certificate =
+    const absl::StatusOr<privacy::AdmissionCert> certificate =
         application.renewed_cert().empty() ? Admitted(application) : Renewed(application);
     if (certificate.ok()) {
       response_.mutable_admission()->set_admission_cert(certificate->Encode());
@@ -145,18 +145,19 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
       Finish(ToRpcStatus(certificate.status()));
     }
   }
-  absl::StatusOr<AdmissionCert> Admitted(const admission::v1::Application& application) {
-    JoinRequest join{.token = application.token(), .name = application.name()};
+  absl::StatusOr<privacy::AdmissionCert> Admitted(const admission::v1::Application& application) {
+    privacy::JoinRequest join{.token = application.token(), .name = application.name()};
     ASSIGN_OR_RETURN(join.node_key,
-                     ExactBytes<PublicKey>(application.node_key(), "the node's key"));
-    ASSIGN_OR_RETURN(join.proof, ExactBytes<Signature>(application.proof(), "the proof"));
+                     ExactBytes<privacy::PublicKey>(application.node_key(), "the node's key"));
+    ASSIGN_OR_RETURN(join.proof, ExactBytes<privacy::Signature>(application.proof(), "the proof"));
     return dependencies_.office->Admit(join);
   }
-  absl::StatusOr<AdmissionCert> Renewed(const admission::v1::Application& application) {
-    CertificateRenewal renewal;
+  absl::StatusOr<privacy::AdmissionCert> Renewed(const admission::v1::Application& application) {
+    privacy::CertificateRenewal renewal;
     ASSIGN_OR_RETURN(renewal.certificate,
-                     AdmissionCert::Parse(AsBytes(application.renewed_cert())));
-    ASSIGN_OR_RETURN(renewal.proof, ExactBytes<Signature>(application.proof(), "the proof"));
+                     privacy::AdmissionCert::Parse(AsBytes(application.renewed_cert())));
+    ASSIGN_OR_RETURN(renewal.proof,
+                     ExactBytes<privacy::Signature>(application.proof(), "the proof"));
     return dependencies_.office->Renew(renewal, nonce_);
   }
 
@@ -166,7 +167,7 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
   admission::v1::JoinRequest request_;
   admission::v1::JoinResponse response_;
   bool welcomed_ = false;
-  JoinWelcome::Nonce nonce_{};  // of the greeting
+  privacy::JoinWelcome::Nonce nonce_{};  // of the greeting
   grpc::Alarm alarm_;
   Mutex mutex_;
   grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_);
@@ -199,7 +200,7 @@ class AuthorityServiceImpl final : public admission::v1::AuthorityService::Callb
       // What is too long for a token is so for its issuer, too.
       const auto lifetime = static_cast<int64_t>(
           std::min<uint64_t>(request->lifetime_ms(), std::numeric_limits<int32_t>::max()));
-      ASSIGN_OR_RETURN(const Invitation invitation,
+      ASSIGN_OR_RETURN(const admission::Invitation invitation,
                        dependencies_.office->Invite(request->roles(), lifetime));
       response->set_token(invitation.text.Encode());
       response->set_expires_ms(invitation.expires_ms);
@@ -213,13 +214,14 @@ class AuthorityServiceImpl final : public admission::v1::AuthorityService::Callb
                                        admission::v1::RevokeNodeResponse* response) override {
     auto* reactor = context->DefaultReactor();
     lane_.Run(context, reactor, [this, request, response]() -> absl::Status {
-      ASSIGN_OR_RETURN(const NodeId node, ExactBytes<NodeId>(request->node_id(), "a node id"));
+      ASSIGN_OR_RETURN(const privacy::NodeId node,
+                       ExactBytes<privacy::NodeId>(request->node_id(), "a node id"));
       if (node == dependencies_.self) {
         return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                      "this node holds the cluster's authority: nobody could admit or revoke nodes "
                      "any more; move authority.key to another node first");
       }
-      ASSIGN_OR_RETURN(const RevocationList list, dependencies_.office->Revoke(node));
+      ASSIGN_OR_RETURN(const privacy::RevocationList list, dependencies_.office->Revoke(node));
       dependencies_.on_revoked(list);
       response->set_number(list.number);
       response->set_revoked(static_cast<uint32_t>(list.nodes.size()));
@@ -243,4 +245,4 @@ std::unique_ptr<grpc::Service> MakeAuthorityService(const AdmissionDependencies&
   return std::make_unique<AuthorityServiceImpl>(dependencies);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -12,16 +12,16 @@
 #include "node/admission/admission_office.h"
 #include "node/transport/link_tls.h"
 
-namespace ruvd {
+namespace ruvd::api {
 
 // What the services of the cluster authority's node call. All borrowed; they outlive the server.
 struct AdmissionDependencies {
-  AdmissionOffice* office = nullptr;
-  const LinkTls* tls = nullptr;  // of the port of peers
-  Executor* files = nullptr;     // of what waits for the disk
-  NodeId self{};                 // is not revoked
+  admission::AdmissionOffice* office = nullptr;
+  const transport::LinkTls* tls = nullptr;  // of the port of peers
+  Executor* files = nullptr;                // of what waits for the disk
+  privacy::NodeId self{};                   // is not revoked
   // Hears of a longer revocation list.
-  std::function<void(const RevocationList&)> on_revoked;
+  std::function<void(const privacy::RevocationList&)> on_revoked;
 };
 
 // On the port of peers: admits who has a token, and gives members new certificates. At most
@@ -31,4 +31,4 @@ std::unique_ptr<grpc::Service> MakeAdmissionService(const AdmissionDependencies&
 // On the port of clients: makes tokens, revokes nodes.
 std::unique_ptr<grpc::Service> MakeAuthorityService(const AdmissionDependencies& dependencies);
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -12,16 +12,17 @@
 
 #include "privacy/identity/admission.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 // Roles imply nothing; these sets say it once.
 // What shows no user's text and changes nothing.
-constexpr uint32_t kLook = roles::kObserver | roles::kContributor | roles::kAdmin;
+constexpr uint32_t kLook =
+    privacy::roles::kObserver | privacy::roles::kContributor | privacy::roles::kAdmin;
 // What works with the model and the patterns.
-constexpr uint32_t kWork = roles::kContributor | roles::kAdmin;
+constexpr uint32_t kWork = privacy::roles::kContributor | privacy::roles::kAdmin;
 // What shows other users' text, or changes what all of them get.
-constexpr uint32_t kManage = roles::kAdmin;
+constexpr uint32_t kManage = privacy::roles::kAdmin;
 
 constexpr std::array kRules = {
     RpcRule{"/grpc.health.v1.Health/Check", 0, /*anybody=*/true},
@@ -92,7 +93,8 @@ std::string_view ViewOf(grpc::string_ref text) {
 
 class TokenProcessor final : public grpc::AuthMetadataProcessor {
  public:
-  explicit TokenProcessor(std::shared_ptr<const ApiTokens> tokens) : tokens_(std::move(tokens)) {}
+  explicit TokenProcessor(std::shared_ptr<const transport::ApiTokens> tokens)
+      : tokens_(std::move(tokens)) {}
 
   bool IsBlocking() const override { return false; }
 
@@ -129,7 +131,7 @@ class TokenProcessor final : public grpc::AuthMetadataProcessor {
   static constexpr char kHeader[] = "authorization";
   static constexpr std::string_view kScheme = "Bearer ";
 
-  const std::shared_ptr<const ApiTokens> tokens_;
+  const std::shared_ptr<const transport::ApiTokens> tokens_;
 };
 
 }  // namespace
@@ -145,8 +147,8 @@ bool MayCall(std::string_view method, uint32_t roles) {
 }
 
 std::shared_ptr<grpc::AuthMetadataProcessor> MakeTokenProcessor(
-    std::shared_ptr<const ApiTokens> tokens) {
+    std::shared_ptr<const transport::ApiTokens> tokens) {
   return std::make_shared<TokenProcessor>(std::move(tokens));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -13,7 +13,7 @@
 
 #include "node/transport/api_tokens.h"
 
-namespace ruvd {
+namespace ruvd::api {
 
 // Who may call a method: callers with one of `roles` (bits of privacy/identity/admission.h), or
 // anybody.
@@ -34,6 +34,6 @@ bool MayCall(std::string_view method, uint32_t roles);
 // and one of the tokens, PERMISSION_DENIED where its roles do not suffice. gRPC carries no details
 // of these errors; rpc_error.cc knows their reasons. For credentials with TLS only.
 std::shared_ptr<grpc::AuthMetadataProcessor> MakeTokenProcessor(
-    std::shared_ptr<const ApiTokens> tokens);
+    std::shared_ptr<const transport::ApiTokens> tokens);
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -14,7 +14,7 @@
 #include "node/api/messages.h"
 #include "node/limits.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 using inference::v1::GenerateRequest;
@@ -39,18 +39,18 @@ absl::Status CheckOneText(const GenerateRequest& request) {
   return absl::OkStatus();
 }
 
-std::vector<TextPart> SuffixParts(const GenerateRequest& request) {
+std::vector<serving::TextPart> SuffixParts(const GenerateRequest& request) {
   if (request.suffix().empty()) {
     return {};
   }
   const uint32_t tokens = request.sampling().max_tokens();
   return {{.text = request.prompt()},
-          {.gap = tokens > 0 ? static_cast<int>(tokens) : SamplingOptions().max_tokens},
+          {.gap = tokens > 0 ? static_cast<int>(tokens) : inference::SamplingOptions().max_tokens},
           {.text = request.suffix()}};
 }
 
 // The text to infill; nothing where the request only has a prompt.
-absl::StatusOr<std::vector<TextPart>> ReadParts(const GenerateRequest& request) {
+absl::StatusOr<std::vector<serving::TextPart>> ReadParts(const GenerateRequest& request) {
   if (request.parts_size() == 0) {
     return SuffixParts(request);
   }
@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<TextPart>> ReadParts(const GenerateRequest& request) 
     return Refused("the request has {} parts; use at most {}", request.parts_size(),
                    limits::kMaxTextParts);
   }
-  std::vector<TextPart> parts;
+  std::vector<serving::TextPart> parts;
   uint64_t gaps = 0;
   for (const inference::v1::TextPart& part : request.parts()) {
     gaps += part.gap();
@@ -70,8 +70,8 @@ absl::StatusOr<std::vector<TextPart>> ReadParts(const GenerateRequest& request) 
   return parts;
 }
 
-absl::StatusOr<Conversation> ReadConversation(const GenerateRequest& request) {
-  Conversation conversation;
+absl::StatusOr<serving::Conversation> ReadConversation(const GenerateRequest& request) {
+  serving::Conversation conversation;
   if (request.messages_size() == 0) {
     return conversation;
   }
@@ -80,10 +80,10 @@ absl::StatusOr<Conversation> ReadConversation(const GenerateRequest& request) {
                    limits::kMaxChatMessages);
   }
   if (!request.chat_format().empty()) {
-    conversation.format = ChatFormatByName(request.chat_format());
+    conversation.format = inference::ChatFormatByName(request.chat_format());
     if (!conversation.format.has_value()) {
       return Refused("chat_format '{}' is unknown; use one of {}", Shown(request.chat_format()),
-                     ChatFormatNames());
+                     inference::ChatFormatNames());
     }
   }
   for (const inference::v1::ChatMessage& message : request.messages()) {
@@ -100,8 +100,8 @@ absl::StatusOr<Conversation> ReadConversation(const GenerateRequest& request) {
 
 }  // namespace
 
-absl::StatusOr<GenerationJob> ReadGenerate(const GenerateRequest& request) {
-  GenerationJob job;
+absl::StatusOr<serving::GenerationJob> ReadGenerate(const GenerateRequest& request) {
+  serving::GenerationJob job;
   RETURN_IF_ERROR(CheckRequestBytes(request));
   RETURN_IF_ERROR(CheckOneText(request));
   ASSIGN_OR_RETURN(job.options, ReadSampling(request.sampling()));
@@ -127,4 +127,4 @@ absl::StatusOr<GenerationJob> ReadGenerate(const GenerateRequest& request) {
   return job;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

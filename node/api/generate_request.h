@@ -7,11 +7,11 @@
 #include "node/serving/inference.h"
 #include "ruvd/inference/v1/inference.pb.h"
 
-namespace ruvd {
+namespace ruvd::api {
 
 // What a Generate call asks for, without deadline and listener. INVALID_ARGUMENT for options out of
 // range, for more than one of prompt, parts and messages, and for a conversation that does not wait
 // for an answer; what depends on the model is the inference actor's to check.
-absl::StatusOr<GenerationJob> ReadGenerate(const inference::v1::GenerateRequest& request);
+absl::StatusOr<serving::GenerationJob> ReadGenerate(const inference::v1::GenerateRequest& request);
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -13,7 +13,7 @@
 #include "node/api/rpc_status.h"
 #include "node/limits.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 // The caller's deadline on our monotonic clock; gRPC's infinite future means none.
@@ -30,12 +30,13 @@ std::optional<TimePoint> DeadlineOf(const grpc::CallbackServerContext& context,
 
 }  // namespace
 
-GenerateStream* GenerateStream::Start(InferenceActor& actor, const Tokenizer& tokenizer,
-                                      const Clock& clock, grpc::CallbackServerContext* context,
+GenerateStream* GenerateStream::Start(serving::InferenceActor& actor,
+                                      const inference::Tokenizer& tokenizer, const Clock& clock,
+                                      grpc::CallbackServerContext* context,
                                       const inference::v1::GenerateRequest& request) {
   std::shared_ptr<GenerateStream> stream(new GenerateStream(tokenizer, request.stream_frames()));
   stream->self_ = stream;
-  absl::StatusOr<GenerationJob> job = ReadGenerate(request);
+  absl::StatusOr<serving::GenerationJob> job = ReadGenerate(request);
   if (!job.ok()) {
     stream->End(ToRpcStatus(job.status()));
     return stream.get();
@@ -48,13 +49,13 @@ GenerateStream* GenerateStream::Start(InferenceActor& actor, const Tokenizer& to
   return stream.get();
 }
 
-void GenerateStream::OnStarted(const GenerationStarted& started) {
+void GenerateStream::OnStarted(const serving::GenerationStarted& started) {
   inference::v1::GenerateResponse message;
   WriteStarted(started, tokenizer_, message.mutable_started());
   Enqueue(std::move(message));
 }
 
-void GenerateStream::OnStep(const StepResult& step) {
+void GenerateStream::OnStep(const inference::StepResult& step) {
   if (frames_) {
     inference::v1::GenerateResponse message;
     WriteFrame(step, tokenizer_, message.mutable_denoise_frame());
@@ -67,7 +68,7 @@ void GenerateStream::OnStep(const StepResult& step) {
   }
 }
 
-void GenerateStream::OnEnd(const absl::StatusOr<GenerationFinished>& result) {
+void GenerateStream::OnEnd(const absl::StatusOr<serving::GenerationFinished>& result) {
   if (result.ok()) {
     inference::v1::GenerateResponse message;
     WriteFinished(*result, tokenizer_, message.mutable_finished());
@@ -137,4 +138,4 @@ void GenerateStream::OnWriteDone(bool ok) {
   Pump();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

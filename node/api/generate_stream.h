@@ -14,21 +14,22 @@
 #include "node/serving/inference.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 
-namespace ruvd {
+namespace ruvd::api {
 
 // One Generate call: turns the actor's events into messages, at most one write in flight. A reader
 // that falls behind loses denoising frames, never text. Lives until gRPC is done with the call.
 class GenerateStream final : public grpc::ServerWriteReactor<inference::v1::GenerateResponse>,
-                             public GenerationListener {
+                             public serving::GenerationListener {
  public:
   // `tokenizer` is borrowed and must outlive the call.
-  static GenerateStream* Start(InferenceActor& actor, const Tokenizer& tokenizer,
-                               const Clock& clock, grpc::CallbackServerContext* context,
+  static GenerateStream* Start(serving::InferenceActor& actor,
+                               const inference::Tokenizer& tokenizer, const Clock& clock,
+                               grpc::CallbackServerContext* context,
                                const inference::v1::GenerateRequest& request);
 
-  void OnStarted(const GenerationStarted& started) override;
-  void OnStep(const StepResult& step) override;
-  void OnEnd(const absl::StatusOr<GenerationFinished>& result) override;
+  void OnStarted(const serving::GenerationStarted& started) override;
+  void OnStep(const inference::StepResult& step) override;
+  void OnEnd(const absl::StatusOr<serving::GenerationFinished>& result) override;
   bool cancelled() const override { return cancelled_.load(); }
 
   void OnWriteDone(bool ok) override;
@@ -36,14 +37,14 @@ class GenerateStream final : public grpc::ServerWriteReactor<inference::v1::Gene
   void OnDone() override { self_.reset(); }
 
  private:
-  GenerateStream(const Tokenizer& tokenizer, bool frames)
+  GenerateStream(const inference::Tokenizer& tokenizer, bool frames)
       : tokenizer_(tokenizer), frames_(frames) {}
   void Enqueue(inference::v1::GenerateResponse message);
   // Starts the next write or finishes the call; called without the mutex.
   void Pump();
   void End(grpc::Status status);
 
-  const Tokenizer& tokenizer_;
+  const inference::Tokenizer& tokenizer_;
   const bool frames_;
   std::atomic<bool> cancelled_{false};
   std::shared_ptr<GenerateStream> self_;  // released by OnDone
@@ -57,4 +58,4 @@ class GenerateStream final : public grpc::ServerWriteReactor<inference::v1::Gene
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -10,7 +10,7 @@
 #include "node/api/services.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 class InferenceServiceImpl final : public inference::v1::InferenceService::CallbackService {
@@ -31,7 +31,7 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
     absl::Status status = CheckRequestBytes(*request);
     if (status.ok()) {
       status = node_.inference->Embed(
-          request->text(), [reactor, response](const absl::StatusOr<EmbedAnswer>& answer) {
+          request->text(), [reactor, response](const absl::StatusOr<serving::EmbedAnswer>& answer) {
             if (answer.ok()) {
               response->mutable_embedding()->Assign(answer->embedding.begin(),
                                                     answer->embedding.end());
@@ -54,8 +54,9 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
       reactor->Finish(ToRpcStatus(status));
       return reactor;
     }
-    const Tokenizer& tokenizer = node_.model->tokenizer();
-    for (const TokenId token : tokenizer.Encode(request->text(), request->parse_special())) {
+    const inference::Tokenizer& tokenizer = node_.model->tokenizer();
+    for (const inference::TokenId token :
+         tokenizer.Encode(request->text(), request->parse_special())) {
       response->add_tokens(token);
       response->add_pieces(std::string(tokenizer.Piece(token)));
     }
@@ -67,15 +68,15 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
                                   const inference::v1::ScoreRequest* request,
                                   inference::v1::ScoreResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    absl::StatusOr<ScoreJob> job = ReadScore(*request);
+    absl::StatusOr<serving::ScoreJob> job = ReadScore(*request);
     absl::Status status = job.status();
     if (status.ok()) {
       status = node_.inference->Score(
-          *std::move(job), [reactor, response](const absl::StatusOr<ScoreAnswer>& answer) {
+          *std::move(job), [reactor, response](const absl::StatusOr<serving::ScoreAnswer>& answer) {
             if (answer.ok()) {
               response->set_nats_per_token(answer->nats_per_token);
               response->set_tokens(static_cast<uint32_t>(answer->tokens));
-              for (const AdapterUse& use : answer->adapters) {
+              for (const serving::AdapterUse& use : answer->adapters) {
                 WriteAdapterUse(use, response->add_adapters_used());
               }
             }
@@ -98,4 +99,4 @@ std::unique_ptr<grpc::Service> MakeInferenceService(const ServiceDependencies& d
   return std::make_unique<InferenceServiceImpl>(dependencies);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

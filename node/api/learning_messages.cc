@@ -7,9 +7,9 @@
 
 #include "base/bytes.h"
 
-namespace ruvd {
+namespace ruvd::api {
 
-void WriteFeedbackAnswer(const FeedbackAnswer& answer,
+void WriteFeedbackAnswer(const learning::FeedbackAnswer& answer,
                          learning::v1::SubmitFeedbackResponse* message) {
   message->set_learned(answer.learned);
   message->set_explanation(answer.explanation);
@@ -22,19 +22,19 @@ void WriteFeedbackAnswer(const FeedbackAnswer& answer,
   message->set_session_lessons(answer.session_lessons);
   message->set_held_back_lessons(answer.held_back);
   message->set_learned_in_ms(answer.learned_in_ms);
-  for (const LearningChange& change : answer.changes) {
+  for (const storage::LearningChange& change : answer.changes) {
     WriteChange(change, message->add_changes());
   }
   if (!answer.changes.empty()) {
-    message->set_undo_token(TokenOf(answer.changes.back()));
+    message->set_undo_token(storage::TokenOf(answer.changes.back()));
   }
 }
 
-void WriteChange(const LearningChange& change, learning::v1::Change* message) {
-  message->set_undo_token(TokenOf(change));
+void WriteChange(const storage::LearningChange& change, learning::v1::Change* message) {
+  message->set_undo_token(storage::TokenOf(change));
   message->set_created_ms(change.created_ms);
-  message->set_loop(std::string(LearningLoopName(change.loop)));
-  message->set_kind(std::string(ChangeKindName(change.kind)));
+  message->set_loop(std::string(storage::LearningLoopName(change.loop)));
+  message->set_kind(std::string(storage::ChangeKindName(change.kind)));
   for (const std::string& response : change.responses) {
     message->add_response_ids(response);
   }
@@ -47,26 +47,27 @@ void WriteChange(const LearningChange& change, learning::v1::Change* message) {
   message->set_version(change.version);
   message->set_lessons(change.lessons);
   message->set_undone_ms(change.undone_ms);
-  const bool needs_images =
-      change.kind == ChangeKind::kPatternStored || change.kind == ChangeKind::kPatternsMerged;
+  const bool needs_images = change.kind == storage::ChangeKind::kPatternStored ||
+                            change.kind == storage::ChangeKind::kPatternsMerged;
   message->set_can_be_undone(change.undone_ms == 0 && !change.forgotten &&
                              (change.images > 0 || !needs_images));
 }
 
-void WriteRouterStatus(const RouterStatus& status, learning::v1::RouterStatus* message) {
+void WriteRouterStatus(const learning::RouterStatus& status, learning::v1::RouterStatus* message) {
   message->set_kind(status.kind);
   message->set_version(status.version);
   message->set_outcomes(status.outcomes);
   message->set_waiting(status.waiting);
   if (status.last) {
-    message->set_last_verdict(std::string(RouterVerdictName(status.last->verdict)));
+    message->set_last_verdict(std::string(learning::RouterVerdictName(status.last->verdict)));
     message->set_last_outcomes(status.last->outcomes);
     message->set_last_gain(status.last->gain);
     message->set_last_standard_error(status.last->standard_error);
   }
 }
 
-void WriteLearningStatus(const LearningStatus& status, learning::v1::LearningStatus* message) {
+void WriteLearningStatus(const learning::LearningStatus& status,
+                         learning::v1::LearningStatus* message) {
   message->set_enabled(status.enabled);
   message->set_paused(status.paused);
   message->set_round_running(status.round_running);
@@ -82,20 +83,21 @@ void WriteLearningStatus(const LearningStatus& status, learning::v1::LearningSta
   WriteRouterStatus(status.router, message->mutable_router());
 }
 
-void WriteRoundSummary(const RoundSummary& summary, learning::v1::RunBackgroundResponse* message) {
+void WriteRoundSummary(const learning::RoundSummary& summary,
+                       learning::v1::RunBackgroundResponse* message) {
   message->set_patterns_kept(summary.patterns_kept);
   message->set_patterns_without_gain(summary.patterns_without_gain);
   message->set_patterns_failed(summary.patterns_failed);
   message->set_patterns_merged(summary.patterns_merged);
   message->set_lessons_waiting(summary.lessons_waiting);
   message->set_seconds(summary.seconds);
-  for (const LearningChange& change : summary.changes) {
+  for (const storage::LearningChange& change : summary.changes) {
     WriteChange(change, message->add_changes());
   }
 }
 
-void WriteDeepResult(const DeepResult& result, learning::v1::RunDeepResponse* message) {
-  message->set_outcome(std::string(DeepOutcomeName(result.outcome)));
+void WriteDeepResult(const learning::DeepResult& result, learning::v1::RunDeepResponse* message) {
+  message->set_outcome(std::string(learning::DeepOutcomeName(result.outcome)));
   message->set_version(result.version);
   message->set_lessons(result.lessons);
   message->set_held_back_lessons(result.held_back);
@@ -112,7 +114,7 @@ void WriteDeepResult(const DeepResult& result, learning::v1::RunDeepResponse* me
   }
 }
 
-void WriteDeepStatus(const DeepStatus& status, learning::v1::DeepStatus* message) {
+void WriteDeepStatus(const learning::DeepStatus& status, learning::v1::DeepStatus* message) {
   message->set_running(status.running);
   message->set_step(status.step);
   message->set_steps(status.steps);
@@ -122,7 +124,7 @@ void WriteDeepStatus(const DeepStatus& status, learning::v1::DeepStatus* message
   }
 }
 
-void WriteLesson(const Trajectory& trajectory, std::string_view text,
+void WriteLesson(const storage::Trajectory& trajectory, std::string_view text,
                  learning::v1::Lesson* message) {
   message->set_response_id(trajectory.response_id);
   message->set_created_ms(trajectory.created_ms);
@@ -141,4 +143,4 @@ void WriteLesson(const Trajectory& trajectory, std::string_view text,
   message->set_pattern_id(trajectory.learned_in ? ToHex(*trajectory.learned_in) : "");
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

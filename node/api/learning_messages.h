@@ -11,18 +11,20 @@
 #include "storage/trajectories/trajectory_store.h"
 
 // Between the messages of ruvd.learning.v1 and what the node works with.
-namespace ruvd {
+namespace ruvd::api {
 
-void WriteFeedbackAnswer(const FeedbackAnswer& answer,
+void WriteFeedbackAnswer(const learning::FeedbackAnswer& answer,
                          learning::v1::SubmitFeedbackResponse* message);
-void WriteChange(const LearningChange& change, learning::v1::Change* message);
-void WriteRouterStatus(const RouterStatus& status, learning::v1::RouterStatus* message);
-void WriteLearningStatus(const LearningStatus& status, learning::v1::LearningStatus* message);
-void WriteRoundSummary(const RoundSummary& summary, learning::v1::RunBackgroundResponse* message);
-void WriteDeepResult(const DeepResult& result, learning::v1::RunDeepResponse* message);
-void WriteDeepStatus(const DeepStatus& status, learning::v1::DeepStatus* message);
+void WriteChange(const storage::LearningChange& change, learning::v1::Change* message);
+void WriteRouterStatus(const learning::RouterStatus& status, learning::v1::RouterStatus* message);
+void WriteLearningStatus(const learning::LearningStatus& status,
+                         learning::v1::LearningStatus* message);
+void WriteRoundSummary(const learning::RoundSummary& summary,
+                       learning::v1::RunBackgroundResponse* message);
+void WriteDeepResult(const learning::DeepResult& result, learning::v1::RunDeepResponse* message);
+void WriteDeepStatus(const learning::DeepStatus& status, learning::v1::DeepStatus* message);
 // `text`: what the trajectory teaches.
-void WriteLesson(const Trajectory& trajectory, std::string_view text,
+void WriteLesson(const storage::Trajectory& trajectory, std::string_view text,
                  learning::v1::Lesson* message);
 
-}  // namespace ruvd
+}  // namespace ruvd::api

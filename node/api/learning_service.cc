@@ -13,7 +13,7 @@
 #include "node/limits.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 using Context = grpc::CallbackServerContext;
@@ -28,13 +28,13 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
                                      const learning::v1::SubmitFeedbackRequest* request,
                                      learning::v1::SubmitFeedbackResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    absl::StatusOr<Feedback> feedback = ReadFeedback(*request);
+    absl::StatusOr<learning::Feedback> feedback = ReadFeedback(*request);
     absl::Status status = feedback.status();
     if (status.ok()) {
       status = node_.learning->Submit(
-          *std::move(feedback), Answer<FeedbackAnswer>(reactor, [response](const auto& answer) {
-            WriteFeedbackAnswer(answer, response);
-          }));
+          *std::move(feedback),
+          Answer<learning::FeedbackAnswer>(
+              reactor, [response](const auto& answer) { WriteFeedbackAnswer(answer, response); }));
     }
     if (!status.ok()) {
       reactor->Finish(ToRpcStatus(status));
@@ -46,7 +46,7 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
                            learning::v1::UndoResponse* response) override {
     auto* reactor = context->DefaultReactor();
     node_.learning->Undo(request->undo_token(),
-                         Answer<LearningChange>(reactor, [response](const auto& change) {
+                         Answer<storage::LearningChange>(reactor, [response](const auto& change) {
                            WriteChange(change, response->mutable_change());
                          }));
     return reactor;
@@ -59,8 +59,8 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
     const size_t count = request->count() == 0 ? kDefaultCount : request->count();
     node_.learning->ListChanges(
         std::min(count, limits::kMaxChanges),
-        Answer<std::vector<LearningChange>>(reactor, [response](const auto& changes) {
-          for (const LearningChange& change : changes) {
+        Answer<std::vector<storage::LearningChange>>(reactor, [response](const auto& changes) {
+          for (const storage::LearningChange& change : changes) {
             WriteChange(change, response->add_changes());
           }
         }));
@@ -72,15 +72,16 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
       learning::v1::GetLearningStatusResponse* response) override {
     auto* reactor = context->DefaultReactor();
     node_.learning->GetStatus(
-        [this, reactor, response](const absl::StatusOr<LearningStatus>& learning) {
+        [this, reactor, response](const absl::StatusOr<learning::LearningStatus>& learning) {
           if (!learning.ok()) {
             reactor->Finish(ToRpcStatus(learning.status()));
             return;
           }
           WriteLearningStatus(*learning, response->mutable_status());
-          node_.deep->GetStatus(Answer<DeepStatus>(reactor, [response](const DeepStatus& deep) {
-            WriteDeepStatus(deep, response->mutable_status()->mutable_deep());
-          }));
+          node_.deep->GetStatus(
+              Answer<learning::DeepStatus>(reactor, [response](const learning::DeepStatus& deep) {
+                WriteDeepStatus(deep, response->mutable_status()->mutable_deep());
+              }));
         });
     return reactor;
   }
@@ -103,18 +104,19 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
                                     const learning::v1::RunBackgroundRequest* request,
                                     learning::v1::RunBackgroundResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    node_.learning->RunBackground(request->replay(),
-                                  Answer<RoundSummary>(reactor, [response](const auto& summary) {
-                                    WriteRoundSummary(summary, response);
-                                  }));
+    node_.learning->RunBackground(
+        request->replay(), Answer<learning::RoundSummary>(reactor, [response](const auto& summary) {
+          WriteRoundSummary(summary, response);
+        }));
     return reactor;
   }
 
   ServerUnaryReactor* RunDeep(Context* context, const learning::v1::RunDeepRequest*,
                               learning::v1::RunDeepResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    node_.deep->Run(Answer<DeepResult>(
-        reactor, [response](const DeepResult& result) { WriteDeepResult(result, response); }));
+    node_.deep->Run(Answer<learning::DeepResult>(
+        reactor,
+        [response](const learning::DeepResult& result) { WriteDeepResult(result, response); }));
     return reactor;
   }
 
@@ -128,7 +130,7 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
  private:
   // Finishes a call with what an actor says; `write` fills the response.
   template <typename T, typename Write>
-  static LearningActor::Done<T> Answer(ServerUnaryReactor* reactor, Write write) {
+  static learning::LearningActor::Done<T> Answer(ServerUnaryReactor* reactor, Write write) {
     return [reactor, write](const absl::StatusOr<T>& answer) {
       if (answer.ok()) {
         write(*answer);
@@ -137,11 +139,12 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
     };
   }
   template <typename Response>
-  static LearningActor::Done<LearningStatus> StatusAnswer(ServerUnaryReactor* reactor,
-                                                          Response* response) {
-    return Answer<LearningStatus>(reactor, [response](const LearningStatus& status) {
-      WriteLearningStatus(status, response->mutable_status());
-    });
+  static learning::LearningActor::Done<learning::LearningStatus> StatusAnswer(
+      ServerUnaryReactor* reactor, Response* response) {
+    return Answer<learning::LearningStatus>(
+        reactor, [response](const learning::LearningStatus& status) {
+          WriteLearningStatus(status, response->mutable_status());
+        });
   }
 
   // No two trajectories have one time, so that a page goes on after the time of its last one.
@@ -152,8 +155,8 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
     size_t bytes = 0;
     const int64_t from_ms = request.after_ms() > 0 ? request.after_ms() + 1 : 0;
     int64_t last_ms = 0;
-    return node_.trajectories->ForEachSince(from_ms, [&](const Trajectory& trajectory) {
-      const std::string text = WantedText(trajectory, node_.min_rating);
+    return node_.trajectories->ForEachSince(from_ms, [&](const storage::Trajectory& trajectory) {
+      const std::string text = learning::WantedText(trajectory, node_.min_rating);
       if (text.empty()) {
         return true;
       }
@@ -181,4 +184,4 @@ std::unique_ptr<grpc::Service> MakeLearningService(const ServiceDependencies& de
   return std::make_unique<LearningServiceImpl>(dependencies);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

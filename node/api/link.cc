@@ -19,7 +19,7 @@
 #include "node/transport/callback_queue.h"
 #include "ruvd/federation/v1/federation.grpc.pb.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 using federation::v1::FederationService;
@@ -31,12 +31,12 @@ class FrameQueue {
  public:
   // What the owner has to do next, outside the lock.
   struct Next {
-    const Frame* write = nullptr;  // stays alive until WriteDone
-    bool linger = false;           // closing has begun: cancel the stream if that takes too long
+    const inference::Frame* write = nullptr;  // stays alive until WriteDone
+    bool linger = false;  // closing has begun: cancel the stream if that takes too long
     bool end = false;
   };
 
-  Next Push(std::shared_ptr<const Frame> frame) {
+  Next Push(std::shared_ptr<const inference::Frame> frame) {
     const size_t bytes = frame->ByteSizeLong();
     MutexLock lock(mutex_);
     if (closing_) {
@@ -89,7 +89,7 @@ class FrameQueue {
   }
 
   Mutex mutex_;
-  std::deque<std::shared_ptr<const Frame>> frames_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::shared_ptr<const inference::Frame>> frames_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -133,24 +133,27 @@ class ReadWindow {
 // What both ends of a stream have in common. `Link` is a reactor with Cancel, EndStream and
 // StartRead.
 template <typename Link>
-class LinkStream : public LinkSink, public std::enable_shared_from_this<Link> {
+class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this<Link> {
  public:
-  void Send(std::shared_ptr<const Frame> frame) override { Do(queue_.Push(std::move(frame))); }
+  void Send(std::shared_ptr<const inference::Frame> frame) override {
+    Do(queue_.Push(std::move(frame)));
+  }
   void Close() override { Do(queue_.Close()); }
 
  protected:
   // NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility): both users stand below in this file.
-  explicit LinkStream(FederationActor& federation) : federation_(federation) {}
+  explicit LinkStream(sharing::FederationActor& federation) : federation_(federation) {}
 
-  void FrameArrived(bool ok, LinkId id) {
+  void FrameArrived(bool ok, federation::LinkId id) {
     if (!ok) {
       Close();
       return;
     }
     window_.FrameRead();
     // The actor lets go of a frame when it has handled it.
-    const std::shared_ptr<const Frame> frame(
-        new Frame(std::move(incoming_)), [self = this->shared_from_this()](const Frame* handled) {
+    const std::shared_ptr<const inference::Frame> frame(
+        new Frame(std::move(incoming_)),
+        [self = this->shared_from_this()](const inference::Frame* handled) {
           delete handled;
           self->window_.FrameHandled([&self] { self->link().StartRead(&self->incoming_); });
         });
@@ -165,8 +168,8 @@ class LinkStream : public LinkSink, public std::enable_shared_from_this<Link> {
   }
   void WriteEnded(bool ok) { Do(queue_.WriteDone(ok)); }
 
-  FederationActor& federation_;
-  Frame incoming_;
+  sharing::FederationActor& federation_;
+  inference::Frame incoming_;
   ReadWindow window_;
 
  private:
@@ -192,14 +195,14 @@ class LinkStream : public LinkSink, public std::enable_shared_from_this<Link> {
   grpc::Alarm alarm_;  // set once, when closing begins
 };
 
-LinkChannel ChannelOf(const LinkTls* tls, const grpc::AuthContext& context) {
-  return tls == nullptr ? LinkChannel{} : tls->ChannelOf(context);
+federation::LinkChannel ChannelOf(const transport::LinkTls* tls, const grpc::AuthContext& context) {
+  return tls == nullptr ? federation::LinkChannel{} : tls->ChannelOf(context);
 }
 
-class ServerLink final : public grpc::ServerBidiReactor<Frame, Frame>,
+class ServerLink final : public grpc::ServerBidiReactor<inference::Frame, inference::Frame>,
                          public LinkStream<ServerLink> {
  public:
-  static ServerLink* Start(FederationActor& federation, const LinkTls* tls,
+  static ServerLink* Start(sharing::FederationActor& federation, const transport::LinkTls* tls,
                            grpc::CallbackServerContext* context) {
     std::shared_ptr<ServerLink> link(new ServerLink(federation, context));
     link->self_ = link;
@@ -230,36 +233,37 @@ class ServerLink final : public grpc::ServerBidiReactor<Frame, Frame>,
   void EndStream() { Finish(grpc::Status::OK); }
 
  private:
-  ServerLink(FederationActor& federation, grpc::CallbackServerContext* context)
+  ServerLink(sharing::FederationActor& federation, grpc::CallbackServerContext* context)
       : LinkStream(federation), context_(context) {}
 
   std::shared_ptr<ServerLink> self_;
-  LinkId id_ = 0;
+  federation::LinkId id_ = 0;
   Mutex mutex_;
   grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_);
 };
 
 class FederationServiceImpl final : public FederationService::CallbackService {
  public:
-  FederationServiceImpl(FederationActor& federation, const LinkTls* tls)
+  FederationServiceImpl(sharing::FederationActor& federation, const transport::LinkTls* tls)
       : federation_(federation), tls_(tls) {}
-  grpc::ServerBidiReactor<Frame, Frame>* Link(grpc::CallbackServerContext* context) override {
+  grpc::ServerBidiReactor<inference::Frame, inference::Frame>* Link(
+      grpc::CallbackServerContext* context) override {
     return ServerLink::Start(federation_, tls_, context);
   }
 
  private:
-  FederationActor& federation_;
-  const LinkTls* tls_;
+  sharing::FederationActor& federation_;
+  const transport::LinkTls* tls_;
 };
 
-class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
+class ClientLink final : public grpc::ClientBidiReactor<inference::Frame, inference::Frame>,
                          public LinkStream<ClientLink> {
  public:
   // `failure`: why it never opened; null: it was open.
   using Ended = std::function<void(ClientLink*, const grpc::Status* failure)>;
   using Opened = std::function<void()>;
   // Not started yet; lives until gRPC is done with it, then calls `ended`.
-  static ClientLink* Make(FederationActor& federation, const LinkTls* tls,
+  static ClientLink* Make(sharing::FederationActor& federation, const transport::LinkTls* tls,
                           const std::string& address, Opened opened, Ended ended) {
     std::shared_ptr<ClientLink> link(
         new ClientLink(federation, tls, address, std::move(opened), std::move(ended)));
@@ -297,8 +301,8 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
   }
 
  private:
-  ClientLink(FederationActor& federation, const LinkTls* tls, const std::string& address,
-             Opened opened, Ended ended)
+  ClientLink(sharing::FederationActor& federation, const transport::LinkTls* tls,
+             const std::string& address, Opened opened, Ended ended)
       : LinkStream(federation),
         opened_(std::move(opened)),
         ended_(std::move(ended)),
@@ -315,25 +319,25 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
     arguments.SetMaxReceiveMessageSize(limits::kMaxLinkMessageBytes);
     // A fresh connection per link: the gossip core owns reconnection and its backoff.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetSslTargetNameOverride(kSelfSignedName);
+    arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
     return arguments;
   }
 
   const Opened opened_;
   const Ended ended_;
-  const LinkTls* const tls_;
+  const transport::LinkTls* const tls_;
   const std::string address_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<FederationService::Stub> stub_;
   grpc::ClientContext context_;
   std::shared_ptr<ClientLink> self_;
-  LinkId id_ = 0;
+  federation::LinkId id_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeFederationService(FederationActor& federation,
-                                                     const LinkTls* tls) {
+std::unique_ptr<grpc::Service> MakeFederationService(sharing::FederationActor& federation,
+                                                     const transport::LinkTls* tls) {
   return std::make_unique<FederationServiceImpl>(federation, tls);
 }
 
@@ -349,8 +353,8 @@ struct LinkDialer::State {
 
   Mutex mutex;
   CondVar idle;
-  FederationActor* federation ABSL_GUARDED_BY(mutex) = nullptr;
-  const LinkTls* tls ABSL_GUARDED_BY(mutex) = nullptr;
+  sharing::FederationActor* federation ABSL_GUARDED_BY(mutex) = nullptr;
+  const transport::LinkTls* tls ABSL_GUARDED_BY(mutex) = nullptr;
   std::vector<std::string> early ABSL_GUARDED_BY(mutex);  // dialled before Bind
   std::set<ClientLink*> links ABSL_GUARDED_BY(mutex);
   bool closed ABSL_GUARDED_BY(mutex) = false;
@@ -375,14 +379,14 @@ struct LinkDialer::State {
 #pragma GCC diagnostic pop
 
 LinkDialer::LinkDialer() : state_(std::make_shared<State>()) {
-  KeepCallbackQueue();
+  transport::KeepCallbackQueue();
 }
 
 LinkDialer::~LinkDialer() {
   Shutdown();
 }
 
-void LinkDialer::Bind(FederationActor& federation, const LinkTls* tls) {
+void LinkDialer::Bind(sharing::FederationActor& federation, const transport::LinkTls* tls) {
   std::vector<std::string> early;
   {
     MutexLock lock(state_->mutex);
@@ -436,4 +440,4 @@ void LinkDialer::Shutdown() {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -11,12 +11,12 @@
 #include "node/sharing/federation.h"
 #include "node/transport/link_tls.h"
 
-namespace ruvd {
+namespace ruvd::api {
 
 // Serves incoming links, over the credentials of `tls` or, where that is null, over plain
 // connections. Both are borrowed and must outlive the server.
-std::unique_ptr<grpc::Service> MakeFederationService(FederationActor& federation,
-                                                     const LinkTls* tls);
+std::unique_ptr<grpc::Service> MakeFederationService(sharing::FederationActor& federation,
+                                                     const transport::LinkTls* tls);
 
 // Dials outgoing links. Thread-safe.
 class LinkDialer {
@@ -28,7 +28,7 @@ class LinkDialer {
 
   // Who hears of the links, and their TLS (null: plain); what was dialled before starts now. Both
   // are borrowed until Shutdown returns.
-  void Bind(FederationActor& federation, const LinkTls* tls);
+  void Bind(sharing::FederationActor& federation, const transport::LinkTls* tls);
   // Starts a link to host:port; success shows as OpenLink, failure as OnDialFailed.
   void Dial(const std::string& address);
   // Cancels all links and waits until gRPC is done with them.
@@ -39,4 +39,4 @@ class LinkDialer {
   std::shared_ptr<State> state_;  // shared with the links, which may end last
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -16,7 +16,7 @@
 #include "node/limits.h"
 #include "node/serving/adapter_catalog.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 // What the study in bench/RESULTS.md found best for ruvdllm-29m: without them greedy decoding goes
@@ -37,18 +37,19 @@ absl::Status CheckBetween(std::string_view name, double value, double low, doubl
 }
 
 // The piece as text of its own: half characters become U+FFFD.
-std::string PieceText(const Tokenizer& tokenizer, TokenId token) {
-  Utf8Assembler assembler;
+std::string PieceText(const inference::Tokenizer& tokenizer, inference::TokenId token) {
+  inference::Utf8Assembler assembler;
   return assembler.Append(tokenizer.Piece(token)) + assembler.Finish();
 }
 
-void WriteCommit(const Commit& commit, const Tokenizer& tokenizer, inference::v1::Commit* message) {
+void WriteCommit(const inference::Commit& commit, const inference::Tokenizer& tokenizer,
+                 inference::v1::Commit* message) {
   message->set_position(static_cast<uint32_t>(commit.position));
   message->set_token(commit.token);
   message->set_text(PieceText(tokenizer, commit.token));
   message->set_confidence(commit.confidence);
   message->set_logprob(commit.logprob);
-  for (const TokenLogprob& likely : commit.likeliest) {
+  for (const inference::TokenLogprob& likely : commit.likeliest) {
     auto* out = message->add_likeliest();
     out->set_token(likely.token);
     out->set_text(PieceText(tokenizer, likely.token));
@@ -84,7 +85,8 @@ absl::Status CheckCounts(const inference::v1::SamplingOptions& message) {
   return CheckBetween("logprobs", message.logprobs(), 0, kMaxCount);
 }
 
-void ReadTokenChoice(const inference::v1::SamplingOptions& message, SamplingOptions* options) {
+void ReadTokenChoice(const inference::v1::SamplingOptions& message,
+                     inference::SamplingOptions* options) {
   options->temperature = message.temperature();
   options->top_k = static_cast<int>(message.top_k());
   options->top_p = message.top_p();
@@ -101,11 +103,12 @@ void ReadTokenChoice(const inference::v1::SamplingOptions& message, SamplingOpti
 }
 
 absl::Status ReadPositionChoice(const inference::v1::SamplingOptions& message,
-                                SamplingOptions* options) {
-  ASSIGN_OR_RETURN(options->sampler,
-                   ReadName("sampler", message.sampler(), &SamplerByName, SamplerNames()));
-  ASSIGN_OR_RETURN(options->remask,
-                   ReadName("remask", message.remask(), &RemaskByName, RemaskNames()));
+                                inference::SamplingOptions* options) {
+  ASSIGN_OR_RETURN(
+      options->sampler,
+      ReadName("sampler", message.sampler(), &inference::SamplerByName, inference::SamplerNames()));
+  ASSIGN_OR_RETURN(options->remask, ReadName("remask", message.remask(), &inference::RemaskByName,
+                                             inference::RemaskNames()));
   options->steps = static_cast<int>(message.steps());
   options->block_length = static_cast<int>(message.block_length());
   options->confidence_threshold = message.confidence_threshold();
@@ -122,16 +125,16 @@ absl::Status ReadPositionChoice(const inference::v1::SamplingOptions& message,
 
 }  // namespace
 
-absl::StatusOr<std::optional<DecodingMode>> ReadMode(inference::v1::DecodingMode mode) {
+absl::StatusOr<std::optional<inference::DecodingMode>> ReadMode(inference::v1::DecodingMode mode) {
   switch (mode) {
     case inference::v1::DECODING_MODE_UNSPECIFIED:
       return std::nullopt;
     case inference::v1::DECODING_MODE_DIFFUSION:
-      return DecodingMode::kDiffusion;
+      return inference::DecodingMode::kDiffusion;
     case inference::v1::DECODING_MODE_BLOCK:
-      return DecodingMode::kBlock;
+      return inference::DecodingMode::kBlock;
     case inference::v1::DECODING_MODE_AUTOREGRESSIVE:
-      return DecodingMode::kAutoregressive;
+      return inference::DecodingMode::kAutoregressive;
     default:
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                    "decoding mode {} is unknown to this version; use diffusion, block or "
@@ -140,9 +143,10 @@ absl::StatusOr<std::optional<DecodingMode>> ReadMode(inference::v1::DecodingMode
   }
 }
 
-absl::StatusOr<SamplingOptions> ReadSampling(const inference::v1::SamplingOptions& message) {
+absl::StatusOr<inference::SamplingOptions> ReadSampling(
+    const inference::v1::SamplingOptions& message) {
   RETURN_IF_ERROR(CheckCounts(message));
-  SamplingOptions options;
+  inference::SamplingOptions options;
   ASSIGN_OR_RETURN(options.mode, ReadMode(message.mode()));
   if (message.max_tokens() > 0) {
     options.max_tokens = static_cast<int>(message.max_tokens());
@@ -152,11 +156,11 @@ absl::StatusOr<SamplingOptions> ReadSampling(const inference::v1::SamplingOption
   options.seed = message.seed();
   ReadTokenChoice(message, &options);
   RETURN_IF_ERROR(ReadPositionChoice(message, &options));
-  RETURN_IF_ERROR(CheckSamplingRanges(options));
+  RETURN_IF_ERROR(inference::CheckSamplingRanges(options));
   return options;
 }
 
-absl::StatusOr<std::vector<AdapterChoice>> ReadAdapters(
+absl::StatusOr<std::vector<serving::AdapterChoice>> ReadAdapters(
     const inference::v1::AdapterSelection& message) {
   if (message.disabled() && message.chosen_size() > 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -164,7 +168,7 @@ absl::StatusOr<std::vector<AdapterChoice>> ReadAdapters(
   }
   RETURN_IF_ERROR(
       CheckBetween("the number of adapters", message.chosen_size(), 0, limits::kMaxChosenAdapters));
-  std::vector<AdapterChoice> choices;
+  std::vector<serving::AdapterChoice> choices;
   for (const auto& chosen : message.chosen()) {
     choices.push_back(
         {.name = chosen.name(),
@@ -172,16 +176,16 @@ absl::StatusOr<std::vector<AdapterChoice>> ReadAdapters(
          .weight = chosen.has_weight() ? chosen.weight() : 1,
          .t_min = chosen.t_min(),
          .t_max = chosen.has_t_max() ? chosen.t_max() : 1});
-    RETURN_IF_ERROR(CheckAdapterChoice(choices.back()));
+    RETURN_IF_ERROR(serving::CheckAdapterChoice(choices.back()));
   }
   return choices;
 }
 
-absl::StatusOr<ScoreJob> ReadScore(const inference::v1::ScoreRequest& message) {
+absl::StatusOr<serving::ScoreJob> ReadScore(const inference::v1::ScoreRequest& message) {
   RETURN_IF_ERROR(CheckRequestBytes(message));
   RETURN_IF_ERROR(
       CheckBetween("samples", message.samples(), 0, limits::kMaxScoreSamplesPerRequest));
-  ScoreJob job;
+  serving::ScoreJob job;
   ASSIGN_OR_RETURN(job.mode, ReadMode(message.mode()));
   job.prompt = message.prompt();
   job.completion = message.completion();
@@ -197,7 +201,8 @@ absl::StatusOr<ScoreJob> ReadScore(const inference::v1::ScoreRequest& message) {
 namespace {
 
 // What a user did not do says nothing.
-absl::StatusOr<Feedback> OfTrueOnly(std::string_view signal, bool value, Feedback feedback) {
+absl::StatusOr<learning::Feedback> OfTrueOnly(std::string_view signal, bool value,
+                                              learning::Feedback feedback) {
   if (!value) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "{} is false; send it where it is true, and nothing otherwise", signal);
@@ -207,9 +212,10 @@ absl::StatusOr<Feedback> OfTrueOnly(std::string_view signal, bool value, Feedbac
 
 }  // namespace
 
-absl::StatusOr<Feedback> ReadFeedback(const learning::v1::SubmitFeedbackRequest& message) {
+absl::StatusOr<learning::Feedback> ReadFeedback(
+    const learning::v1::SubmitFeedbackRequest& message) {
   RETURN_IF_ERROR(CheckRequestBytes(message));
-  Feedback feedback;
+  learning::Feedback feedback;
   feedback.response_id = message.response_id();
   feedback.idempotency_key = message.idempotency_key();
   feedback.metadata.insert(message.metadata().begin(), message.metadata().end());
@@ -247,8 +253,8 @@ absl::StatusOr<Feedback> ReadFeedback(const learning::v1::SubmitFeedbackRequest&
   }
 }
 
-absl::StatusOr<PatternId> ReadPatternId(const std::string& text) {
-  PatternId id{};
+absl::StatusOr<storage::PatternId> ReadPatternId(const std::string& text) {
+  storage::PatternId id{};
   const std::optional<std::string> bytes = FromHex(text);
   if (!bytes || bytes->size() != id.size()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -282,7 +288,7 @@ absl::Status CheckRequestBytes(const google::protobuf::Message& request) {
                      limits::kMaxTextRequestBytes);
 }
 
-void WriteAdapterUse(const AdapterUse& use, inference::v1::AdapterUse* message) {
+void WriteAdapterUse(const serving::AdapterUse& use, inference::v1::AdapterUse* message) {
   message->set_name(use.name);
   message->set_version(use.version);
   message->set_weight(use.weight);
@@ -290,30 +296,30 @@ void WriteAdapterUse(const AdapterUse& use, inference::v1::AdapterUse* message) 
   message->set_similarity(use.similarity);
 }
 
-void WriteStarted(const GenerationStarted& started, const Tokenizer& tokenizer,
+void WriteStarted(const serving::GenerationStarted& started, const inference::Tokenizer& tokenizer,
                   inference::v1::Started* message) {
   message->set_response_id(started.response_id);
   message->set_prompt_tokens(static_cast<uint32_t>(started.prompt_tokens));
   message->set_window(static_cast<uint32_t>(started.window));
-  for (const AdapterUse& use : started.adapters) {
+  for (const serving::AdapterUse& use : started.adapters) {
     WriteAdapterUse(use, message->add_adapters());
   }
-  for (const Commit& commit : started.given) {
+  for (const inference::Commit& commit : started.given) {
     WriteCommit(commit, tokenizer, message->add_given());
   }
 }
 
-void WriteFinished(const GenerationFinished& finished, const Tokenizer& tokenizer,
-                   inference::v1::Finished* message) {
+void WriteFinished(const serving::GenerationFinished& finished,
+                   const inference::Tokenizer& tokenizer, inference::v1::Finished* message) {
   message->set_response_id(finished.response_id);
   switch (finished.reason) {
-    case FinishReason::kLength:
+    case inference::FinishReason::kLength:
       message->set_reason(inference::v1::FINISH_REASON_LENGTH);
       break;
-    case FinishReason::kEndOfText:
+    case inference::FinishReason::kEndOfText:
       message->set_reason(inference::v1::FINISH_REASON_END_OF_TEXT);
       break;
-    case FinishReason::kStop:
+    case inference::FinishReason::kStop:
       message->set_reason(inference::v1::FINISH_REASON_STOP);
       break;
   }
@@ -322,7 +328,7 @@ void WriteFinished(const GenerationFinished& finished, const Tokenizer& tokenize
   message->set_forwards(static_cast<uint32_t>(finished.forwards));
   message->set_seconds(finished.seconds);
   message->set_queue_seconds(finished.queue_seconds);
-  for (const AdapterUse& use : finished.adapters) {
+  for (const serving::AdapterUse& use : finished.adapters) {
     WriteAdapterUse(use, message->add_adapters_used());
   }
   if (finished.route) {
@@ -330,18 +336,18 @@ void WriteFinished(const GenerationFinished& finished, const Tokenizer& tokenize
     message->mutable_route()->set_probability(finished.route->probability);
     message->mutable_route()->set_explored(finished.route->explored);
   }
-  for (const Commit& commit : finished.tokens) {
+  for (const inference::Commit& commit : finished.tokens) {
     WriteCommit(commit, tokenizer, message->add_tokens());
   }
 }
 
-void WriteFrame(const StepResult& step, const Tokenizer& tokenizer,
+void WriteFrame(const inference::StepResult& step, const inference::Tokenizer& tokenizer,
                 inference::v1::DenoiseFrame* message) {
   message->set_step(static_cast<uint32_t>(step.step));
   message->set_t(step.t);
   message->set_masked(static_cast<uint32_t>(step.masked));
   message->set_mean_entropy(step.mean_entropy);
-  for (const Commit& commit : step.commits) {
+  for (const inference::Commit& commit : step.commits) {
     WriteCommit(commit, tokenizer, message->add_commits());
   }
   for (const int position : step.remasked) {
@@ -349,7 +355,7 @@ void WriteFrame(const StepResult& step, const Tokenizer& tokenizer,
   }
 }
 
-void WritePattern(const Pattern& pattern, pattern::v1::Pattern* message) {
+void WritePattern(const storage::Pattern& pattern, pattern::v1::Pattern* message) {
   message->set_id(ToHex(pattern.id));
   message->set_bank(pattern.bank);
   message->set_task(pattern.task);
@@ -367,4 +373,4 @@ void WritePattern(const Pattern& pattern, pattern::v1::Pattern* message) {
   message->set_last_used_ms(pattern.last_used_ms);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace ruvd {
+namespace ruvd::api {
 
 // What a node says of itself, apart from its part in the cluster.
 struct NodeStatus {
@@ -34,4 +34,4 @@ struct NodeStatus {
   uint64_t requests_running = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -18,21 +18,21 @@
 #include "node/api/rpc_status.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 using pattern::v1::WatchPatternsRequest;
 using pattern::v1::WatchPatternsResponse;
 
-pattern::v1::WatchPatternsResponse::ChangeKind KindOf(PatternChangeKind kind) {
+pattern::v1::WatchPatternsResponse::ChangeKind KindOf(storage::PatternChangeKind kind) {
   switch (kind) {
-    case PatternChangeKind::kPut:
+    case storage::PatternChangeKind::kPut:
       return WatchPatternsResponse::CHANGE_KIND_PUT;
-    case PatternChangeKind::kDelete:
+    case storage::PatternChangeKind::kDelete:
       return WatchPatternsResponse::CHANGE_KIND_DELETE;
-    case PatternChangeKind::kExpire:
+    case storage::PatternChangeKind::kExpire:
       return WatchPatternsResponse::CHANGE_KIND_EXPIRE;
-    case PatternChangeKind::kEvict:
+    case storage::PatternChangeKind::kEvict:
       return WatchPatternsResponse::CHANGE_KIND_EVICT;
   }
   return WatchPatternsResponse::CHANGE_KIND_UNSPECIFIED;
@@ -52,16 +52,16 @@ absl::Status Truncated(uint64_t after, uint64_t newest) {
 
 // A pattern whose rows do not open is left out: nobody would get past its change. So is one that
 // was changed again since: that version may not be durable yet, and its own change shows it.
-absl::Status Write(const PatternStore& patterns, const PatternChange& change,
+absl::Status Write(const storage::PatternStore& patterns, const storage::PatternChange& change,
                    WatchPatternsResponse::Change* out) {
   out->set_sequence(change.sequence);
   out->set_kind(KindOf(change.kind));
   out->set_id(ToHex(change.id));
   out->set_time_ms(change.time.wall_ms());
-  if (change.kind != PatternChangeKind::kPut) {
+  if (change.kind != storage::PatternChangeKind::kPut) {
     return absl::OkStatus();
   }
-  const absl::StatusOr<Pattern> pattern = patterns.GetWithoutPayload(change.id);
+  const absl::StatusOr<storage::Pattern> pattern = patterns.GetWithoutPayload(change.id);
   if (pattern.ok()) {
     if (pattern->stamp <= change.time) {
       WritePattern(*pattern, out->mutable_pattern());
@@ -269,14 +269,14 @@ void PatternFeed::Stream::Drain() {
 }
 
 absl::Status PatternFeed::Stream::Read() {
-  const PatternStore& patterns = *hub_->options().patterns;
+  const storage::PatternStore& patterns = *hub_->options().patterns;
   for (bool more = true; more && queue_.empty();) {
     const auto page = patterns.Changes(read_, hub_->options().page);
     if (ReasonOf(page.status()) == reasons::kLogTruncated) {
       return Truncated(read_, patterns.Stats().last_sequence);
     }
     RETURN_IF_ERROR(page.status());
-    for (const PatternChange& change : page->changes) {
+    for (const storage::PatternChange& change : page->changes) {
       RETURN_IF_ERROR(Write(patterns, change, queue_.emplace_back().mutable_change()));
     }
     read_ = page->last_sequence;
@@ -363,4 +363,4 @@ size_t PatternFeed::size() const {
   return hub_->size();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

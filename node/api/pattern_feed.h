@@ -13,7 +13,7 @@
 #include "ruvd/pattern/v1/pattern.pb.h"
 #include "storage/patterns/pattern_store.h"
 
-namespace ruvd {
+namespace ruvd::api {
 
 // The streams of WatchPatterns. A stream reads the store's own log of changes, a page at a time and
 // only while its caller takes what it gets: the log is the buffer, so a slow caller costs one page
@@ -22,11 +22,11 @@ namespace ruvd {
 class PatternFeed {
  public:
   struct Options {
-    PatternStore* patterns = nullptr;  // outlives the feed
-    Executor* executor = nullptr;      // wakes streams; writers of patterns never wait for them
-    size_t max_streams = 0;            // more are refused with RESOURCE_EXHAUSTED
-    size_t page = 0;                   // changes in memory for each stream
-    uint64_t log_id = 0;               // StoreLife: whose changes are numbered
+    storage::PatternStore* patterns = nullptr;  // outlives the feed
+    Executor* executor = nullptr;  // wakes streams; writers of patterns never wait for them
+    size_t max_streams = 0;        // more are refused with RESOURCE_EXHAUSTED
+    size_t page = 0;               // changes in memory for each stream
+    uint64_t log_id = 0;           // StoreLife: whose changes are numbered
   };
   // Becomes the store's change listener.
   explicit PatternFeed(const Options& options);
@@ -51,4 +51,4 @@ class PatternFeed {
   const std::shared_ptr<Hub> hub_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -14,7 +14,7 @@
 #include "node/api/messages.h"
 #include "node/limits.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 constexpr uint32_t kDefaultResults = 10;
@@ -27,7 +27,7 @@ absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
                std::forward<Args>(args)...);
 }
 
-absl::Status ReadTiers(const pattern::v1::PatternFilter& message, PatternFilter* filter) {
+absl::Status ReadTiers(const pattern::v1::PatternFilter& message, storage::PatternFilter* filter) {
   for (const int tier : message.tiers()) {
     if (tier <= pattern::v1::SHARING_TIER_UNSPECIFIED || !pattern::v1::SharingTier_IsValid(tier)) {
       return Invalid(
@@ -35,7 +35,7 @@ absl::Status ReadTiers(const pattern::v1::PatternFilter& message, PatternFilter*
           "public",
           tier);
     }
-    const auto read = static_cast<SharingTier>(tier);
+    const auto read = static_cast<storage::SharingTier>(tier);
     if (std::ranges::find(filter->tiers, read) == filter->tiers.end()) {
       filter->tiers.push_back(read);
     }
@@ -43,7 +43,7 @@ absl::Status ReadTiers(const pattern::v1::PatternFilter& message, PatternFilter*
   return absl::OkStatus();
 }
 
-absl::Status ReadTimes(const pattern::v1::PatternFilter& message, PatternFilter* filter) {
+absl::Status ReadTimes(const pattern::v1::PatternFilter& message, storage::PatternFilter* filter) {
   if (message.has_created_from_ms()) {
     filter->created_from_ms = message.created_from_ms();
   }
@@ -64,8 +64,9 @@ absl::Status ReadTimes(const pattern::v1::PatternFilter& message, PatternFilter*
 
 }  // namespace
 
-absl::StatusOr<PatternFilter> ReadPatternFilter(const pattern::v1::PatternFilter& message) {
-  PatternFilter filter;
+absl::StatusOr<storage::PatternFilter> ReadPatternFilter(
+    const pattern::v1::PatternFilter& message) {
+  storage::PatternFilter filter;
   if (message.has_bank()) {
     filter.bank = message.bank();
   }
@@ -88,9 +89,9 @@ absl::StatusOr<PatternFilter> ReadPatternFilter(const pattern::v1::PatternFilter
   return filter;
 }
 
-absl::StatusOr<PatternSearchOptions> ReadPatternSearch(
+absl::StatusOr<storage::PatternSearchOptions> ReadPatternSearch(
     const pattern::v1::SearchPatternsRequest& message) {
-  PatternSearchOptions options;
+  storage::PatternSearchOptions options;
   if (message.query_case() == pattern::v1::SearchPatternsRequest::QUERY_NOT_SET ||
       (message.has_text() && message.text().empty())) {
     return Invalid("there is nothing to search for; set text, which is not empty, or embedding");
@@ -134,9 +135,9 @@ uint32_t PatternPageSize(const pattern::v1::ListPatternsRequest& message, uint32
   return size;
 }
 
-void WriteEmbedding(const Pattern& pattern, pattern::v1::Pattern* message) {
+void WriteEmbedding(const storage::Pattern& pattern, pattern::v1::Pattern* message) {
   message->mutable_embedding()->mutable_values()->Assign(pattern.embedding.begin(),
                                                          pattern.embedding.end());
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

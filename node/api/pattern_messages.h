@@ -11,14 +11,14 @@
 
 // Between the messages of ruvd.pattern.v1 and the pattern store. Every check of a caller's filter
 // and paging is here; what a pattern may be is the store's to say.
-namespace ruvd {
+namespace ruvd::api {
 
 // INVALID_ARGUMENT naming the condition that is wrong.
-absl::StatusOr<PatternFilter> ReadPatternFilter(const pattern::v1::PatternFilter& message);
+absl::StatusOr<storage::PatternFilter> ReadPatternFilter(const pattern::v1::PatternFilter& message);
 
 // Without the query, which is there. INVALID_ARGUMENT for none, for numbers out of range and for
 // banks that disagree.
-absl::StatusOr<PatternSearchOptions> ReadPatternSearch(
+absl::StatusOr<storage::PatternSearchOptions> ReadPatternSearch(
     const pattern::v1::SearchPatternsRequest& message);
 
 // Patterns of a page: what the caller asks for, within the limits and, where `with_embedding` is
@@ -26,6 +26,6 @@ absl::StatusOr<PatternSearchOptions> ReadPatternSearch(
 uint32_t PatternPageSize(const pattern::v1::ListPatternsRequest& message, uint32_t dimension);
 
 // Adds the embedding to what WritePattern wrote.
-void WriteEmbedding(const Pattern& pattern, pattern::v1::Pattern* message);
+void WriteEmbedding(const storage::Pattern& pattern, pattern::v1::Pattern* message);
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -18,7 +18,7 @@
 #include "node/serving/pattern_payload.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 // Every call but a watch runs on the lane of its own: it may read a thousand rows, open an adapter
@@ -51,18 +51,18 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
                                            pattern::v1::SearchPatternsResponse* response) override {
     if (request->query_case() != pattern::v1::SearchPatternsRequest::kText) {
       return Run(context, [this, request, response]() -> absl::Status {
-        ASSIGN_OR_RETURN(const PatternSearchOptions options, ReadPatternSearch(*request));
+        ASSIGN_OR_RETURN(const storage::PatternSearchOptions options, ReadPatternSearch(*request));
         const auto& values = request->embedding().values();
         return Search({values.begin(), values.end()}, options, response);
       });
     }
     auto* reactor = context->DefaultReactor();
-    absl::StatusOr<PatternSearchOptions> options = ReadPatternSearch(*request);
+    absl::StatusOr<storage::PatternSearchOptions> options = ReadPatternSearch(*request);
     absl::Status status = options.ok() ? CheckRequestBytes(*request) : options.status();
     if (status.ok()) {
       status = node_.inference->Embed(
-          request->text(), [this, context, reactor, response,
-                            options = *std::move(options)](absl::StatusOr<EmbedAnswer> answer) {
+          request->text(), [this, context, reactor, response, options = *std::move(options)](
+                               absl::StatusOr<serving::EmbedAnswer> answer) {
             if (!answer.ok()) {
               reactor->Finish(ToRpcStatus(answer.status()));
               return;
@@ -95,7 +95,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
                                           const pattern::v1::DeletePatternRequest* request,
                                           pattern::v1::DeletePatternResponse*) override {
     return Run(context, [this, request]() -> absl::Status {
-      ASSIGN_OR_RETURN(const PatternId id, ReadPatternId(request->id()));
+      ASSIGN_OR_RETURN(const storage::PatternId id, ReadPatternId(request->id()));
       RETURN_IF_ERROR(node_.patterns->Delete(id));
       // Who deletes a pattern means what it was before, too.
       return node_.changes == nullptr ? absl::OkStatus() : node_.changes->ForgetPattern(id);
@@ -117,16 +117,17 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
 
   absl::Status Get(const pattern::v1::GetPatternRequest& request,
                    pattern::v1::GetPatternResponse* response) {
-    ASSIGN_OR_RETURN(const PatternId id, ReadPatternId(request.id()));
-    ASSIGN_OR_RETURN(const Pattern pattern, request.with_adapter()
-                                                ? node_.patterns->Get(id)
-                                                : node_.patterns->GetWithoutPayload(id));
+    ASSIGN_OR_RETURN(const storage::PatternId id, ReadPatternId(request.id()));
+    ASSIGN_OR_RETURN(const storage::Pattern pattern, request.with_adapter()
+                                                         ? node_.patterns->Get(id)
+                                                         : node_.patterns->GetWithoutPayload(id));
     WritePattern(pattern, response->mutable_pattern());
     if (request.with_embedding()) {
       WriteEmbedding(pattern, response->mutable_pattern());
     }
     if (request.with_adapter()) {
-      ASSIGN_OR_RETURN(PatternPayload payload, DecodePatternPayload(pattern.payload));
+      ASSIGN_OR_RETURN(serving::PatternPayload payload,
+                       serving::DecodePatternPayload(pattern.payload));
       response->mutable_pattern()->set_adapter(std::move(payload.adapter));
     }
     return absl::OkStatus();
@@ -134,11 +135,11 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
 
   absl::Status List(const pattern::v1::ListPatternsRequest& request,
                     pattern::v1::ListPatternsResponse* response) {
-    ASSIGN_OR_RETURN(const PatternFilter filter, ReadPatternFilter(request.filter()));
-    ASSIGN_OR_RETURN(const PatternPage page,
+    ASSIGN_OR_RETURN(const storage::PatternFilter filter, ReadPatternFilter(request.filter()));
+    ASSIGN_OR_RETURN(const storage::PatternPage page,
                      node_.patterns->List(PatternPageSize(request, node_.patterns->dimension()),
                                           request.page_token(), filter));
-    for (const Pattern& pattern : page.patterns) {
+    for (const storage::Pattern& pattern : page.patterns) {
       auto* out = response->add_patterns();
       WritePattern(pattern, out);
       if (request.with_embedding()) {
@@ -149,7 +150,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
     return absl::OkStatus();
   }
 
-  absl::Status Search(const std::vector<float>& query, const PatternSearchOptions& options,
+  absl::Status Search(const std::vector<float>& query, const storage::PatternSearchOptions& options,
                       pattern::v1::SearchPatternsResponse* response) {
     ASSIGN_OR_RETURN(const auto hits, node_.patterns->Search(query, options));
     for (const auto& hit : hits) {
@@ -172,4 +173,4 @@ std::unique_ptr<grpc::Service> MakePatternService(const ServiceDependencies& dep
   return std::make_unique<PatternServiceImpl>(dependencies);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -19,7 +19,7 @@
 #include "node/serving/pattern_payload.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 using pattern::v1::UpsertPatternResponse;
@@ -34,14 +34,15 @@ absl::Status InvalidPattern(fmt::format_string<Args...> format, Args&&... args) 
 }
 
 // Where none is given, what it says stays.
-absl::StatusOr<SharingTier> ReadTier(pattern::v1::SharingTier tier, const Pattern* existing) {
+absl::StatusOr<storage::SharingTier> ReadTier(pattern::v1::SharingTier tier,
+                                              const storage::Pattern* existing) {
   switch (tier) {
     case pattern::v1::SHARING_TIER_UNSPECIFIED:
-      return existing != nullptr ? existing->tier : SharingTier::kPrivate;
+      return existing != nullptr ? existing->tier : storage::SharingTier::kPrivate;
     case pattern::v1::SHARING_TIER_PRIVATE:
-      return SharingTier::kPrivate;
+      return storage::SharingTier::kPrivate;
     case pattern::v1::SHARING_TIER_PUBLIC:
-      return SharingTier::kPublic;
+      return storage::SharingTier::kPublic;
     default:
       return InvalidPattern("tier {} cannot be stored in this version; use private or public",
                             static_cast<int>(tier));
@@ -49,7 +50,7 @@ absl::StatusOr<SharingTier> ReadTier(pattern::v1::SharingTier tier, const Patter
 }
 
 // All that a client may say, but for the counter of uses and the time of the change.
-bool SameContent(const Pattern& a, const Pattern& b) {
+bool SameContent(const storage::Pattern& a, const storage::Pattern& b) {
   return a.embedding == b.embedding && a.bank == b.bank && a.task == b.task &&
          a.quality == b.quality && a.tier == b.tier && a.examples == b.examples &&
          a.origin == b.origin && a.created_ms == b.created_ms && a.expires_ms == b.expires_ms &&
@@ -58,21 +59,22 @@ bool SameContent(const Pattern& a, const Pattern& b) {
 }
 
 // All that peers get of a pattern beside its core.
-bool SameToPeers(const Pattern& a, const Pattern& b) {
+bool SameToPeers(const storage::Pattern& a, const storage::Pattern& b) {
   return a.embedding == b.embedding && a.bank == b.bank && a.task == b.task &&
          a.quality == b.quality && a.examples == b.examples;
 }
 
 // What is kept beside the embedding; nothing of a row that does not decode.
-PatternPayload PayloadOf(const Pattern* pattern) {
-  return pattern != nullptr ? DecodePatternPayload(pattern->payload).value_or(PatternPayload{})
-                            : PatternPayload{};
+serving::PatternPayload PayloadOf(const storage::Pattern* pattern) {
+  return pattern != nullptr
+             ? serving::DecodePatternPayload(pattern->payload).value_or(serving::PatternPayload{})
+             : serving::PatternPayload{};
 }
 
 // A client that names no tier leaves it to the operator's consent, or to what was said before. So
 // does a file that is imported over what is here: "private" in it may be nobody's choice.
-bool Withheld(const pattern::v1::UpsertPatternRequest& request, const Pattern* existing,
-              const PatternPayload& before) {
+bool Withheld(const pattern::v1::UpsertPatternRequest& request, const storage::Pattern* existing,
+              const serving::PatternPayload& before) {
   const pattern::v1::SharingTier tier = request.pattern().tier();
   const bool said = tier != pattern::v1::SHARING_TIER_UNSPECIFIED &&
                     (existing == nullptr || !request.only_if_newer());
@@ -83,19 +85,19 @@ bool Withheld(const pattern::v1::UpsertPatternRequest& request, const Pattern* e
 
 // What is stored. Of a damaged pattern as much as can be read, for it is to be replaced.
 struct Stored {
-  std::optional<Pattern> pattern;
+  std::optional<storage::Pattern> pattern;
   bool damaged = false;
 
-  PatternPayload Payload() const {
-    PatternPayload payload = PayloadOf(pattern ? &*pattern : nullptr);
+  serving::PatternPayload Payload() const {
+    serving::PatternPayload payload = PayloadOf(pattern ? &*pattern : nullptr);
     payload.withheld |= damaged;  // whether it was private nobody knows
     return payload;
   }
 };
 
-absl::StatusOr<Stored> Find(const PatternStore& patterns, const PatternId& id) {
+absl::StatusOr<Stored> Find(const storage::PatternStore& patterns, const storage::PatternId& id) {
   Stored stored;
-  absl::StatusOr<Pattern> pattern = patterns.Get(id);
+  absl::StatusOr<storage::Pattern> pattern = patterns.Get(id);
   if (absl::IsDataLoss(pattern.status())) {
     stored.damaged = true;
     pattern = patterns.GetWithoutPayload(id);
@@ -108,19 +110,20 @@ absl::StatusOr<Stored> Find(const PatternStore& patterns, const PatternId& id) {
   return stored;
 }
 
-absl::StatusOr<PatternId> IdOf(const pattern::v1::Pattern& message) {
+absl::StatusOr<storage::PatternId> IdOf(const pattern::v1::Pattern& message) {
   if (!message.id().empty()) {
     return ReadPatternId(message.id());
   }
-  PatternId id;
-  SecureRandomBytes(id);
+  storage::PatternId id;
+  privacy::SecureRandomBytes(id);
   return id;
 }
 
 }  // namespace
 
-absl::Status PatternUpsert::ReadTimes(const pattern::v1::Pattern& message, const Pattern* existing,
-                                      Pattern* pattern) const {
+absl::Status PatternUpsert::ReadTimes(const pattern::v1::Pattern& message,
+                                      const storage::Pattern* existing,
+                                      storage::Pattern* pattern) const {
   const int64_t now = options_.clock->WallMillis();
   const int64_t latest = now + limits::kMaxClockLead.count();
   for (const int64_t time : {message.created_ms(), message.updated_ms()}) {
@@ -143,22 +146,23 @@ absl::Status PatternUpsert::ReadTimes(const pattern::v1::Pattern& message, const
 }
 
 absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest& request,
-                                        const Pattern* existing, const PatternPayload& held,
-                                        Pattern* pattern) const {
+                                        const storage::Pattern* existing,
+                                        const serving::PatternPayload& held,
+                                        storage::Pattern* pattern) const {
   const pattern::v1::Pattern& message = request.pattern();
-  PatternPayload payload{.withheld = Withheld(request, existing, held)};
+  serving::PatternPayload payload{.withheld = Withheld(request, existing, held)};
   if (message.adapter().empty()) {
     if (payload.withheld) {
-      pattern->payload = EncodePatternPayload(payload);
+      pattern->payload = serving::EncodePatternPayload(payload);
     }
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Adapter> given,
-                   DecodeAdapter(AsBytes(message.adapter())));
-  RETURN_IF_ERROR(CheckAdapter(*given, *options_.model));
-  const Digest content = AdapterId(*given);
-  const auto stored = DecodeAdapter(AsBytes(held.adapter));
-  if (stored.ok() && AdapterId(**stored) == content) {  // with its name
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Adapter> given,
+                   inference::DecodeAdapter(AsBytes(message.adapter())));
+  RETURN_IF_ERROR(inference::CheckAdapter(*given, *options_.model));
+  const Digest content = inference::AdapterId(*given);
+  const auto stored = inference::DecodeAdapter(AsBytes(held.adapter));
+  if (stored.ok() && inference::AdapterId(**stored) == content) {  // with its name
     payload.adapter = held.adapter;
     payload.deep_version = held.deep_version;
     if (SameToPeers(*existing, *pattern)) {
@@ -171,23 +175,24 @@ absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest&
     pattern->adapter_name = existing->adapter_name;
     pattern->adapter_version = existing->adapter_version;
   } else {
-    Adapter adapter = *given;
-    adapter.name = PatternAdapterName(pattern->id, content);
+    inference::Adapter adapter = *given;
+    adapter.name = serving::PatternAdapterName(pattern->id, content);
     adapter.version = 1;
-    payload.adapter = EncodeAdapter(adapter);
+    payload.adapter = inference::EncodeAdapter(adapter);
     pattern->adapter_name = std::move(adapter.name);
     pattern->adapter_version = adapter.version;
   }
-  pattern->payload = EncodePatternPayload(payload);
+  pattern->payload = serving::EncodePatternPayload(payload);
   return absl::OkStatus();
 }
 
-absl::StatusOr<Pattern> PatternUpsert::Read(const pattern::v1::Pattern& message,
-                                            const Pattern* existing) const {
-  if (message.bank() >= static_cast<uint32_t>(kTimestepBanks)) {
-    return InvalidPattern("bank is {}; banks go from 0 to {}", message.bank(), kTimestepBanks - 1);
+absl::StatusOr<storage::Pattern> PatternUpsert::Read(const pattern::v1::Pattern& message,
+                                                     const storage::Pattern* existing) const {
+  if (message.bank() >= static_cast<uint32_t>(inference::kTimestepBanks)) {
+    return InvalidPattern("bank is {}; banks go from 0 to {}", message.bank(),
+                          inference::kTimestepBanks - 1);
   }
-  Pattern pattern;
+  storage::Pattern pattern;
   const auto& values = message.embedding().values();
   pattern.embedding.assign(values.begin(), values.end());
   pattern.bank = message.bank();
@@ -224,7 +229,7 @@ absl::Status PatternUpsert::Run(const pattern::v1::UpsertPatternRequest& request
                  "models cannot be compared",
                  request.model_package().substr(0, package.size()), package);
   }
-  ASSIGN_OR_RETURN(const PatternId id, IdOf(request.pattern()));
+  ASSIGN_OR_RETURN(const storage::PatternId id, IdOf(request.pattern()));
   absl::Status done;
   for (int i = 0; i < kTries && (i == 0 || absl::IsAborted(done)); ++i) {
     response->Clear();
@@ -233,12 +238,12 @@ absl::Status PatternUpsert::Run(const pattern::v1::UpsertPatternRequest& request
   return done;
 }
 
-absl::Status PatternUpsert::RunOnce(const PatternId& id,
+absl::Status PatternUpsert::RunOnce(const storage::PatternId& id,
                                     const pattern::v1::UpsertPatternRequest& request,
                                     UpsertPatternResponse* response) const {
   ASSIGN_OR_RETURN(const Stored found, Find(*options_.patterns, id));
-  const Pattern* const stored = found.pattern ? &*found.pattern : nullptr;
-  ASSIGN_OR_RETURN(Pattern pattern, Read(request.pattern(), stored));
+  const storage::Pattern* const stored = found.pattern ? &*found.pattern : nullptr;
+  ASSIGN_OR_RETURN(storage::Pattern pattern, Read(request.pattern(), stored));
   pattern.id = id;
   RETURN_IF_ERROR(ReadAdapter(request, stored, found.Payload(), &pattern));
   const bool whole = stored != nullptr && !found.damaged;
@@ -250,11 +255,12 @@ absl::Status PatternUpsert::RunOnce(const PatternId& id,
     return absl::OkStatus();
   }
   if (stored == nullptr && found.damaged) {  // its stamp cannot be read: nothing to compare with
-    RETURN_IF_ERROR(options_.patterns->Put(pattern, Durability::kProcessCrash));
+    RETURN_IF_ERROR(options_.patterns->Put(pattern, storage::Durability::kProcessCrash));
   } else {
     const std::optional<HybridTime> expected =
         stored != nullptr ? std::optional(stored->stamp) : std::nullopt;
-    RETURN_IF_ERROR(options_.patterns->Update(pattern, expected, Durability::kProcessCrash));
+    RETURN_IF_ERROR(
+        options_.patterns->Update(pattern, expected, storage::Durability::kProcessCrash));
   }
   response->set_outcome(stored != nullptr || found.damaged
                             ? UpsertPatternResponse::OUTCOME_REPLACED
@@ -263,4 +269,4 @@ absl::Status PatternUpsert::RunOnce(const PatternId& id,
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

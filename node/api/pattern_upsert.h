@@ -12,7 +12,7 @@
 #include "ruvd/pattern/v1/pattern.pb.h"
 #include "storage/patterns/pattern_store.h"
 
-namespace ruvd {
+namespace ruvd::api {
 
 // Stores what a client says a pattern is. Its adapter is decoded, checked against the model and
 // named after pattern and content, so that no two contents ever share a name and a version: those
@@ -25,10 +25,10 @@ class PatternUpsert {
  public:
   struct Options {
     const Clock* clock = nullptr;
-    const Model* model = nullptr;
-    PatternStore* patterns = nullptr;
+    const inference::Model* model = nullptr;
+    storage::PatternStore* patterns = nullptr;
     Digest package_id{};  // of the model that embeds
-    NodeId self{};
+    privacy::NodeId self{};
   };
   // Everything borrowed outlives it.
   explicit PatternUpsert(const Options& options) : options_(options) {}
@@ -42,17 +42,19 @@ class PatternUpsert {
 
  private:
   // Reads, decides and writes, without the fsync. ABORTED where the pattern changed meanwhile.
-  absl::Status RunOnce(const PatternId& id, const pattern::v1::UpsertPatternRequest& request,
+  absl::Status RunOnce(const storage::PatternId& id,
+                       const pattern::v1::UpsertPatternRequest& request,
                        pattern::v1::UpsertPatternResponse* response) const;
   // A given pattern with what the node fills in. `existing` is null for a new one.
-  absl::StatusOr<Pattern> Read(const pattern::v1::Pattern& message, const Pattern* existing) const;
-  absl::Status ReadTimes(const pattern::v1::Pattern& message, const Pattern* existing,
-                         Pattern* pattern) const;
+  absl::StatusOr<storage::Pattern> Read(const pattern::v1::Pattern& message,
+                                        const storage::Pattern* existing) const;
+  absl::Status ReadTimes(const pattern::v1::Pattern& message, const storage::Pattern* existing,
+                         storage::Pattern* pattern) const;
   absl::Status ReadAdapter(const pattern::v1::UpsertPatternRequest& request,
-                           const Pattern* existing, const PatternPayload& held,
-                           Pattern* pattern) const;
+                           const storage::Pattern* existing, const serving::PatternPayload& held,
+                           storage::Pattern* pattern) const;
 
   const Options options_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::api

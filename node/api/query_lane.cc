@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "node/api/rpc_status.h"
 
-namespace ruvd {
+namespace ruvd::api {
 
 void QueryLane::Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor,
                     std::function<absl::Status()> answer, std::function<void()> answered) {
@@ -35,4 +35,4 @@ void QueryLane::Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReact
   });
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "base/executor.h"
 
-namespace ruvd {
+namespace ruvd::api {
 
 // Where calls run that read many rows or wait for the disk, so that gRPC's threads and the
 // inference thread never do. Those that wait are bounded, and those that nobody wants any more,
@@ -38,4 +38,4 @@ class QueryLane {
   std::atomic<size_t> waiting_{0};
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 void WriteRefusal(const absl::Status& refusal, auto* message) {
@@ -20,8 +20,8 @@ void WriteRefusal(const absl::Status& refusal, auto* message) {
   }
 }
 
-void WriteCentroids(const CentroidPreview& preview, admin::v1::CentroidPreview* message) {
-  const DpCentroidsView& release = preview.release;
+void WriteCentroids(const sharing::CentroidPreview& preview, admin::v1::CentroidPreview* message) {
+  const sharing::DpCentroidsView& release = preview.release;
   WriteRefusal(preview.refusal, message);
   message->set_lessons(preview.lessons);
   message->set_contributors(preview.contributors);
@@ -41,7 +41,7 @@ void WriteCentroids(const CentroidPreview& preview, admin::v1::CentroidPreview* 
 
 }  // namespace
 
-void WriteRelease(const DpReleaseView& view, admin::v1::ReleaseStatus* message) {
+void WriteRelease(const sharing::DpReleaseView& view, admin::v1::ReleaseStatus* message) {
   message->set_scope(view.scope);
   message->set_clip_norm(view.clip_norm);
   message->set_delta(view.delta);
@@ -61,7 +61,7 @@ void WriteRelease(const DpReleaseView& view, admin::v1::ReleaseStatus* message) 
   WriteRefusal(view.refusal, message);
 }
 
-void WriteCentroidStatus(const DpCentroidsView& view, admin::v1::CentroidStatus* message) {
+void WriteCentroidStatus(const sharing::DpCentroidsView& view, admin::v1::CentroidStatus* message) {
   message->set_enabled(view.enabled);
   message->set_delta(view.delta);
   message->set_epsilon(view.epsilon);
@@ -74,12 +74,12 @@ void WriteCentroidStatus(const DpCentroidsView& view, admin::v1::CentroidStatus*
   WriteRefusal(view.refusal, message);
 }
 
-ResidualPrivacy ResidualOf(const FederationView& view) {
-  ResidualPrivacy residual{.releases = view.release->releases,
-                           .epsilon = view.release->spent_epsilon,
-                           .delta = view.release->delta,
-                           .plain = view.plain_left,
-                           .sums = view.release->sums};
+privacy::ResidualPrivacy ResidualOf(const sharing::FederationView& view) {
+  privacy::ResidualPrivacy residual{.releases = view.release->releases,
+                                    .epsilon = view.release->spent_epsilon,
+                                    .delta = view.release->delta,
+                                    .plain = view.plain_left,
+                                    .sums = view.release->sums};
   if (view.centroids && view.centroids->releases > 0) {
     residual.releases += view.centroids->releases;
     residual.epsilon = view.centroids->spent_epsilon;  // with that of updates
@@ -87,17 +87,18 @@ ResidualPrivacy ResidualOf(const FederationView& view) {
   return residual;
 }
 
-std::string ResidualText(const FederationView& view) {
-  const ResidualPrivacy residual = ResidualOf(view);
+std::string ResidualText(const sharing::FederationView& view) {
+  const privacy::ResidualPrivacy residual = ResidualOf(view);
   if (view.release->unknown.ok()) {
     return ResidualStatement(residual);
   }
   return fmt::format("What left this node with noise is not known: {} [{}].{}",
                      MessageOf(view.release->unknown), ReasonOf(view.release->unknown),
-                     residual.plain ? " " + ResidualStatement({.plain = true}) : "");
+                     residual.plain ? " " + privacy::ResidualStatement({.plain = true}) : "");
 }
 
-void WritePreview(const ReleasePreview& preview, admin::v1::PreviewReleaseResponse* message) {
+void WritePreview(const sharing::ReleasePreview& preview,
+                  admin::v1::PreviewReleaseResponse* message) {
   message->set_tier(static_cast<pattern::v1::SharingTier>(preview.tier));
   WriteRefusal(preview.refusal, message);
   message->set_patterns(preview.patterns);
@@ -105,7 +106,7 @@ void WritePreview(const ReleasePreview& preview, admin::v1::PreviewReleaseRespon
   message->set_contributors(preview.contributors);
   message->mutable_payloads()->Assign(preview.payloads.begin(), preview.payloads.end());
   message->set_more_payloads(preview.more_payloads);
-  if (preview.tier == ConsentTier::kDp || preview.tier == ConsentTier::kMasked) {
+  if (preview.tier == privacy::ConsentTier::kDp || preview.tier == privacy::ConsentTier::kMasked) {
     message->set_head(preview.layout.head);
     message->set_value_bytes(preview.layout.value_bytes);
     message->set_norm(preview.norm);
@@ -116,14 +117,14 @@ void WritePreview(const ReleasePreview& preview, admin::v1::PreviewReleaseRespon
   }
 }
 
-void WriteUserConsent(const UserConsent& record, admin::v1::UserConsent* message) {
-  if (record.subject.kind == ConsentSubject::Kind::kUser) {
+void WriteUserConsent(const privacy::UserConsent& record, admin::v1::UserConsent* message) {
+  if (record.subject.kind == privacy::ConsentSubject::Kind::kUser) {
     message->set_user_id(record.subject.id);
   } else {
     message->set_session_id(record.subject.id);
   }
-  message->set_training((record.purposes & consent_purposes::kTraining) != 0);
-  message->set_sharing((record.purposes & consent_purposes::kSharing) != 0);
+  message->set_training((record.purposes & privacy::consent_purposes::kTraining) != 0);
+  message->set_sharing((record.purposes & privacy::consent_purposes::kSharing) != 0);
   message->set_widest(static_cast<pattern::v1::SharingTier>(record.widest));
   message->set_granted_ms(record.granted_ms);
   message->set_expires_ms(record.expires_ms);
@@ -131,7 +132,8 @@ void WriteUserConsent(const UserConsent& record, admin::v1::UserConsent* message
 
 // From 0 on: ConsentBook counts from the moment that it is noted. A withdrawal lasts as long as a
 // record may, but nothing is allowed behind its end either.
-absl::StatusOr<UserConsent> ReadUserConsent(const admin::v1::SetUserConsentRequest& request) {
+absl::StatusOr<privacy::UserConsent> ReadUserConsent(
+    const admin::v1::SetUserConsentRequest& request) {
   constexpr int64_t kDayMillis = 24LL * 3600 * 1000;
   if (request.subject_case() == admin::v1::SetUserConsentRequest::SUBJECT_NOT_SET) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -145,17 +147,20 @@ absl::StatusOr<UserConsent> ReadUserConsent(const admin::v1::SetUserConsentReque
                  limits::kMaxConsentMillis / kDayMillis, request.days());
   }
   const bool of_user = request.has_user_id();
-  return UserConsent{
-      .subject = {.kind = of_user ? ConsentSubject::Kind::kUser : ConsentSubject::Kind::kSession,
+  return privacy::UserConsent{
+      .subject = {.kind = of_user ? privacy::ConsentSubject::Kind::kUser
+                                  : privacy::ConsentSubject::Kind::kSession,
                   .id = of_user ? request.user_id() : request.session_id()},
-      .purposes = static_cast<uint8_t>((request.training() ? consent_purposes::kTraining : 0) |
-                                       (request.sharing() ? consent_purposes::kSharing : 0)),
-      .widest = withdrawn ? ConsentTier::kPrivate : static_cast<ConsentTier>(request.widest()),
+      .purposes =
+          static_cast<uint8_t>((request.training() ? privacy::consent_purposes::kTraining : 0) |
+                               (request.sharing() ? privacy::consent_purposes::kSharing : 0)),
+      .widest = withdrawn ? privacy::ConsentTier::kPrivate
+                          : static_cast<privacy::ConsentTier>(request.widest()),
       .granted_ms = 0,
       .expires_ms = lasts_ms};
 }
 
-void WriteMasked(const MaskedView& view, admin::v1::MaskedStatus* message) {
+void WriteMasked(const sharing::MaskedView& view, admin::v1::MaskedStatus* message) {
   message->set_round(view.round);
   message->set_next_ms(view.next_ms);
   message->set_waits(view.waits.ok() ? "" : MessageOf(view.waits));
@@ -171,7 +176,7 @@ void WriteMasked(const MaskedView& view, admin::v1::MaskedStatus* message) {
   WriteRefusal(view.last, message);
 }
 
-void WritePeer(const PeerRecord& peer, admin::v1::PeerEffect* message) {
+void WritePeer(const federation::PeerRecord& peer, admin::v1::PeerEffect* message) {
   message->set_node_id(ToHex(peer.origin));
   message->set_members(static_cast<uint32_t>(peer.members));
   message->set_norm(peer.norm);
@@ -181,7 +186,7 @@ void WritePeer(const PeerRecord& peer, admin::v1::PeerEffect* message) {
   if (!peer.refused.ok()) {
     return;
   }
-  for (const BankEffect& bank : peer.banks) {
+  for (const federation::BankEffect& bank : peer.banks) {
     auto* const effect = message->add_banks();
     effect->set_coverage(bank.coverage);
     effect->set_weight(bank.weight);
@@ -199,16 +204,16 @@ void WritePeer(const PeerRecord& peer, admin::v1::PeerEffect* message) {
   }
 }
 
-void WriteRound(const FederatedOutcome& round, const std::vector<float>& boundaries,
+void WriteRound(const sharing::FederatedOutcome& round, const std::vector<float>& boundaries,
                 admin::v1::FederatedRound* message) {
   message->set_round(round.round);
   message->set_judges(static_cast<uint32_t>(round.judges));
   message->mutable_boundaries()->Assign(boundaries.begin(), boundaries.end());
   message->set_general_loss(round.general_loss);
   message->set_unfinished(round.unfinished);
-  for (const BankOutcome& bank : round.banks) {
+  for (const sharing::BankOutcome& bank : round.banks) {
     auto* const outcome = message->add_banks();
-    outcome->set_verdict(std::string(BankVerdictName(bank.verdict)));
+    outcome->set_verdict(std::string(federation::BankVerdictName(bank.verdict)));
     outcome->set_contributors(static_cast<uint32_t>(bank.contributors));
     outcome->set_gain(bank.score.gain);
     outcome->set_standard_error(bank.score.standard_error);
@@ -217,4 +222,4 @@ void WriteRound(const FederatedOutcome& round, const std::vector<float>& boundar
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

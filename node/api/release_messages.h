@@ -17,24 +17,26 @@
 #include "ruvd/admin/v1/admin.pb.h"
 
 // What leaves a node, and who agreed to it, as messages of ruvd.admin.v1.
-namespace ruvd {
+namespace ruvd::api {
 
-void WriteRelease(const DpReleaseView& view, admin::v1::ReleaseStatus* message);
-void WriteCentroidStatus(const DpCentroidsView& view, admin::v1::CentroidStatus* message);
-void WritePreview(const ReleasePreview& preview, admin::v1::PreviewReleaseResponse* message);
-void WritePeer(const PeerRecord& peer, admin::v1::PeerEffect* message);
-void WriteMasked(const MaskedView& view, admin::v1::MaskedStatus* message);
-void WriteRound(const FederatedOutcome& round, const std::vector<float>& boundaries,
+void WriteRelease(const sharing::DpReleaseView& view, admin::v1::ReleaseStatus* message);
+void WriteCentroidStatus(const sharing::DpCentroidsView& view, admin::v1::CentroidStatus* message);
+void WritePreview(const sharing::ReleasePreview& preview,
+                  admin::v1::PreviewReleaseResponse* message);
+void WritePeer(const federation::PeerRecord& peer, admin::v1::PeerEffect* message);
+void WriteMasked(const sharing::MaskedView& view, admin::v1::MaskedStatus* message);
+void WriteRound(const sharing::FederatedOutcome& round, const std::vector<float>& boundaries,
                 admin::v1::FederatedRound* message);
-void WriteUserConsent(const UserConsent& record, admin::v1::UserConsent* message);
+void WriteUserConsent(const privacy::UserConsent& record, admin::v1::UserConsent* message);
 
 // What remains with others of all that ever left this node, whose view has a release.
-ResidualPrivacy ResidualOf(const FederationView& view);
+privacy::ResidualPrivacy ResidualOf(const sharing::FederationView& view);
 // The same for whoever takes a consent back; also where the ledger does not say what was released.
-std::string ResidualText(const FederationView& view);
+std::string ResidualText(const sharing::FederationView& view);
 
 // From time 0 on: ConsentBook counts from the moment that it is noted. INVALID_ARGUMENT for one of
 // nobody, or that does not last for 1 to 366 days.
-absl::StatusOr<UserConsent> ReadUserConsent(const admin::v1::SetUserConsentRequest& request);
+absl::StatusOr<privacy::UserConsent> ReadUserConsent(
+    const admin::v1::SetUserConsentRequest& request);
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -11,7 +11,7 @@
 #include "google/rpc/status.pb.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 // Queues drain within a few denoising steps; whoever changes a pattern all the time stops sometime.
@@ -57,4 +57,4 @@ absl::Status FromRpcStatus(const grpc::Status& status) {
                    status.error_message());
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 
-namespace ruvd {
+namespace ruvd::api {
 
 // An absl::Status as gRPC sends it: the same code and message, and in the details a
 // google.rpc.Status with ErrorInfo {reason, domain "ruvd"}; MAILBOX_FULL also carries RetryInfo: a
@@ -17,4 +17,4 @@ grpc::Status ToRpcStatus(const absl::Status& status);
 // The reverse, for clients: code, message and reason of an answer.
 absl::Status FromRpcStatus(const grpc::Status& status);
 
-}  // namespace ruvd
+}  // namespace ruvd::api

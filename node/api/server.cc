@@ -14,7 +14,7 @@
 #include "node/limits.h"
 #include "node/transport/callback_queue.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 constexpr int kMaxStreams = 256;
@@ -40,7 +40,7 @@ absl::StatusOr<RunningServer> StartServer(const std::string& listen, int max_mes
     return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
                  "'{}' is no listen address; use host:port", listen);
   }
-  KeepCallbackQueue();
+  transport::KeepCallbackQueue();
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(listen, std::move(credentials), &port);
@@ -69,4 +69,4 @@ absl::StatusOr<RunningServer> StartServer(const std::string& listen, int max_mes
   return running;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::api {
 
 // A listening gRPC server and where it really listens (port 0 is replaced by the one chosen).
 struct RunningServer {
@@ -25,4 +25,4 @@ absl::StatusOr<RunningServer> StartServer(
     const std::string& listen, int max_message_bytes, const std::vector<grpc::Service*>& services,
     std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials());
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -32,37 +32,37 @@
 #include "storage/trajectories/trajectory_store.h"
 #include "storage/witness/witness_log.h"
 
-namespace ruvd {
+namespace ruvd::api {
 
 // What the services call. All borrowed; they outlive the server.
 struct ServiceDependencies {
   const Clock* clock = nullptr;
-  const Model* model = nullptr;
-  InferenceActor* inference = nullptr;
-  LearningActor* learning = nullptr;
-  DeepActor* deep = nullptr;
-  PatternStore* patterns = nullptr;
+  const inference::Model* model = nullptr;
+  serving::InferenceActor* inference = nullptr;
+  learning::LearningActor* learning = nullptr;
+  learning::DeepActor* deep = nullptr;
+  storage::PatternStore* patterns = nullptr;
   PatternFeed* pattern_feed = nullptr;
   Digest package_id{};  // of the model that embeds
-  NodeId self{};
-  AdapterCatalog* adapters = nullptr;
+  privacy::NodeId self{};
+  serving::AdapterCatalog* adapters = nullptr;
   bool paths_are_local = true;  // no caller is on another machine
-  WitnessLog* witness = nullptr;
-  Database* database = nullptr;
-  SessionIndex* sessions = nullptr;
-  TrajectoryStore* trajectories = nullptr;
-  ChangeStore* changes = nullptr;     // null: what learning changes is not listed
-  InstantLoop* instant = nullptr;     // null: sessions remember nothing
-  ErasureFence* fence = nullptr;      // null: completions under way are nobody's
-  float min_rating = 0.7F;            // at which a completion teaches
-  std::string backup_dir;             // where BackUpStore makes folders
-  Executor* queries = nullptr;        // of calls that read much of the witness log
-  Executor* pattern_calls = nullptr;  // of calls that read or write patterns
-  Executor* upkeep = nullptr;         // of calls that take as long as the store is large
-  Executor* backups = nullptr;        // of copies of the store; upkeep does not wait for them
+  storage::WitnessLog* witness = nullptr;
+  storage::Database* database = nullptr;
+  storage::SessionIndex* sessions = nullptr;
+  storage::TrajectoryStore* trajectories = nullptr;
+  storage::ChangeStore* changes = nullptr;  // null: what learning changes is not listed
+  serving::InstantLoop* instant = nullptr;  // null: sessions remember nothing
+  serving::ErasureFence* fence = nullptr;   // null: completions under way are nobody's
+  float min_rating = 0.7F;                  // at which a completion teaches
+  std::string backup_dir;                   // where BackUpStore makes folders
+  Executor* queries = nullptr;              // of calls that read much of the witness log
+  Executor* pattern_calls = nullptr;        // of calls that read or write patterns
+  Executor* upkeep = nullptr;               // of calls that take as long as the store is large
+  Executor* backups = nullptr;              // of copies of the store; upkeep does not wait for them
   std::function<bool()> stopping = nullptr;  // ends a backup between two files; may be null
-  FederationActor* federation = nullptr;
-  ConsentBook* consents = nullptr;
+  sharing::FederationActor* federation = nullptr;
+  storage::ConsentBook* consents = nullptr;
   // The facts of GetStatus that the node itself knows.
   std::function<void(NodeStatus*)> fill_status;
 };
@@ -76,4 +76,4 @@ std::unique_ptr<grpc::Service> MakeWitnessService(const ServiceDependencies& dep
 std::unique_ptr<grpc::Service> MakeAdminService(const ServiceDependencies& dependencies);
 std::unique_ptr<grpc::Service> MakeAdapterService(const ServiceDependencies& dependencies);
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -5,7 +5,7 @@
 
 #include "node/api/rpc_status.h"
 
-namespace ruvd {
+namespace ruvd::api {
 
 void SyncedAnswers::Finish(grpc::ServerUnaryReactor* reactor) {
   {
@@ -41,4 +41,4 @@ void SyncedAnswers::SyncOnce() {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

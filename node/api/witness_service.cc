@@ -16,13 +16,13 @@
 #include "ruvd/witness/v1/witness.grpc.pb.h"
 #include "storage/witness/witness_log.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 constexpr uint32_t kDefaultPage = 100;
 
 // NaN meets no condition: whoever asks for it gets nothing and is told nothing.
-absl::Status CheckNumbers(const witness::v1::Filter& message) {
+absl::Status CheckNumbers(const storage::witness::v1::Filter& message) {
   for (const float quality : {message.min_quality(), message.max_quality()}) {
     if (!(quality >= 0 && quality <= 1)) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -40,7 +40,7 @@ absl::Status CheckNumbers(const witness::v1::Filter& message) {
   return absl::OkStatus();
 }
 
-absl::Status CheckSimilar(const witness::v1::ListEntriesRequest& request) {
+absl::Status CheckSimilar(const storage::witness::v1::ListEntriesRequest& request) {
   if (request.similar_to().empty() && request.has_min_similarity()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "min_similarity is set, but similar_to is not; set both or none");
@@ -53,12 +53,12 @@ absl::Status CheckSimilar(const witness::v1::ListEntriesRequest& request) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<WitnessFilter> ReadFilter(const witness::v1::Filter& message) {
+absl::StatusOr<storage::WitnessFilter> ReadFilter(const storage::witness::v1::Filter& message) {
   RETURN_IF_ERROR(CheckNumbers(message));
-  WitnessFilter filter{.from_ms = message.from_ms(),
-                       .session_id = message.session_id(),
-                       .model = message.model(),
-                       .error_reason = message.error_reason()};
+  storage::WitnessFilter filter{.from_ms = message.from_ms(),
+                                .session_id = message.session_id(),
+                                .model = message.model(),
+                                .error_reason = message.error_reason()};
   const auto read = [](bool set, auto value, auto* out) {
     if (set) {
       *out = value;
@@ -70,13 +70,13 @@ absl::StatusOr<WitnessFilter> ReadFilter(const witness::v1::Filter& message) {
   read(message.has_min_total_ms(), message.min_total_ms(), &filter.min_total_ms);
   read(message.has_max_total_ms(), message.max_total_ms(), &filter.max_total_ms);
   switch (message.outcome()) {
-    case witness::v1::OUTCOME_UNSPECIFIED:
+    case storage::witness::v1::OUTCOME_UNSPECIFIED:
       return filter;
-    case witness::v1::OUTCOME_OK:
-      filter.outcome = WitnessOutcome::kOk;
+    case storage::witness::v1::OUTCOME_OK:
+      filter.outcome = storage::WitnessOutcome::kOk;
       return filter;
-    case witness::v1::OUTCOME_FAILED:
-      filter.outcome = WitnessOutcome::kFailed;
+    case storage::witness::v1::OUTCOME_FAILED:
+      filter.outcome = storage::WitnessOutcome::kFailed;
       return filter;
     default:
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -85,7 +85,7 @@ absl::StatusOr<WitnessFilter> ReadFilter(const witness::v1::Filter& message) {
   }
 }
 
-void WriteEntry(const WitnessEntry& entry, witness::v1::Entry* message) {
+void WriteEntry(const storage::WitnessEntry& entry, storage::witness::v1::Entry* message) {
   message->set_request_id(entry.request_id);
   message->set_session_id(entry.session_id);
   message->set_model(entry.model_used);
@@ -100,7 +100,7 @@ void WriteEntry(const WitnessEntry& entry, witness::v1::Entry* message) {
   latency->set_attention_ms(entry.latency.attention_ms);
   latency->set_generation_ms(entry.latency.generation_ms);
   latency->set_total_ms(entry.latency.total_ms);
-  for (const RetrievedId& id : entry.retrieved_ids) {
+  for (const storage::RetrievedId& id : entry.retrieved_ids) {
     message->add_retrieved_ids(ToHex(id));
   }
   for (const std::string& adapter : entry.adapters) {
@@ -119,7 +119,8 @@ void WriteEntry(const WitnessEntry& entry, witness::v1::Entry* message) {
   message->set_route(entry.routing.route);
 }
 
-void WriteSummary(const LatencySummary& summary, witness::v1::LatencySummary* message) {
+void WriteSummary(const storage::LatencySummary& summary,
+                  storage::witness::v1::LatencySummary* message) {
   message->set_mean_ms(summary.mean_ms);
   message->set_p50_ms(summary.p50_ms);
   message->set_p90_ms(summary.p90_ms);
@@ -127,7 +128,8 @@ void WriteSummary(const LatencySummary& summary, witness::v1::LatencySummary* me
   message->set_max_ms(summary.max_ms);
 }
 
-void WriteStats(const WitnessStats& stats, witness::v1::GetStatsResponse* message) {
+void WriteStats(const storage::WitnessStats& stats,
+                storage::witness::v1::GetStatsResponse* message) {
   message->set_entries(stats.entries);
   message->set_failed(stats.failed);
   message->set_rated(stats.rated);
@@ -136,7 +138,7 @@ void WriteStats(const WitnessStats& stats, witness::v1::GetStatsResponse* messag
   WriteSummary(stats.generation, message->mutable_generation());
   message->mutable_by_model()->insert(stats.by_model.begin(), stats.by_model.end());
   message->mutable_by_error()->insert(stats.by_error.begin(), stats.by_error.end());
-  for (const WitnessInterval& interval : stats.intervals) {
+  for (const storage::WitnessInterval& interval : stats.intervals) {
     auto* out = message->add_intervals();
     out->set_start_ms(interval.start_ms);
     out->set_entries(interval.entries);
@@ -149,14 +151,14 @@ void WriteStats(const WitnessStats& stats, witness::v1::GetStatsResponse* messag
 }
 
 // A query may look at many entries, so it runs on the thread for queries, not on gRPC's.
-class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackService {
+class WitnessServiceImpl final : public storage::witness::v1::WitnessService::CallbackService {
  public:
   explicit WitnessServiceImpl(const ServiceDependencies& dependencies)
       : node_(dependencies), lane_(dependencies.queries, limits::kMaxWaitingQueries) {}
 
-  grpc::ServerUnaryReactor* ListEntries(grpc::CallbackServerContext* context,
-                                        const witness::v1::ListEntriesRequest* request,
-                                        witness::v1::ListEntriesResponse* response) override {
+  grpc::ServerUnaryReactor* ListEntries(
+      grpc::CallbackServerContext* context, const storage::witness::v1::ListEntriesRequest* request,
+      storage::witness::v1::ListEntriesResponse* response) override {
     auto* reactor = context->DefaultReactor();
     absl::Status asked = CheckSimilar(*request);
     if (asked.ok() && request->similar_to().empty()) {
@@ -169,7 +171,7 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
     if (asked.ok()) {
       asked = node_.inference->Embed(
           request->similar_to(),
-          [this, context, reactor, request, response](absl::StatusOr<EmbedAnswer> answer) {
+          [this, context, reactor, request, response](absl::StatusOr<serving::EmbedAnswer> answer) {
             if (!answer.ok()) {
               reactor->Finish(ToRpcStatus(answer.status()));
               return;
@@ -187,11 +189,12 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
   }
 
   grpc::ServerUnaryReactor* GetEntry(grpc::CallbackServerContext* context,
-                                     const witness::v1::GetEntryRequest* request,
-                                     witness::v1::GetEntryResponse* response) override {
+                                     const storage::witness::v1::GetEntryRequest* request,
+                                     storage::witness::v1::GetEntryResponse* response) override {
     auto* reactor = context->DefaultReactor();
     lane_.Run(context, reactor, [this, request, response]() -> absl::Status {
-      ASSIGN_OR_RETURN(const WitnessEntry entry, node_.witness->Get(request->request_id()));
+      ASSIGN_OR_RETURN(const storage::WitnessEntry entry,
+                       node_.witness->Get(request->request_id()));
       WriteEntry(entry, response->mutable_entry());
       return absl::OkStatus();
     });
@@ -199,14 +202,14 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
   }
 
   grpc::ServerUnaryReactor* GetStats(grpc::CallbackServerContext* context,
-                                     const witness::v1::GetStatsRequest* request,
-                                     witness::v1::GetStatsResponse* response) override {
+                                     const storage::witness::v1::GetStatsRequest* request,
+                                     storage::witness::v1::GetStatsResponse* response) override {
     auto* reactor = context->DefaultReactor();
     lane_.Run(context, reactor, [this, context, request, response]() -> absl::Status {
-      WitnessStatsQuery query{.interval_ms = request->interval_ms(),
-                              .cancelled = [context] { return context->IsCancelled(); }};
+      storage::WitnessStatsQuery query{.interval_ms = request->interval_ms(),
+                                       .cancelled = [context] { return context->IsCancelled(); }};
       ASSIGN_OR_RETURN(query.filter, ReadFilter(request->filter()));
-      ASSIGN_OR_RETURN(const WitnessStats stats, node_.witness->Stats(query));
+      ASSIGN_OR_RETURN(const storage::WitnessStats stats, node_.witness->Stats(query));
       WriteStats(stats, response);
       return absl::OkStatus();
     });
@@ -215,21 +218,22 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
 
  private:
   absl::Status List(const grpc::CallbackServerContext& context,
-                    const witness::v1::ListEntriesRequest& request,
+                    const storage::witness::v1::ListEntriesRequest& request,
                     const std::vector<float>& similar_to,
-                    witness::v1::ListEntriesResponse* response) {
-    WitnessQuery query{.similar_to = similar_to,
-                       .embedded_by = std::string(AsText(node_.package_id)),
-                       .limit = request.page_size() == 0 ? kDefaultPage : request.page_size(),
-                       .oldest_first = request.oldest_first(),
-                       .page_token = request.page_token(),
-                       .cancelled = [&context] { return context.IsCancelled(); }};
+                    storage::witness::v1::ListEntriesResponse* response) {
+    storage::WitnessQuery query{
+        .similar_to = similar_to,
+        .embedded_by = std::string(AsText(node_.package_id)),
+        .limit = request.page_size() == 0 ? kDefaultPage : request.page_size(),
+        .oldest_first = request.oldest_first(),
+        .page_token = request.page_token(),
+        .cancelled = [&context] { return context.IsCancelled(); }};
     if (request.has_min_similarity()) {
       query.min_similarity = request.min_similarity();
     }
     ASSIGN_OR_RETURN(query.filter, ReadFilter(request.filter()));
-    ASSIGN_OR_RETURN(const WitnessPage page, node_.witness->Query(query));
-    for (const WitnessHit& hit : page.hits) {
+    ASSIGN_OR_RETURN(const storage::WitnessPage page, node_.witness->Query(query));
+    for (const storage::WitnessHit& hit : page.hits) {
       auto* out = response->add_hits();
       WriteEntry(hit.entry, out->mutable_entry());
       if (hit.similarity) {
@@ -252,4 +256,4 @@ std::unique_ptr<grpc::Service> MakeWitnessService(const ServiceDependencies& dep
   return std::make_unique<WitnessServiceImpl>(dependencies);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -11,7 +11,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 std::optional<float> Number(std::string_view text) {
@@ -94,4 +94,4 @@ absl::Status ReadAdapterFlags(const AdapterFlags& flags,
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

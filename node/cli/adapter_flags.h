@@ -10,7 +10,7 @@
 #include "node/terminal/command.h"
 #include "ruvd/inference/v1/inference.pb.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 struct AdapterFlags {
   bool none = false;
@@ -24,4 +24,4 @@ void AddAdapterFlags(CLI::App& verb, AdapterFlags& flags);
 absl::Status ReadAdapterFlags(const AdapterFlags& flags,
                               inference::v1::AdapterSelection* selection);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

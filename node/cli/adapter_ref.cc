@@ -9,7 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 absl::Status ReadAdapterRef(std::string_view text, adapter::v1::AdapterRef* ref) {
   const size_t at = text.rfind('@');
@@ -30,4 +30,4 @@ absl::Status ReadAdapterRef(std::string_view text, adapter::v1::AdapterRef* ref)
                      "'{}' is not NAME or NAME@VERSION of an adapter; see `ruvd adapter ls`", text);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -8,9 +8,9 @@
 #include "absl/status/status.h"
 #include "ruvd/adapter/v1/adapter.pb.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // NAME or NAME@VERSION as a message. USAGE for no name, or a version that is no whole number.
 absl::Status ReadAdapterRef(std::string_view text, adapter::v1::AdapterRef* ref);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -23,7 +23,7 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using adapter::v1::Adapter;
@@ -31,7 +31,7 @@ using adapter::v1::Adapter;
 constexpr char kGroup[] = "Adapters";
 constexpr char kRefHelp[] = "NAME or NAME@VERSION; without a version the served one";
 
-std::string Label(const Adapter& adapter) {
+std::string Label(const inference::Adapter& adapter) {
   return fmt::format("{}@{}", adapter.name(), adapter.version());
 }
 
@@ -39,21 +39,21 @@ std::string MiB(uint64_t bytes) {
   return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-std::string Flags(const Adapter& adapter) {
+std::string Flags(const inference::Adapter& adapter) {
   std::string flags = adapter.hot() ? "hot" : "cold";
   flags += adapter.served() ? " served" : "";
   flags += adapter.pinned() ? " pinned" : "";
   return flags;
 }
 
-std::string KindOf(const Adapter& adapter) {
+std::string KindOf(const inference::Adapter& adapter) {
   return adapter.has_banks()
              ? fmt::format("{} x {} banks", adapter.kind(), adapter.banks().boundaries_size() + 1)
              : adapter.kind();
 }
 
 // One adapter after a change: a line, or the message.
-absl::Status Say(CommandContext& context, const char* what, const Adapter& adapter) {
+absl::Status Say(CommandContext& context, const char* what, const inference::Adapter& adapter) {
   context.out << (context.json ? ToJsonLine(adapter)
                                : fmt::format("{} {}: {}, {}\n", what, PrintableLine(Label(adapter)),
                                              Flags(adapter), MiB(adapter.bytes())));
@@ -61,7 +61,7 @@ absl::Status Say(CommandContext& context, const char* what, const Adapter& adapt
 }
 
 absl::Status List(CommandContext& context, const std::string& name) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   adapter::v1::ListAdaptersRequest request;
   request.set_name(name);
   ASSIGN_OR_RETURN(const auto response, client.ListAdapters(request));
@@ -70,7 +70,7 @@ absl::Status List(CommandContext& context, const std::string& name) {
     return absl::OkStatus();
   }
   std::vector<std::vector<std::string>> rows;
-  for (const Adapter& adapter : response.adapters()) {
+  for (const inference::Adapter& adapter : response.adapters()) {
     rows.push_back({Label(adapter), KindOf(adapter), fmt::format("{:g}", adapter.weight()),
                     Flags(adapter), MiB(adapter.bytes()), fmt::format("{}", adapter.uses()),
                     adapter.source()});
@@ -84,13 +84,13 @@ absl::Status List(CommandContext& context, const std::string& name) {
 absl::Status Show(CommandContext& context, const std::string& text) {
   adapter::v1::GetAdapterRequest request;
   RETURN_IF_ERROR(ReadAdapterRef(text, request.mutable_adapter()));
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.GetAdapter(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
   }
-  const Adapter& adapter = response.adapter();
+  const inference::Adapter& adapter = response.adapter();
   std::vector<std::pair<std::string, std::string>> fields = {
       {"adapter", Label(adapter)},
       {"id", adapter.id()},
@@ -127,7 +127,7 @@ absl::Status Diff(CommandContext& context, const std::string& a, const std::stri
   adapter::v1::DiffAdaptersRequest request;
   RETURN_IF_ERROR(ReadAdapterRef(a, request.mutable_a()));
   RETURN_IF_ERROR(ReadAdapterRef(b, request.mutable_b()));
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.DiffAdapters(request));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -159,7 +159,7 @@ absl::Status Load(CommandContext& context, const FileFlags& flags) {
   if (flags.weight) {
     request.set_weight(*flags.weight);
   }
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.LoadAdapter(request));
   return Say(context, "loaded", response.adapter());
 }
@@ -171,7 +171,7 @@ absl::Status Import(CommandContext& context, const FileFlags& flags) {
   if (flags.weight) {
     request.set_weight(*flags.weight);
   }
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.ImportAdapter(request));
   return Say(context, "imported", response.adapter());
 }
@@ -179,7 +179,7 @@ absl::Status Import(CommandContext& context, const FileFlags& flags) {
 absl::Status Unload(CommandContext& context, const std::string& text) {
   adapter::v1::UnloadAdapterRequest request;
   RETURN_IF_ERROR(ReadAdapterRef(text, request.mutable_adapter()));
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.UnloadAdapter(request));
   context.out << (context.json
                       ? ToJsonLine(response)
@@ -192,7 +192,7 @@ absl::Status Pin(CommandContext& context, const std::string& text, bool off) {
   adapter::v1::PinAdapterRequest request;
   RETURN_IF_ERROR(ReadAdapterRef(text, request.mutable_adapter()));
   request.set_pinned(!off);
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.PinAdapter(request));
   return Say(context, off ? "unpinned" : "pinned", response.adapter());
 }
@@ -200,7 +200,7 @@ absl::Status Pin(CommandContext& context, const std::string& text, bool off) {
 absl::Status Rollback(CommandContext& context, const std::string& text) {
   adapter::v1::RollbackAdapterRequest request;
   RETURN_IF_ERROR(ReadAdapterRef(text, request.mutable_adapter()));
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.RollbackAdapter(request));
   return Say(context, "serving", response.adapter());
 }
@@ -220,7 +220,7 @@ absl::Status Export(CommandContext& context, const ExportFlags& flags) {
   } else if (flags.trunk) {
     request.set_trunk(true);
   }
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.ExportAdapter(request));
   RETURN_IF_ERROR(WriteFileAtomically(flags.out, response.file()));
   context.out << (context.json ? ToJsonLine(nlohmann::json{{"out", flags.out},
@@ -301,4 +301,4 @@ void AddAdapterVerbs(VerbTable& verbs) {
   AddAdapterMergeVerb(verbs);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -18,7 +18,7 @@
 #include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 constexpr char kClusterGroup[] = "Cluster";
@@ -73,7 +73,7 @@ std::string LastMaskedRound(const admin::v1::MaskedStatus& masked) {
 }
 
 absl::Status Status(CommandContext& context) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
   ASSIGN_OR_RETURN(const auto status, client.GetStatus());
   if (context.json) {
@@ -123,7 +123,7 @@ absl::Status Status(CommandContext& context) {
 }
 
 absl::Status Members(CommandContext& context) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
   ASSIGN_OR_RETURN(const auto response, client.ListMembers());
   if (context.json) {
@@ -144,7 +144,7 @@ absl::Status Members(CommandContext& context) {
 }
 
 absl::Status Health(CommandContext& context) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
   ASSIGN_OR_RETURN(const bool serving, client.Healthy());
   if (!serving) {
@@ -164,4 +164,4 @@ void AddClusterVerbs(VerbTable& verbs) {
   verbs.Add("health", kClusterGroup, "Exit code 0 if the node serves, 3 if not", Health);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -18,7 +18,7 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using pattern::v1::SharingTier;
@@ -28,8 +28,8 @@ constexpr char kConsentGroup[] = "Privacy";
 const std::map<std::string, SharingTier>& Tiers() {
   static const auto* const tiers =
       new std::map<std::string, SharingTier>{{"masked", pattern::v1::SHARING_TIER_MASKED},
-                                             {"dp", pattern::v1::SHARING_TIER_DP},
-                                             {"public", pattern::v1::SHARING_TIER_PUBLIC}};
+                                                      {"dp", pattern::v1::SHARING_TIER_DP},
+                                                      {"public", pattern::v1::SHARING_TIER_PUBLIC}};
   return *tiers;
 }
 
@@ -52,7 +52,7 @@ std::string WithdrawalLine(uint32_t items, uint32_t peers) {
 }
 
 absl::Status SetTier(CommandContext& context, SharingTier tier) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.SetConsent(tier));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -77,7 +77,7 @@ absl::Status SetTier(CommandContext& context, SharingTier tier) {
 }
 
 absl::Status ShowConsent(CommandContext& context) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.GetConsent());
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -138,7 +138,7 @@ absl::Status Allow(CommandContext& context, const AllowFlags& flags) {
   request.set_widest(Tiers().at(flags.tier));
   request.set_days(flags.days);
   ASSIGN_OR_RETURN(const auto response,
-                   NodeClient(context.server, context.credentials).SetUserConsent(request));
+                   client::NodeClient(context.server, context.credentials).SetUserConsent(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -154,7 +154,7 @@ absl::Status Withdraw(CommandContext& context, const SubjectFlags& subject) {
   admin::v1::SetUserConsentRequest request;
   RETURN_IF_ERROR(subject.Write(&request));
   ASSIGN_OR_RETURN(const auto response,
-                   NodeClient(context.server, context.credentials).SetUserConsent(request));
+                   client::NodeClient(context.server, context.credentials).SetUserConsent(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -170,7 +170,7 @@ absl::Status Withdraw(CommandContext& context, const SubjectFlags& subject) {
 
 absl::Status ListConsents(CommandContext& context) {
   ASSIGN_OR_RETURN(const auto response,
-                   NodeClient(context.server, context.credentials).ListUserConsents());
+                   client::NodeClient(context.server, context.credentials).ListUserConsents());
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -222,4 +222,4 @@ void AddConsentVerbs(VerbTable& verbs) {
   verbs.Add("consent list", kConsentGroup, "Which users and sessions agreed to what", ListConsents);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -3,7 +3,7 @@
 
 #include "node/cli/decoding_mode.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 inference::v1::DecodingMode DecodingModeByName(std::string_view name) {
   if (name == "diffusion") {
@@ -23,4 +23,4 @@ void AddDecodingModeFlag(CLI::App& verb, std::string& mode) {
       ->check(CLI::IsMember({"auto", "diffusion", "block", "ar"}));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

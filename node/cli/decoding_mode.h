@@ -9,7 +9,7 @@
 #include "node/terminal/command.h"
 #include "ruvd/inference/v1/inference.pb.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // "auto", "diffusion", "block" or "ar"; auto (the model's best) for anything else.
 inference::v1::DecodingMode DecodingModeByName(std::string_view name);
@@ -17,4 +17,4 @@ inference::v1::DecodingMode DecodingModeByName(std::string_view name);
 // Adds --mode with those names.
 void AddDecodingModeFlag(CLI::App& verb, std::string& mode);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

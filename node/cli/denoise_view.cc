@@ -10,7 +10,7 @@
 
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 // Windows beyond this come from a broken server; drawing them would only fill memory.
@@ -186,4 +186,4 @@ std::string GenerationFooter(const inference::v1::Finished& finished) {
                      finished.steps(), rate, parallel, adapters.empty() ? "none" : adapters, route);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

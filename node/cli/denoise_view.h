@@ -10,7 +10,7 @@
 
 #include "ruvd/inference/v1/inference.pb.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // Shows a completion while it is denoised. Live: every masked position is a grey block that turns
 // into its word in place, coloured by the confidence it was committed with, redrawn per step.
@@ -60,4 +60,4 @@ class DenoiseView {
 // "64 steps · 51.2 tokens/s · 1.8 tokens/forward · adapters: p-1@3 (0.97)"
 std::string GenerationFooter(const inference::v1::Finished& finished);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

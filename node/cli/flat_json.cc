@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 constexpr size_t kMaxKeys = 64;
@@ -153,4 +153,4 @@ absl::Status FlatJson::CheckAllTaken() const {
                                  std::string_view(values_.begin()->first).substr(0, kShown));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

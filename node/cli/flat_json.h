@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // An object of JSON whose values are texts, numbers and truth values: no lists, no objects in it.
 class FlatJson {
@@ -36,4 +36,4 @@ class FlatJson {
   std::map<std::string, Value, std::less<>> values_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

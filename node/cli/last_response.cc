@@ -10,7 +10,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 // Response ids are short; a larger file is not ours.
@@ -46,4 +46,4 @@ absl::StatusOr<std::string> LastResponse(const CommandContext& context) {
   return id;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "node/terminal/command.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // `ruvd run` remembers the id of its completion, so that `ruvd rate last` finds it: in
 // $XDG_STATE_HOME/ruvd/last or ~/.local/state/ruvd/last, with mode 0600. The text is not kept.
@@ -17,4 +17,4 @@ absl::Status RememberResponse(const CommandContext& context, const std::string& 
 // UNKNOWN_RESPONSE where nothing was run yet.
 absl::StatusOr<std::string> LastResponse(const CommandContext& context);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

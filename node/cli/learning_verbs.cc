@@ -20,7 +20,7 @@
 #include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using learning::v1::Change;
@@ -61,7 +61,7 @@ absl::Status Undo(CommandContext& context, const std::string& token, bool last) 
   }
   learning::v1::UndoRequest request;
   request.set_undo_token(token);
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.Undo(request));
   const Change& change = response.change();
   context.out << (context.json
@@ -75,7 +75,7 @@ absl::Status Undo(CommandContext& context, const std::string& token, bool last) 
 absl::Status Changes(CommandContext& context, uint32_t count) {
   learning::v1::ListChangesRequest request;
   request.set_count(count);
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.ListChanges(request));
   context.out << (context.json ? ToJsonLine(response) : TableOf(response.changes()));
   return absl::OkStatus();
@@ -134,7 +134,7 @@ absl::Status SayStatus(CommandContext& context, const absl::StatusOr<Response>& 
 absl::Status RunBackground(CommandContext& context, bool replay) {
   learning::v1::RunBackgroundRequest request;
   request.set_replay(replay);
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.RunBackground(request));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -152,7 +152,7 @@ absl::Status RunBackground(CommandContext& context, bool replay) {
 }
 
 absl::Status RunDeep(CommandContext& context) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   client.set_timeout(std::chrono::hours(12));
   ASSIGN_OR_RETURN(const auto response, client.RunDeep({}));
   if (context.json) {
@@ -182,7 +182,7 @@ absl::Status RunDeep(CommandContext& context) {
 
 // One line of JSON for each lesson.
 absl::Status Export(CommandContext& context, const std::string& path) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   learning::v1::ListLessonsRequest request;
   std::string lines;
   size_t count = 0;
@@ -228,14 +228,14 @@ void AddUndoVerb(VerbTable& verbs) {
 void AddLearningVerbs(VerbTable& verbs) {
   AddUndoVerb(verbs);
   verbs.Add("learn status", kLearningGroup, "What learning is doing", [](CommandContext& c) {
-    return SayStatus(c, NodeClient(c.server, c.credentials).GetLearningStatus({}));
+    return SayStatus(c, client::NodeClient(c.server, c.credentials).GetLearningStatus({}));
   });
   verbs.Add("learn pause", kLearningGroup, "Let no loop learn until resumed, also after a restart",
             [](CommandContext& c) {
-              return SayStatus(c, NodeClient(c.server, c.credentials).PauseLearning({}));
+              return SayStatus(c, client::NodeClient(c.server, c.credentials).PauseLearning({}));
             });
   verbs.Add("learn resume", kLearningGroup, "Let all loops learn again", [](CommandContext& c) {
-    return SayStatus(c, NodeClient(c.server, c.credentials).ResumeLearning({}));
+    return SayStatus(c, client::NodeClient(c.server, c.credentials).ResumeLearning({}));
   });
   verbs.Add("learn run-background", kLearningGroup, "Learn now what waits",
             [](CommandContext& c) { return RunBackground(c, false); });
@@ -256,4 +256,4 @@ void AddLearningVerbs(VerbTable& verbs) {
       .add_option("--out", *path, "A file instead of the standard output; it holds users' words");
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -23,7 +23,7 @@
 #include "node/reasons.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using pattern::v1::Pattern;
@@ -94,7 +94,8 @@ absl::StatusOr<pattern::v1::SharingTier> TakeTier(FlatJson* object) {
 }
 
 absl::Status TakeNumbers(FlatJson* object, Pattern* pattern) {
-  ASSIGN_OR_RETURN(const int64_t bank, object->TakeInteger("bank", 0, kTimestepBanks - 1));
+  ASSIGN_OR_RETURN(const int64_t bank,
+                   object->TakeInteger("bank", 0, inference::kTimestepBanks - 1));
   ASSIGN_OR_RETURN(const int64_t uses, object->TakeInteger("uses", 0, kMaxUint32));
   ASSIGN_OR_RETURN(const int64_t examples, object->TakeInteger("examples", 0, kMaxUint32));
   ASSIGN_OR_RETURN(const int64_t created_ms, object->TakeInteger("created_ms", 0, kMaxInt64));
@@ -296,7 +297,7 @@ absl::StatusOr<std::optional<Pattern>> PatternFileReader::Next() {
       RETURN_IF_ERROR(CheckEnd(static_cast<uint64_t>(count), sha256));
       return std::nullopt;
     }
-    ASSIGN_OR_RETURN(Pattern pattern, TakePattern(&object, header_.dimension));
+    ASSIGN_OR_RETURN(storage::Pattern pattern, TakePattern(&object, header_.dimension));
     hash_.Add(line);
     hash_.Add("\n");
     ++patterns_;
@@ -309,4 +310,4 @@ absl::StatusOr<std::optional<Pattern>> PatternFileReader::Next() {
   return result;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

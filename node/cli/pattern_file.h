@@ -18,7 +18,7 @@
 // Exports of patterns: lines of JSON, docs/pattern-export.md has the format. The first says what
 // the patterns are of, then one line for each, and the last how many they were and the SHA-256 of
 // all before it, so that a file that was cut or altered is noticed. Nothing in it is encrypted.
-namespace ruvd {
+namespace ruvd::cli {
 
 inline constexpr int kPatternFileVersion = 1;
 
@@ -87,4 +87,4 @@ class PatternFileReader {
   uint64_t patterns_ = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -13,7 +13,7 @@
 #include "node/terminal/command.h"
 #include "node/terminal/period.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 void PatternFlags::AddTo(CLI::App& verb) {
   verb.add_option("--bank", bank_, "Of one timestep bank: 0, 1 or 2");
@@ -54,4 +54,4 @@ absl::Status PatternFlags::Write(pattern::v1::PatternFilter* filter) const {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // The flags by which verbs choose patterns. They live as long as the verb's action.
 class PatternFlags {
@@ -31,4 +31,4 @@ class PatternFlags {
   std::string until_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

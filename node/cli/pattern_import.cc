@@ -28,7 +28,7 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using nlohmann::json;
@@ -80,7 +80,7 @@ absl::Status Count(UpsertPatternResponse::Outcome outcome, ImportCounts* counts)
 // finds the node busy is sent again when the node says, before anything new.
 class Uploader {
  public:
-  Uploader(NodeClient& client, ImportCounts* counts) : client_(client), counts_(*counts) {}
+  Uploader(client::NodeClient& client, ImportCounts* counts) : client_(client), counts_(*counts) {}
   ~Uploader() { Finish().IgnoreError(); }
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
@@ -143,7 +143,7 @@ class Uploader {
   void TakeAnswer(const absl::StatusOr<UpsertPatternResponse>& response, const Upload& upload) {
     const MutexLock lock(mutex_);
     absl::Status status = response.ok() ? Count(response->outcome(), &counts_) : response.status();
-    const auto delay = RetryDelayOf(status);
+    const auto delay = client::RetryDelayOf(status);
     if (delay && upload.tries < limits::kBusyTries && error_.ok()) {
       busy_.push_back(upload);
       busy_.back().delay = *delay;
@@ -163,7 +163,7 @@ class Uploader {
     answered_.NotifyAll();  // under the mutex: the waiting one may destroy this
   }
 
-  NodeClient& client_;
+  client::NodeClient& client_;
   Mutex mutex_;
   CondVar answered_;
   ImportCounts& counts_;  // but `expired` under the mutex
@@ -194,7 +194,7 @@ absl::StatusOr<PatternFileReader> FromTheBeginning(std::ifstream& in) {
 }
 
 // Reads the whole file and compares it with the node; nothing is sent. The number of patterns.
-absl::StatusOr<uint64_t> CheckExport(NodeClient& client, std::ifstream& in) {
+absl::StatusOr<uint64_t> CheckExport(client::NodeClient& client, std::ifstream& in) {
   ASSIGN_OR_RETURN(PatternFileReader reader, FromTheBeginning(in));
   ASSIGN_OR_RETURN(const auto node, client.GetStatus());
   const PatternFileHeader& header = reader.header();
@@ -218,7 +218,7 @@ absl::StatusOr<uint64_t> CheckExport(NodeClient& client, std::ifstream& in) {
 // More patterns than the node keeps would push out one another. Those that it has are pushed out
 // by fewer, unless they are the same: that is said. A node that does not tell its capacity takes
 // all.
-absl::Status CheckRoom(CommandContext& context, NodeClient& client, uint64_t patterns,
+absl::Status CheckRoom(CommandContext& context, client::NodeClient& client, uint64_t patterns,
                        const std::string& path) {
   ASSIGN_OR_RETURN(const auto node, client.GetStatus());
   if (node.patterns_capacity() == 0) {
@@ -241,11 +241,11 @@ absl::Status CheckRoom(CommandContext& context, NodeClient& client, uint64_t pat
 }
 
 // A file without adapters says nothing about them: the node's own stays with its pattern.
-absl::Status KeepAdapter(NodeClient& client, Pattern* pattern) {
+absl::Status KeepAdapter(client::NodeClient& client, Pattern* pattern) {
   pattern::v1::GetPatternRequest request;
   request.set_id(pattern->id());
   request.set_with_adapter(true);
-  auto stored = CallWhileBusy([&] { return client.GetPattern(request); });
+  auto stored = client::CallWhileBusy([&] { return client.GetPattern(request); });
   if (absl::IsNotFound(stored.status()) || absl::IsDataLoss(stored.status())) {
     return absl::OkStatus();  // there is none, or none that can be read
   }
@@ -254,7 +254,7 @@ absl::Status KeepAdapter(NodeClient& client, Pattern* pattern) {
   return absl::OkStatus();
 }
 
-absl::Status ImportAll(NodeClient& client, std::ifstream& in, ImportCounts* counts) {
+absl::Status ImportAll(client::NodeClient& client, std::ifstream& in, ImportCounts* counts) {
   ASSIGN_OR_RETURN(PatternFileReader reader, FromTheBeginning(in));
   Uploader uploader(client, counts);
   for (;;) {
@@ -326,7 +326,7 @@ absl::Status Judge(const absl::Status& status, const ImportCounts& counts) {
 absl::Status ImportPatterns(CommandContext& context, const std::string& path, bool check_only) {
   std::ifstream in;
   RETURN_IF_ERROR(OpenExport(path, &in));
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   const absl::StatusOr<uint64_t> patterns = CheckExport(client, in);
   if (!patterns.ok()) {
     return Annotate(patterns.status(), path);
@@ -344,4 +344,4 @@ absl::Status ImportPatterns(CommandContext& context, const std::string& path, bo
   return Annotate(Judge(status, counts), path);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "node/terminal/command.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // `ruvd pattern import`: reads the whole file at `path` and compares it with the node, then, unless
 // `check_only`, stores its patterns. One that the node refuses does not keep those behind it: all
@@ -17,4 +17,4 @@ namespace ruvd {
 // FILE_NOT_FOUND, FILE_UNREADABLE for what is no regular file, MODEL_MISMATCH.
 absl::Status ImportPatterns(CommandContext& context, const std::string& path, bool check_only);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -24,7 +24,7 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using nlohmann::json;
@@ -41,8 +41,8 @@ struct ExportFlags {
 };
 
 // `damaged` counts the patterns that were left out, since the node cannot read them.
-absl::Status WriteAll(NodeClient& client, const ExportFlags& flags, PatternFileWriter* writer,
-                      uint64_t* damaged) {
+absl::Status WriteAll(client::NodeClient& client, const ExportFlags& flags,
+                      PatternFileWriter* writer, uint64_t* damaged) {
   pattern::v1::ListPatternsRequest request;
   RETURN_IF_ERROR(flags.filter.Write(request.mutable_filter()));
   request.set_with_embedding(true);
@@ -61,7 +61,7 @@ absl::Status WriteAll(NodeClient& client, const ExportFlags& flags, PatternFileW
     get.set_id(listed.id());
     get.set_with_embedding(true);
     get.set_with_adapter(true);
-    const auto response = CallWhileBusy([&] { return client.GetPattern(get); });
+    const auto response = client::CallWhileBusy([&] { return client.GetPattern(get); });
     if (absl::IsNotFound(response.status())) {
       return absl::OkStatus();  // deleted since it was listed
     }
@@ -72,11 +72,11 @@ absl::Status WriteAll(NodeClient& client, const ExportFlags& flags, PatternFileW
     RETURN_IF_ERROR(response.status());
     return writer->Add(response->pattern());
   };
-  RETURN_IF_ERROR(ForEachPattern(client, request, write));
+  RETURN_IF_ERROR(client::ForEachPattern(client, request, write));
   return writer->End();
 }
 
-absl::Status ExportToFile(NodeClient& client, const ExportFlags& flags, uint64_t* patterns,
+absl::Status ExportToFile(client::NodeClient& client, const ExportFlags& flags, uint64_t* patterns,
                           uint64_t* damaged) {
   ASSIGN_OR_RETURN(const auto file, AtomicFile::Create(flags.file, kOwnerOnly));
   PatternFileWriter writer([&](std::string_view bytes) { return file->Append(AsBytes(bytes)); });
@@ -97,7 +97,7 @@ void TellDamaged(CommandContext& context, uint64_t damaged) {
 }
 
 absl::Status Export(CommandContext& context, const ExportFlags& flags) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   uint64_t damaged = 0;
   if (flags.file == kStandardOutput) {
     const auto state = [&] {
@@ -152,4 +152,4 @@ void AddPatternTransferVerbs(VerbTable& verbs) {
   load.add_flag("--check", in->check, "Check the file and the node's model, store nothing");
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

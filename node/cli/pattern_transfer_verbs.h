@@ -3,11 +3,11 @@
 
 #pragma once
 
-namespace ruvd {
+namespace ruvd::cli {
 
 class VerbTable;
 
 // pattern export, import; AddPatternVerbs calls it.
 void AddPatternTransferVerbs(VerbTable& verbs);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -18,7 +18,7 @@
 #include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using pattern::v1::Pattern;
@@ -65,7 +65,7 @@ struct ListFlags {
 };
 
 // At most `limit` patterns and the token of those behind them.
-absl::StatusOr<pattern::v1::ListPatternsResponse> Collect(NodeClient& client,
+absl::StatusOr<pattern::v1::ListPatternsResponse> Collect(client::NodeClient& client,
                                                           const ListFlags& flags) {
   pattern::v1::ListPatternsRequest request;
   RETURN_IF_ERROR(flags.filter.Write(request.mutable_filter()));
@@ -84,7 +84,7 @@ absl::StatusOr<pattern::v1::ListPatternsResponse> Collect(NodeClient& client,
 }
 
 absl::Status List(CommandContext& context, const ListFlags& flags) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, Collect(client, flags));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -103,7 +103,7 @@ absl::Status List(CommandContext& context, const ListFlags& flags) {
 }
 
 absl::Status Show(CommandContext& context, const std::string& id, bool embedding) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   pattern::v1::GetPatternRequest request;
   request.set_id(id);
   request.set_with_embedding(embedding);
@@ -152,7 +152,7 @@ absl::Status Search(CommandContext& context, const SearchFlags& flags) {
   if (flags.min_similarity) {
     request.set_min_similarity(*flags.min_similarity);
   }
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.SearchPatterns(request));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -176,7 +176,7 @@ absl::Status Search(CommandContext& context, const SearchFlags& flags) {
 // One that is missing does not keep those behind it. What was deleted is told in every case; the
 // first error is the answer.
 absl::Status Remove(CommandContext& context, const std::vector<std::string>& ids) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   absl::Status first;
   nlohmann::json deleted = nlohmann::json::array();
   for (const std::string& id : ids) {
@@ -230,7 +230,7 @@ absl::Status Watch(CommandContext& context, const WatchFlags& flags) {
   }
   const uint64_t count = flags.count;
   uint64_t seen = 0;
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   return client.WatchPatterns(request, [&](const WatchPatternsResponse& event) {
     if (context.json) {
       context.out << ToJsonLine(event) << std::flush;
@@ -317,4 +317,4 @@ void AddPatternVerbs(VerbTable& verbs) {
   AddPatternTransferVerbs(verbs);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

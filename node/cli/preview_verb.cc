@@ -22,7 +22,7 @@
 #include "node/terminal/terminal.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 constexpr char kPreviewGroup[] = "Privacy";
@@ -111,7 +111,7 @@ absl::Status Preview(CommandContext& context, const std::string& tier) {
     request.set_tier(*ParseTier(tier));
   }
   ASSIGN_OR_RETURN(const auto preview,
-                   NodeClient(context.server, context.credentials).PreviewRelease(request));
+                   client::NodeClient(context.server, context.credentials).PreviewRelease(request));
   if (context.json) {
     context.out << ToJsonLine(preview);
     return absl::OkStatus();
@@ -155,4 +155,4 @@ void AddPreviewVerb(VerbTable& verbs) {
       ->check(CLI::IsMember({"private", "masked", "dp", "public"}));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -9,7 +9,7 @@
 
 #include "node/terminal/command.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 absl::Status ReadGaps(std::string_view text, inference::v1::GenerateRequest* request) {
   while (!text.empty()) {
@@ -46,4 +46,4 @@ absl::Status ReadMessage(std::string_view text, inference::v1::GenerateRequest* 
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -9,7 +9,7 @@
 #include "ruvd/inference/v1/inference.pb.h"
 
 // How texts of the command line say more than themselves.
-namespace ruvd {
+namespace ruvd::cli {
 
 // Adds "The [[2]] of France is [[3]]." as parts: text and gaps of so many tokens. USAGE for a "[["
 // that begins no gap.
@@ -19,4 +19,4 @@ absl::Status ReadGaps(std::string_view text, inference::v1::GenerateRequest* req
 // for another role than system, user and assistant.
 absl::Status ReadMessage(std::string_view text, inference::v1::GenerateRequest* request);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -17,7 +17,7 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 struct RateFlags {
@@ -110,7 +110,7 @@ std::string Describe(const learning::v1::SubmitFeedbackResponse& response) {
 
 absl::Status Rate(CommandContext& context, const RateFlags& flags) {
   ASSIGN_OR_RETURN(const auto request, MakeRequest(context, flags));
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.SubmitFeedback(request));
   context.out << (context.json ? ToJsonLine(response) : Describe(response));
   return absl::OkStatus();
@@ -132,4 +132,4 @@ void AddRateVerb(VerbTable& verbs) {
   verb.add_option("--id", flags->id, "Learned once, however often it is sent with this id");
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

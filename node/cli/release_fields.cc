@@ -12,7 +12,7 @@
 
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 // Three digits or all before the point, and never less: it is a figure to set.
@@ -105,4 +105,4 @@ std::vector<std::pair<std::string, std::string>> ReleaseFields(
   return fields;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -11,7 +11,7 @@
 
 #include "ruvd/admin/v1/admin.pb.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // "2026-01-31 12:00:00 UTC"; `never` for 0.
 std::string TimeLabel(int64_t unix_ms, std::string_view never);
@@ -27,4 +27,4 @@ std::vector<std::pair<std::string, std::string>> ReleaseFields(
 std::vector<std::pair<std::string, std::string>> CentroidFields(
     const admin::v1::CentroidStatus& centroids);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

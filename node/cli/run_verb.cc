@@ -22,7 +22,7 @@
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 struct RunFlags {
@@ -123,7 +123,7 @@ absl::Status RunPrompt(CommandContext& context, const RunFlags& flags) {
                     .rows = static_cast<size_t>(context.rows)});
   ASSIGN_OR_RETURN(inference::v1::GenerateRequest request, MakeRequest(flags, std::move(prompt)));
   request.set_stream_frames(live);
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   client.set_timeout(std::chrono::seconds(flags.timeout_seconds));
   const absl::Status status =
       client.Generate(request, [&](const auto& event) { view.OnEvent(event); });
@@ -179,7 +179,7 @@ void AddPositionFlags(CLI::App& verb, RunFlags& flags) {
   verb.add_option_function<std::string>(
           "--sampler", [&flags](const std::string& name) { flags.sampling.set_sampler(name); },
           "Which positions a step commits")
-      ->type_name(SamplerNames());
+      ->type_name(inference::SamplerNames());
   AddFlag(verb, flags, "--steps", &Sampling::set_steps,
           "Denoising steps (of a block); 0 is one token a step");
   AddFlag(verb, flags, "--block-length", &Sampling::set_block_length,
@@ -195,7 +195,7 @@ void AddPositionFlags(CLI::App& verb, RunFlags& flags) {
   verb.add_option_function<std::string>(
           "--remask", [&flags](const std::string& name) { flags.sampling.set_remask(name); },
           "Sampler remdm")
-      ->type_name(RemaskNames());
+      ->type_name(inference::RemaskNames());
   AddFlag(verb, flags, "--remask-strength", &Sampling::set_remask_strength, "Sampler remdm");
   AddFlag(verb, flags, "--guidance", &Sampling::set_guidance_scale,
           "Classifier-free guidance; 0 is off");
@@ -223,7 +223,7 @@ void AddChatFlags(CLI::App& verb, RunFlags& flags) {
           ->allow_extra_args(false),
       verb.add_option("--chat-template", flags.chat_template,
                       "Form of the messages instead of the model's own (implies --chat)")
-          ->type_name(ChatFormatNames())};
+          ->type_name(inference::ChatFormatNames())};
   for (CLI::Option* option : options) {
     option->excludes("--suffix")->excludes("--infill");
   }
@@ -256,4 +256,4 @@ void AddRunVerb(VerbTable& verbs) {
   verb.add_option("--timeout", flags->timeout_seconds, "Seconds to wait")->capture_default_str();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -3,7 +3,7 @@
 
 #include "node/cli/sharing_tier.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 std::string TierLabel(pattern::v1::SharingTier tier) {
   switch (tier) {
@@ -30,4 +30,4 @@ std::optional<pattern::v1::SharingTier> ParseTier(std::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -9,7 +9,7 @@
 
 #include "ruvd/pattern/v1/pattern.pb.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // "private", "masked", "dp", "public"; "unspecified" for any other number.
 std::string TierLabel(pattern::v1::SharingTier tier);
@@ -17,4 +17,4 @@ std::string TierLabel(pattern::v1::SharingTier tier);
 // The tier of such a name; nullopt for another text.
 std::optional<pattern::v1::SharingTier> ParseTier(std::string_view name);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -14,13 +14,13 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 constexpr char kTextGroup[] = "Use a node";
 
 absl::Status Embed(CommandContext& context, const std::string& text) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   inference::v1::EmbedRequest request;
   request.set_text(text);
   ASSIGN_OR_RETURN(const auto response, client.Embed(request));
@@ -37,7 +37,7 @@ absl::Status Embed(CommandContext& context, const std::string& text) {
 }
 
 absl::Status Tokenize(CommandContext& context, const inference::v1::TokenizeRequest& request) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.Tokenize(request));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -55,7 +55,7 @@ absl::Status Tokenize(CommandContext& context, const inference::v1::TokenizeRequ
 }
 
 absl::Status Score(CommandContext& context, const inference::v1::ScoreRequest& request) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.Score(request));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -121,4 +121,4 @@ void AddTextVerbs(VerbTable& verbs) {
   AddScore(verbs);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -3,7 +3,7 @@
 
 #pragma once
 
-namespace ruvd {
+namespace ruvd::cli {
 
 class VerbTable;
 
@@ -19,4 +19,4 @@ void AddWitnessVerbs(VerbTable& verbs);  // witness ls, show, stats
 void AddConsentVerbs(VerbTable& verbs);  // consent grant, revoke, status, allow, withdraw, list
 void AddPreviewVerb(VerbTable& verbs);   // privacy preview
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -16,7 +16,7 @@
 #include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using witness::v1::Entry;
@@ -80,7 +80,7 @@ std::string OrDash(const std::string& text) {
 absl::Status List(CommandContext& context, const FilterFlags& flags,
                   witness::v1::ListEntriesRequest request) {
   RETURN_IF_ERROR(WriteFilter(flags, request.mutable_filter()));
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.ListWitnessEntries(request));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -118,7 +118,7 @@ absl::Status List(CommandContext& context, const FilterFlags& flags,
 }
 
 absl::Status Show(CommandContext& context, const std::string& id) {
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.GetWitnessEntry(id));
   const Entry& entry = response.entry();
   if (context.json) {
@@ -171,7 +171,7 @@ absl::Status Stats(CommandContext& context, const FilterFlags& flags, const std:
     ASSIGN_OR_RETURN(const int64_t interval_ms, ParsePeriod(interval));
     request.set_interval_ms(interval_ms);
   }
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto stats, client.GetWitnessStats(request));
   if (context.json) {
     context.out << ToJsonLine(stats);
@@ -254,4 +254,4 @@ void AddWitnessVerbs(VerbTable& verbs) {
   stats.add_option("--interval", flags->interval, "Also the trend in steps of 15m, 1h, 1d");
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -5,7 +5,7 @@
 
 #include "node/limits.h"
 
-namespace ruvd {
+namespace ruvd::client {
 namespace {
 
 std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(const ClientCredentials& own) {
@@ -30,4 +30,4 @@ std::shared_ptr<grpc::Channel> MakeApiChannel(const std::string& server,
   return grpc::CreateCustomChannel(server, ChannelCredentials(credentials), arguments);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::client

@@ -10,7 +10,7 @@
 #include "node/client/limits.h"
 #include "node/client/rpc_error.h"
 
-namespace ruvd {
+namespace ruvd::client {
 
 inline const absl::Status& StatusOf(const absl::Status& status) {
   return status;
@@ -36,4 +36,4 @@ auto CallWhileBusy(const Call& call) {
   return result;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::client

@@ -21,7 +21,7 @@
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
 #include "ruvd/witness/v1/witness.grpc.pb.h"
 
-namespace ruvd {
+namespace ruvd::client {
 namespace {
 
 absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
@@ -173,7 +173,7 @@ void NodeClient::StartUpsertPattern(
     done(status);
     return;
   }
-  KeepCallbackQueue();
+  transport::KeepCallbackQueue();
   struct Call {
     grpc::ClientContext context;
     std::shared_ptr<const pattern::v1::UpsertPatternRequest> request;
@@ -235,7 +235,7 @@ absl::Status NodeClient::WatchPatterns(const pattern::v1::WatchPatternsRequest& 
 
 absl::StatusOr<witness::v1::ListEntriesResponse> NodeClient::ListWitnessEntries(
     const witness::v1::ListEntriesRequest& request) {
-  using Stub = witness::v1::WitnessService::Stub;
+  using Stub = storage::witness::v1::WitnessService::Stub;
   return stubs_->Call(*this, stubs_->witness, &Stub::ListEntries, request);
 }
 
@@ -249,7 +249,7 @@ absl::StatusOr<witness::v1::GetEntryResponse> NodeClient::GetWitnessEntry(
 
 absl::StatusOr<witness::v1::GetStatsResponse> NodeClient::GetWitnessStats(
     const witness::v1::GetStatsRequest& request) {
-  using Stub = witness::v1::WitnessService::Stub;
+  using Stub = storage::witness::v1::WitnessService::Stub;
   return stubs_->Call(*this, stubs_->witness, &Stub::GetStats, request);
 }
 
@@ -390,4 +390,4 @@ absl::StatusOr<std::vector<pattern::v1::Pattern>> AllPatterns(NodeClient& client
   return all;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::client

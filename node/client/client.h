@@ -18,7 +18,7 @@
 #include "ruvd/pattern/v1/pattern.pb.h"
 #include "ruvd/witness/v1/witness.pb.h"
 
-namespace ruvd {
+namespace ruvd::client {
 
 // A node as its clients see it: every unary call of the public services, blocking, with a deadline,
 // and the generation stream. Errors carry the reason the node sent (google.rpc.ErrorInfo); nobody
@@ -81,7 +81,8 @@ class NodeClient {
                              const OnPatternEvent& on_event);
   absl::StatusOr<witness::v1::ListEntriesResponse> ListWitnessEntries(
       const witness::v1::ListEntriesRequest& request);
-  absl::StatusOr<witness::v1::GetEntryResponse> GetWitnessEntry(const std::string& request_id);
+  absl::StatusOr<witness::v1::GetEntryResponse> GetWitnessEntry(
+      const std::string& request_id);
   absl::StatusOr<witness::v1::GetStatsResponse> GetWitnessStats(
       const witness::v1::GetStatsRequest& request);
   absl::StatusOr<adapter::v1::ListAdaptersResponse> ListAdapters(
@@ -131,4 +132,4 @@ absl::Status ForEachPattern(NodeClient& client, pattern::v1::ListPatternsRequest
 // All patterns of a node.
 absl::StatusOr<std::vector<pattern::v1::Pattern>> AllPatterns(NodeClient& client);
 
-}  // namespace ruvd
+}  // namespace ruvd::client

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 
-namespace ruvd {
+namespace ruvd::client {
 
 // How a client reaches a node beyond its address.
 struct ClientCredentials {
@@ -19,4 +19,4 @@ struct ClientCredentials {
   absl::Status problem;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::client

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 
-namespace ruvd {
+namespace ruvd::client {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -61,4 +61,4 @@ absl::Status CheckRequestTexts(const Message& request) {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::client

@@ -7,10 +7,10 @@
 
 #include "absl/status/status.h"
 
-namespace ruvd {
+namespace ruvd::client {
 
 // Whether every text of a request, at any depth, is UTF-8, without which it could not be sent.
 // INVALID_ARGUMENT names the field, the first byte that is none and how to convert the text.
 absl::Status CheckRequestTexts(const google::protobuf::Message& request);
 
-}  // namespace ruvd
+}  // namespace ruvd::client

@@ -13,7 +13,7 @@
 #include "node/client/limits.h"
 #include "node/reasons.h"
 
-namespace ruvd {
+namespace ruvd::client {
 namespace {
 
 constexpr char kRetryUrl[] = "ruvd.retry_ms";
@@ -103,4 +103,4 @@ std::optional<std::chrono::milliseconds> RetryDelayOf(const absl::Status& status
                 : std::nullopt;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::client

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 
-namespace ruvd {
+namespace ruvd::client {
 
 // Turns the outcome of a call into a status with the reason the node sent. `code` is the gRPC code
 // (equal to absl's), `details` the bytes of the grpc-status-details-bin trailer, which may be
@@ -22,4 +22,4 @@ absl::Status StatusOfCall(int code, std::string_view message, const std::string&
 // limits::kMaxRetryDelay. nullopt: calling again does not help.
 std::optional<std::chrono::milliseconds> RetryDelayOf(const absl::Status& status);
 
-}  // namespace ruvd
+}  // namespace ruvd::client

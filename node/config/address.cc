@@ -8,7 +8,7 @@
 
 #include <charconv>
 
-namespace ruvd {
+namespace ruvd::config {
 
 std::optional<HostPort> ParseHostPort(std::string_view text) {
   const size_t colon = text.rfind(':');
@@ -48,4 +48,4 @@ bool IsLoopback(std::string_view host) {
   return text == "localhost";
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::config

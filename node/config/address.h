@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace ruvd {
+namespace ruvd::config {
 
 struct HostPort {
   std::string host;  // without the brackets of an IPv6 address
@@ -22,4 +22,4 @@ std::optional<HostPort> ParseHostPort(std::string_view text);
 // names are not, whatever they resolve to.
 bool IsLoopback(std::string_view host);
 
-}  // namespace ruvd
+}  // namespace ruvd::config

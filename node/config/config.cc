@@ -17,7 +17,7 @@
 #include "node/config/keys.h"
 #include "node/config/toml.h"
 
-namespace ruvd {
+namespace ruvd::config {
 namespace {
 
 // Variables of ours that are no configuration keys have no "__": RUVD_SERVER. One that would be a
@@ -213,4 +213,4 @@ std::string ConfigToToml(const NodeConfig& config) {
   return out;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::config

@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::config {
 
 // Everything a node can be told. Each field's TOML key is its section and name ("node.data_dir"),
 // its environment variable RUVD_NODE__DATA_DIR, its flag of `ruvd serve` --node.data_dir.
@@ -203,4 +203,4 @@ absl::Status CheckConfig(const NodeConfig& config);
 // The configuration as TOML with a comment per key; LoadConfig reads it back unchanged.
 std::string ConfigToToml(const NodeConfig& config);
 
-}  // namespace ruvd
+}  // namespace ruvd::config

@@ -9,7 +9,7 @@
 #include "inference/adapter/limits.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::config {
 namespace {
 
 constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error"};
@@ -378,4 +378,4 @@ const ConfigKey* FindConfigKey(std::string_view dotted) {
   return nullptr;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::config

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "node/config/config.h"
 
-namespace ruvd {
+namespace ruvd::config {
 
 // A value as a TOML file spells it; flags and environment variables are always text.
 using ConfigValue = std::variant<std::string, bool, int64_t, double, std::vector<std::string>>;
@@ -64,4 +64,4 @@ std::string ConfigValueToToml(const ConfigKey& key, const NodeConfig& config);
 // "text", "true or false", "whole number from 1 to 64", ...
 std::string DescribeConfigType(const ConfigKey& key);
 
-}  // namespace ruvd
+}  // namespace ruvd::config

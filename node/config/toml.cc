@@ -13,7 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::config {
 namespace {
 
 int LineOf(const toml::node& node) {
@@ -134,4 +134,4 @@ std::string FloatToToml(float value) {
   return text;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::config

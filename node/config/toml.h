@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "node/config/keys.h"
 
-namespace ruvd {
+namespace ruvd::config {
 
 // One `name = value` of a TOML document, in a section ("" above the first one).
 struct TomlEntry {
@@ -31,4 +31,4 @@ std::string QuoteToml(std::string_view text);
 // The shortest decimal that reads back as the same float; always with a point.
 std::string FloatToToml(float value);
 
-}  // namespace ruvd
+}  // namespace ruvd::config

@@ -16,7 +16,7 @@
 #include "node/config/keys.h"
 #include "node/config/toml.h"
 
-namespace ruvd {
+namespace ruvd::config {
 namespace {
 
 template <class... Visitors>
@@ -222,4 +222,4 @@ std::string ConfigValueToToml(const ConfigKey& key, const NodeConfig& config) {
       key.field);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::config

@@ -26,37 +26,39 @@
 #include "node/serving/served_adapters.h"
 #include "storage/consent/consent_book.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
-TrainingOptions MakeTrainingOptions(const LearningServices& services,
-                                    const BackgroundOptions& options, uint64_t seed) {
-  TrainingOptions training;
+inference::TrainingOptions MakeTrainingOptions(const LearningServices& services,
+                                               const BackgroundOptions& options, uint64_t seed) {
+  inference::TrainingOptions training;
   training.rank = options.rank;
   if (options.steps > 0) {
     training.steps = options.steps;
   }
   training.seed = seed;
   training.cancelled = services.cancelled;
-  training.drive = [&services](train::TrainingRun& run) { return AdvanceInSlices(services, run); };
+  training.drive = [&services](inference::train::TrainingRun& run) {
+    return AdvanceInSlices(services, run);
+  };
   return training;
 }
 
 // Every linear matrix of the last layers, all of them where the model has fewer.
-std::vector<train::Site> SitesOf(const Model& model, int layers) {
+std::vector<inference::train::Site> SitesOf(const inference::Model& model, int layers) {
   const int first = std::max(0, model.config().layers - layers);
-  return train::SitesFrom(model.config(), static_cast<size_t>(first), false);
+  return inference::train::SitesFrom(model.config(), static_cast<size_t>(first), false);
 }
 
 // Whether the lessons held back are read better by more than what is asked.
-bool Improves(const TrainingResult& result, const BackgroundOptions& options) {
+bool Improves(const inference::TrainingResult& result, const BackgroundOptions& options) {
   return result.held_out_before - result.held_out_after > options.min_improvement;
 }
 
 // What may be shared of a cluster, and whose lessons it was trained and judged on.
 struct SharedCore {
   std::vector<float> values;  // empty: none
-  std::vector<Contributor> contributors;
+  std::vector<privacy::Contributor> contributors;
   bool others = false;  // some lessons were left out of it
 };
 
@@ -66,9 +68,9 @@ LessonSplit AgreedLessons(const LearningServices& services, LessonSplit split, S
     return split;
   }
   const int64_t now_ms = services.clock->WallMillis();
-  std::set<Contributor> agreed;
+  std::set<privacy::Contributor> agreed;
   const auto keeps_back = [&](const Lesson* lesson) {
-    const Contributor contributor = services.consents->ContributorOf(lesson->trajectory);
+    const privacy::Contributor contributor = services.consents->ContributorOf(lesson->trajectory);
     const bool agrees = services.consents->MayPrepare(contributor, now_ms);
     if (agrees) {
       agreed.insert(contributor);
@@ -105,11 +107,11 @@ absl::StatusOr<SharedCore> TrainCore(const LearningServices& services,
   if (split.taught.empty()) {
     return SharedCore();
   }
-  const Model& model = services.transformer->model();
-  TrainingOptions training = MakeTrainingOptions(services, options, seed);
+  const inference::Model& model = services.transformer->model();
+  inference::TrainingOptions training = MakeTrainingOptions(services, options, seed);
   training.bank_boundaries = services.bank_boundaries;
   ASSIGN_OR_RETURN(
-      TrainingResult result,
+      inference::TrainingResult result,
       TrainLastLayerCore(*services.transformer, *services.frame, MakeExamples(model, split.taught),
                          MakeExamples(model, split.held_back), nullptr, training));
   if (!Improves(result, options)) {
@@ -119,24 +121,24 @@ absl::StatusOr<SharedCore> TrainCore(const LearningServices& services,
   return core;
 }
 
-Pattern NewPattern(const LearningServices& services, Random& random) {
-  Pattern pattern;
+storage::Pattern NewPattern(const LearningServices& services, Random& random) {
+  storage::Pattern pattern;
   for (size_t i = 0; i < pattern.id.size(); i += sizeof(uint64_t)) {
     const uint64_t bits = random.Next();
     std::memcpy(pattern.id.data() + i, &bits, sizeof(bits));
   }
   pattern.origin = services.origin;
   pattern.created_ms = services.clock->WallMillis();
-  pattern.tier = SharingTier::kPrivate;
+  pattern.tier = storage::SharingTier::kPrivate;
   // Trained over all t, retrieved at the beginning of a request.
-  pattern.bank = static_cast<uint32_t>(BankOf(1));
+  pattern.bank = static_cast<uint32_t>(inference::BankOf(1));
   return pattern;
 }
 
 // What was learned of a cluster.
 struct Lessons {
-  std::optional<Adapter> adapter;  // nullopt: the pattern has none any more
-  uint32_t deep_version = 0;       // on top of which it was trained
+  std::optional<inference::Adapter> adapter;  // nullopt: the pattern has none any more
+  uint32_t deep_version = 0;                  // on top of which it was trained
   SharedCore core;
   std::vector<float> centroid;
   float reward = 0;        // mean of all lessons
@@ -163,7 +165,7 @@ void AddRewards(const LessonCluster& cluster, float decay, Lessons* lessons) {
 
 // Old evidence decays with each new lesson, so that a pattern follows what users think of it now
 // and one lesson does not make all before forgotten.
-float QualityOf(const Pattern& known, const Lessons& lessons) {
+float QualityOf(const storage::Pattern& known, const Lessons& lessons) {
   if (known.examples == 0) {
     return lessons.reward;
   }
@@ -171,27 +173,29 @@ float QualityOf(const Pattern& known, const Lessons& lessons) {
 }
 
 // The pattern with what was learned in place of what was known.
-Pattern WithLessons(const LearningServices& services, Lessons lessons, Pattern pattern) {
+storage::Pattern WithLessons(const LearningServices& services, Lessons lessons,
+                             storage::Pattern pattern) {
   // A row that does not decode is replaced; whether it was made private nobody knows.
-  const auto before = DecodePatternPayload(pattern.payload);
-  PatternPayload payload{.core = std::move(lessons.core.values),
-                         .core_boundaries = services.bank_boundaries,
-                         .withheld = !before.ok() || before->withheld,
-                         .deep_version = lessons.deep_version,
-                         .contributors = std::move(lessons.core.contributors),
-                         .holds_others = lessons.core.others};
+  const auto before = serving::DecodePatternPayload(pattern.payload);
+  serving::PatternPayload payload{.core = std::move(lessons.core.values),
+                                  .core_boundaries = services.bank_boundaries,
+                                  .withheld = !before.ok() || before->withheld,
+                                  .deep_version = lessons.deep_version,
+                                  .contributors = std::move(lessons.core.contributors),
+                                  .holds_others = lessons.core.others};
   if (services.frame != nullptr) {
     payload.frame_id = services.frame->id;
   }
   ++pattern.adapter_version;
   pattern.adapter_name.clear();
   if (lessons.adapter) {
-    lessons.adapter->name = PatternAdapterName(pattern.id, AdapterId(*lessons.adapter));
+    lessons.adapter->name =
+        serving::PatternAdapterName(pattern.id, inference::AdapterId(*lessons.adapter));
     lessons.adapter->version = pattern.adapter_version;
-    payload.adapter = EncodeAdapter(*lessons.adapter);
+    payload.adapter = inference::EncodeAdapter(*lessons.adapter);
     pattern.adapter_name = lessons.adapter->name;
   }
-  pattern.payload = EncodePatternPayload(payload);
+  pattern.payload = serving::EncodePatternPayload(payload);
   pattern.embedding = std::move(lessons.centroid);
   pattern.quality = QualityOf(pattern, lessons);
   pattern.examples = lessons.examples;
@@ -201,7 +205,7 @@ Pattern WithLessons(const LearningServices& services, Lessons lessons, Pattern p
 }
 
 // Whether what was learned of `begun` is about `current`, too.
-bool SameToLearning(const Pattern& begun, const Pattern& current) {
+bool SameToLearning(const storage::Pattern& begun, const storage::Pattern& current) {
   return begun.embedding == current.embedding && begun.bank == current.bank &&
          begun.adapter_name == current.adapter_name &&
          begun.adapter_version == current.adapter_version;
@@ -209,17 +213,17 @@ bool SameToLearning(const Pattern& begun, const Pattern& current) {
 
 // Lists the change, makes it, and takes it from the list where it was not made.
 absl::Status StoreListed(const LearningServices& services, const Lessons& lessons,
-                         const std::optional<Pattern>& before, const Pattern& after,
-                         LearnedPattern* learned) {
-  LearningChange change{.loop = LearningLoop::kBackground,
-                        .kind = ChangeKind::kPatternStored,
-                        .responses = lessons.fresh,
-                        .pattern = after.id,
-                        .adapter_name = after.adapter_name,
-                        .version_before = before ? before->adapter_version : 0,
-                        .version = after.adapter_version,
-                        .lessons = after.examples};
-  const PatternImage image{.id = after.id, .before = before};
+                         const std::optional<storage::Pattern>& before,
+                         const storage::Pattern& after, LearnedPattern* learned) {
+  storage::LearningChange change{.loop = storage::LearningLoop::kBackground,
+                                 .kind = storage::ChangeKind::kPatternStored,
+                                 .responses = lessons.fresh,
+                                 .pattern = after.id,
+                                 .adapter_name = after.adapter_name,
+                                 .version_before = before ? before->adapter_version : 0,
+                                 .version = after.adapter_version,
+                                 .lessons = after.examples};
+  const storage::PatternImage image{.id = after.id, .before = before};
   ASSIGN_OR_RETURN(change, ListChange(services, std::move(change), std::span(&image, 1)));
   const absl::Status stored =
       services.patterns->Update(after, before ? std::optional(before->stamp) : std::nullopt);
@@ -234,14 +238,14 @@ absl::Status StoreListed(const LearningServices& services, const Lessons& lesson
 // Stores what was learned in the pattern as it is by now: training takes minutes, in which users
 // and peers change patterns. One that was deleted stays deleted, what somebody else taught stays.
 absl::Status StoreLessons(const LearningServices& services, const Lessons& lessons,
-                          const std::optional<Pattern>& begun, const Pattern& fresh,
-                          LearnedPattern* learned) {
+                          const std::optional<storage::Pattern>& begun,
+                          const storage::Pattern& fresh, LearnedPattern* learned) {
   constexpr int kTries = 5;
   absl::Status stored;
   for (int i = 0; i < kTries && (i == 0 || absl::IsAborted(stored)); ++i) {
-    std::optional<Pattern> known;
+    std::optional<storage::Pattern> known;
     if (begun) {
-      absl::StatusOr<Pattern> current = services.patterns->Get(begun->id);
+      absl::StatusOr<storage::Pattern> current = services.patterns->Get(begun->id);
       if (absl::IsNotFound(current.status())) {
         learned->outcome = RoundOutcome::kDeleted;
         return absl::OkStatus();
@@ -253,7 +257,7 @@ absl::Status StoreLessons(const LearningServices& services, const Lessons& lesso
       }
       known = *std::move(current);
     }
-    const Pattern pattern = WithLessons(services, lessons, known.value_or(fresh));
+    const storage::Pattern pattern = WithLessons(services, lessons, known.value_or(fresh));
     stored = StoreListed(services, lessons, known, pattern, learned);
     learned->adapter_name = pattern.adapter_name;
     learned->adapter_version = pattern.adapter_version;
@@ -293,25 +297,25 @@ absl::StatusOr<bool> HasStaleAdapter(const LearningServices& services, const Les
   if (!cluster.pattern || cluster.pattern->adapter_name.empty()) {
     return false;
   }
-  const absl::StatusOr<Pattern> pattern = services.patterns->Get(cluster.pattern->id);
+  const absl::StatusOr<storage::Pattern> pattern = services.patterns->Get(cluster.pattern->id);
   if (absl::IsNotFound(pattern.status())) {
     return false;
   }
   RETURN_IF_ERROR(pattern.status());
-  const auto payload = DecodePatternPayload(pattern->payload);
+  const auto payload = serving::DecodePatternPayload(pattern->payload);
   return payload.ok() && payload->deep_version != served_version;
 }
 
 absl::Status LearnCluster(const LearningServices& services, const BackgroundOptions& options,
-                          const LessonCluster& cluster, const Pattern& pattern, uint64_t seed,
-                          LearnedPattern* learned) {
-  const Model& model = services.transformer->model();
+                          const LessonCluster& cluster, const storage::Pattern& pattern,
+                          uint64_t seed, LearnedPattern* learned) {
+  const inference::Model& model = services.transformer->model();
   const LessonSplit split = HoldBackLessons(cluster.lessons);
   learned->held_back = static_cast<int>(split.held_back.size());
-  ASSIGN_OR_RETURN(const ServedAdapters served,
+  ASSIGN_OR_RETURN(const serving::ServedAdapters served,
                    AdaptersBeneathPatterns(services.catalog, CentroidOf(cluster.lessons)));
   ASSIGN_OR_RETURN(
-      const TrainingResult result,
+      const inference::TrainingResult result,
       TrainLora(*services.transformer, SitesOf(model, options.layers),
                 MakeExamples(model, split.taught), MakeExamples(model, split.held_back),
                 served.mix_or_null(), MakeTrainingOptions(services, options, seed)));
@@ -336,7 +340,8 @@ absl::Status LearnCluster(const LearningServices& services, const BackgroundOpti
     learned->outcome = RoundOutcome::kErased;
     return absl::OkStatus();
   }
-  if (services.catalog != nullptr && ServedDeepVersion(*services.catalog) != served.deep_version) {
+  if (services.catalog != nullptr &&
+      serving::ServedDeepVersion(*services.catalog) != served.deep_version) {
     learned->outcome = RoundOutcome::kChanged;  // another version of `deep` is served by now
     return absl::OkStatus();
   }
@@ -359,7 +364,7 @@ absl::Status SettleLessons(const LearningServices& services, const LessonCluster
 // Learns a cluster; what fails is noted with it. An error ends the round: others would fail, too.
 absl::Status TakeCluster(const LearningServices& services, const BackgroundOptions& options,
                          const LessonCluster& cluster, Random& random, BackgroundRound* round) {
-  const Pattern pattern =
+  const storage::Pattern pattern =
       cluster.pattern.has_value() ? *cluster.pattern : NewPattern(services, random);
   LearnedPattern& learned = round->patterns.emplace_back();
   learned.id = pattern.id;
@@ -410,7 +415,7 @@ absl::Status RunRound(const LearningServices& services, const BackgroundOptions&
   for (const LessonCluster& cluster : clusters) {
     RETURN_IF_ERROR(TakeCluster(services, options, cluster, random, round));
   }
-  std::set<PatternId> kept;
+  std::set<storage::PatternId> kept;
   for (const LearnedPattern& learned : round->patterns) {
     if (learned.outcome == RoundOutcome::kKept) {
       kept.insert(learned.id);
@@ -431,4 +436,4 @@ BackgroundRound RunBackgroundRound(const LearningServices& services,
   return round;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -16,7 +16,7 @@
 #include "storage/changes/learning_change.h"
 #include "storage/patterns/pattern.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 struct BackgroundOptions {
   float min_rating = 0.7F;
@@ -56,7 +56,7 @@ enum class RoundOutcome : uint8_t {
 
 // One cluster of good trajectories and what became of it.
 struct LearnedPattern {
-  PatternId id{};
+  storage::PatternId id{};
   std::string adapter_name;
   uint32_t adapter_version = 0;
   int examples = 0;
@@ -66,7 +66,7 @@ struct LearnedPattern {
   double held_out_after = 0;
   RoundOutcome outcome = RoundOutcome::kFailed;
   absl::Status failure;
-  std::optional<LearningChange> change;  // of what was kept
+  std::optional<storage::LearningChange> change;  // of what was kept
   std::set<std::string> responses;
 };
 
@@ -92,4 +92,4 @@ BackgroundRound RunBackgroundRound(const LearningServices& services,
                                    const BackgroundOptions& options, const FreshLessons& fresh,
                                    Random& random);
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

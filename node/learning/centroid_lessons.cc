@@ -11,10 +11,10 @@
 #include "base/status.h"
 #include "node/learning/lesson_clusters.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 absl::StatusOr<CentroidLessons> GatherCentroidLessons(const LearningServices& services,
-                                                      const ConsentBook& consents, float min_rating,
-                                                      int64_t now_ms) {
+                                                      const storage::ConsentBook& consents,
+                                                      float min_rating, int64_t now_ms) {
   if (services.trajectories->size() >= services.trajectories->capacity()) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
                  "the store holds all {} trajectories that it can: each new lesson displaces "
@@ -22,26 +22,27 @@ absl::StatusOr<CentroidLessons> GatherCentroidLessons(const LearningServices& se
                  services.trajectories->capacity());
   }
   CentroidLessons lessons;
-  std::set<Contributor> contributors;
+  std::set<privacy::Contributor> contributors;
   const size_t dimension = services.patterns->dimension();
-  RETURN_IF_ERROR(services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
-    const bool here = trajectory.embedded_by == AsText(services.package_id);
-    if (!here || trajectory.embedding.size() != dimension ||
-        WantedText(trajectory, min_rating).empty()) {
-      return CheckCancelled(services).ok();
-    }
-    const Contributor whose = consents.ContributorOf(trajectory);
-    if (!consents.MayShare({&whose, 1}, ConsentTier::kDp, now_ms)) {
-      ++lessons.left_out;
-      return CheckCancelled(services).ok();
-    }
-    contributors.insert(whose);
-    lessons.embeddings.push_back(trajectory.embedding);
-    return CheckCancelled(services).ok();
-  }));
+  RETURN_IF_ERROR(
+      services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
+        const bool here = trajectory.embedded_by == AsText(services.package_id);
+        if (!here || trajectory.embedding.size() != dimension ||
+            WantedText(trajectory, min_rating).empty()) {
+          return CheckCancelled(services).ok();
+        }
+        const privacy::Contributor whose = consents.ContributorOf(trajectory);
+        if (!consents.MayShare({&whose, 1}, privacy::ConsentTier::kDp, now_ms)) {
+          ++lessons.left_out;
+          return CheckCancelled(services).ok();
+        }
+        contributors.insert(whose);
+        lessons.embeddings.push_back(trajectory.embedding);
+        return CheckCancelled(services).ok();
+      }));
   RETURN_IF_ERROR(CheckCancelled(services));
   lessons.contributors.assign(contributors.begin(), contributors.end());
   return lessons;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

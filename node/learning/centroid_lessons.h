@@ -12,13 +12,13 @@
 #include "privacy/consent/user_consent.h"
 #include "storage/consent/consent_book.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // Lessons whose embeddings may be in a release of noised centroids.
 struct CentroidLessons {
-  std::vector<std::vector<float>> embeddings;  // each lesson once
-  std::vector<Contributor> contributors;       // whose they are, each once
-  size_t left_out = 0;                         // of people who did not agree to tier dp
+  std::vector<std::vector<float>> embeddings;      // each lesson once
+  std::vector<privacy::Contributor> contributors;  // whose they are, each once
+  size_t left_out = 0;                             // of people who did not agree to tier dp
 };
 
 // All stored trajectories that teach something and whose user lets it leave under the tier `dp`
@@ -27,7 +27,7 @@ struct CentroidLessons {
 // which merge and are evicted. Embeddings of another model than the services' are out.
 // LIMIT_EXCEEDED where each new trajectory displaces another; CANCELLED; the errors of the store.
 absl::StatusOr<CentroidLessons> GatherCentroidLessons(const LearningServices& services,
-                                                      const ConsentBook& consents, float min_rating,
-                                                      int64_t now_ms);
+                                                      const storage::ConsentBook& consents,
+                                                      float min_rating, int64_t now_ms);
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -11,7 +11,7 @@
 #include "node/learning/deep_ratings.h"
 #include "node/learning/deep_round.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // What the deep loop is doing.
 struct DeepStatus {
@@ -41,4 +41,4 @@ class DeepActor {
   virtual void OnUserErased() = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

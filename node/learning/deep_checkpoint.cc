@@ -16,7 +16,7 @@
 #include "storage/db/column_family.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 constexpr char kCheckpointMagic[] = "RVDC";
@@ -25,8 +25,8 @@ constexpr uint32_t kCheckpointFormat = 1;
 // Beside the run, generously: ids and numbers.
 constexpr uint64_t kMaxHeadBytes = 1 << 20;
 
-constexpr SealContext kCheckpointContext{
-    .column_family = static_cast<uint32_t>(ColumnFamily::kChange),
+constexpr privacy::SealContext kCheckpointContext{
+    .column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
     .key = "deep-checkpoint",
     .schema = kCheckpointFormat};
 
@@ -98,14 +98,14 @@ absl::StatusOr<DeepCheckpoint> DecodeDeepCheckpoint(std::span<const uint8_t> byt
   return checkpoint;
 }
 
-absl::Status WriteDeepCheckpoint(const std::string& path, const SealKey& key,
+absl::Status WriteDeepCheckpoint(const std::string& path, const privacy::SealKey& key,
                                  const DeepCheckpoint& checkpoint) {
   return WriteFileAtomically(path, key.Seal(kCheckpointContext, EncodeDeepCheckpoint(checkpoint)),
                              0600);
 }
 
 absl::StatusOr<std::optional<DeepCheckpoint>> ReadDeepCheckpoint(const std::string& path,
-                                                                 const SealKey& key) {
+                                                                 const privacy::SealKey& key) {
   const absl::StatusOr<std::string> sealed =
       ReadFile(path, limits::kMaxDeepCheckpointBytes + kMaxHeadBytes);
   if (absl::IsNotFound(sealed.status())) {
@@ -123,4 +123,4 @@ absl::Status RemoveDeepCheckpoint(const std::string& path) {
   return error ? FileWriteError(path, error.value()) : absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/seal/seal.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // A deep round that was interrupted: what it learns from, and how far it came.
 struct DeepCheckpoint {
@@ -36,13 +36,13 @@ absl::StatusOr<DeepCheckpoint> DecodeDeepCheckpoint(std::span<const uint8_t> byt
 
 // Seals a checkpoint into a file, replacing it atomically, so that a kill leaves the old one or the
 // new one. FILE_UNWRITABLE, DISK_FULL.
-absl::Status WriteDeepCheckpoint(const std::string& path, const SealKey& key,
+absl::Status WriteDeepCheckpoint(const std::string& path, const privacy::SealKey& key,
                                  const DeepCheckpoint& checkpoint);
 // Nullopt where there is none. SEAL_BROKEN and INVALID_ARGUMENT where the file is damaged or of
 // another store; the errors of reading.
 absl::StatusOr<std::optional<DeepCheckpoint>> ReadDeepCheckpoint(const std::string& path,
-                                                                 const SealKey& key);
+                                                                 const privacy::SealKey& key);
 // OK too where there is none.
 absl::Status RemoveDeepCheckpoint(const std::string& path);
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

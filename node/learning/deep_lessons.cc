@@ -13,7 +13,7 @@
 #include "node/learning/deep_limits.h"
 #include "node/learning/lesson_clusters.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 constexpr size_t kReadAtOnce = 64;  // lessons are read and tokenised in a slice of about 100 ms
@@ -21,7 +21,7 @@ constexpr size_t kReadAtOnce = 64;  // lessons are read and tokenised in a slice
 // Nullopt where it is gone or teaches nothing any more.
 absl::StatusOr<std::optional<Lesson>> ReadLesson(const LearningServices& services,
                                                  const std::string& response, float min_rating) {
-  absl::StatusOr<Trajectory> trajectory = services.trajectories->Get(response);
+  absl::StatusOr<storage::Trajectory> trajectory = services.trajectories->Get(response);
   if (absl::IsNotFound(trajectory.status())) {
     return std::nullopt;
   }
@@ -38,8 +38,8 @@ absl::StatusOr<std::optional<Lesson>> ReadLesson(const LearningServices& service
 
 // The prompt's embedding, made anew where it was another model's.
 absl::StatusOr<std::vector<float>> PromptOf(const LearningServices& services, const Lesson& lesson,
-                                            const TrainingExample& example) {
-  const Trajectory& trajectory = lesson.trajectory;
+                                            const inference::TrainingExample& example) {
+  const storage::Trajectory& trajectory = lesson.trajectory;
   if (trajectory.embedded_by == AsText(services.package_id) && !trajectory.embedding.empty()) {
     return trajectory.embedding;
   }
@@ -53,18 +53,19 @@ absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, 
   std::deque<Lesson> lessons;  // nothing but their ids
   std::deque<size_t> places;   // of each in the store
   size_t place = 0;
-  RETURN_IF_ERROR(services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
-    if (!WantedText(trajectory, min_rating).empty() && !IsForgotten(services, trajectory)) {
-      if (lessons.size() == limits::kMaxDeepLessons) {
-        lessons.pop_front();
-        places.pop_front();
-      }
-      lessons.emplace_back().trajectory.response_id = trajectory.response_id;
-      places.push_back(place);
-    }
-    ++place;
-    return CheckCancelled(services).ok();
-  }));
+  RETURN_IF_ERROR(
+      services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
+        if (!WantedText(trajectory, min_rating).empty() && !IsForgotten(services, trajectory)) {
+          if (lessons.size() == limits::kMaxDeepLessons) {
+            lessons.pop_front();
+            places.pop_front();
+          }
+          lessons.emplace_back().trajectory.response_id = trajectory.response_id;
+          places.push_back(place);
+        }
+        ++place;
+        return CheckCancelled(services).ok();
+      }));
   RETURN_IF_ERROR(CheckCancelled(services));
   // A round takes hours on a busy node, and one whose lessons leave meanwhile begins anew or, as
   // they may have been erased, ends without a version.
@@ -121,4 +122,4 @@ absl::StatusOr<bool> ReadExamples(const LearningServices& services,
   return true;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

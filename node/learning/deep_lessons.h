@@ -12,7 +12,7 @@
 #include "inference/train/losses.h"
 #include "node/learning/learning_services.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // What a deep round learns from, as response ids.
 struct DeepLessons {
@@ -32,7 +32,7 @@ size_t SelectionCount(size_t held_back);
 // Lessons as training sees them. `prompts` may be null; `of_users` gets the responses that belong
 // to somebody.
 struct ReadLessons {
-  std::vector<TrainingExample>* examples = nullptr;
+  std::vector<inference::TrainingExample>* examples = nullptr;
   std::vector<std::vector<float>>* prompts = nullptr;
   std::vector<std::string>* of_users = nullptr;
 };
@@ -42,4 +42,4 @@ absl::StatusOr<bool> ReadExamples(const LearningServices& services,
                                   std::span<const std::string> responses, float min_rating,
                                   const ReadLessons& out);
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

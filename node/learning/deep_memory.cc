@@ -23,7 +23,7 @@
 #include "storage/db/column_family.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 constexpr std::string_view kDeepMemoryMagic = "RVDM";
@@ -35,8 +35,8 @@ absl::Status NoMemory() {
                "these bytes are no memory of a deep round; the next round goes without them");
 }
 
-SealContext ContextOf(std::string_view key) {
-  return {.column_family = static_cast<uint32_t>(ColumnFamily::kChange),
+privacy::SealContext ContextOf(std::string_view key) {
+  return {.column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
           .key = key,
           .schema = kDeepMemoryFormat};
 }
@@ -76,7 +76,7 @@ bool ReadResponses(ByteReader& in, std::vector<std::string>* responses) {
   return true;
 }
 
-bool ReadNumbers(ByteReader& in, train::EwcMemory* ewc) {
+bool ReadNumbers(ByteReader& in, inference::train::EwcMemory* ewc) {
   const auto count = in.Read<uint64_t>();
   if (!count || *count > limits::kMaxTrainedParameters ||
       *count != in.remaining() / (2 * sizeof(float)) || in.remaining() % (2 * sizeof(float)) != 0) {
@@ -93,7 +93,8 @@ bool ReadNumbers(ByteReader& in, train::EwcMemory* ewc) {
 
 // Nothing is to be learned of a user who was erased. A lesson that newer ones displaced looks the
 // same, and costs the memory too: there is no telling any more.
-bool SomeAreGone(const TrajectoryStore& trajectories, const std::vector<std::string>& responses) {
+bool SomeAreGone(const storage::TrajectoryStore& trajectories,
+                 const std::vector<std::string>& responses) {
   return std::ranges::any_of(responses, [&](const std::string& response) {
     return absl::IsNotFound(trajectories.Get(response).status());
   });
@@ -183,7 +184,7 @@ absl::Status DeepMemories::Keep(const DeepMemory& memory) const {
 std::optional<DeepMemory> DeepMemories::Find(uint32_t version) const {
   const std::string path = PathOf(version);
   const absl::StatusOr<std::string> sealed =
-      ReadFile(path, limits::kMaxDeepMemoryBytes + kSealOverheadBytes);
+      ReadFile(path, limits::kMaxDeepMemoryBytes + privacy::kSealOverheadBytes);
   if (absl::IsNotFound(sealed.status())) {
     return std::nullopt;
   }
@@ -204,7 +205,7 @@ std::optional<DeepMemory> DeepMemories::Find(uint32_t version) const {
 }
 
 void DeepMemories::Sweep(const std::function<bool(uint32_t version)>& wanted,
-                         const TrajectoryStore& trajectories) const {
+                         const storage::TrajectoryStore& trajectories) const {
   for (const uint32_t version : Versions()) {
     if (!wanted(version)) {
       RemoveFile(PathOf(version));
@@ -219,4 +220,4 @@ void DeepMemories::Sweep(const std::function<bool(uint32_t version)>& wanted,
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -17,7 +17,7 @@
 #include "privacy/seal/seal.h"
 #include "storage/trajectories/trajectory_store.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // What a version of the deep adapter leaves to the round that goes on from it: where EWC++ holds
 // the parameters, and how much each of them counts. It says something of the lessons that the
@@ -26,7 +26,7 @@ struct DeepMemory {
   uint32_t version = 0;
   Digest adapter{};                    // AdapterId of the version
   std::vector<std::string> responses;  // of users, whose words are in it; those of nobody are not
-  train::EwcMemory ewc;                // the Fisher rounded to f32
+  inference::train::EwcMemory ewc;     // the Fisher rounded to f32
   bool operator==(const DeepMemory& other) const;
 };
 
@@ -43,7 +43,7 @@ absl::StatusOr<DeepMemory> DecodeDeepMemory(std::span<const uint8_t> bytes);
 // thread-safe.
 class DeepMemories {
  public:
-  DeepMemories(std::string folder, SealKey key)
+  DeepMemories(std::string folder, privacy::SealKey key)
       : folder_(std::move(folder)), key_(std::move(key)) {}
 
   // Replaces the version's file atomically. LIMIT_EXCEEDED above limits::kMaxDeepMemoryBytes;
@@ -55,14 +55,14 @@ class DeepMemories {
   // Removes the memories of versions that `wanted` does not name, and those that a lesson has left
   // of whose user nothing is known any more.
   void Sweep(const std::function<bool(uint32_t version)>& wanted,
-             const TrajectoryStore& trajectories) const;
+             const storage::TrajectoryStore& trajectories) const;
 
  private:
   std::string PathOf(uint32_t version) const;
   std::vector<uint32_t> Versions() const;
 
   const std::string folder_;
-  const SealKey key_;
+  const privacy::SealKey key_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

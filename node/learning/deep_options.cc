@@ -9,7 +9,7 @@
 
 #include "inference/adapter/bank.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 constexpr std::array<std::string_view, 5> kGuardNames = {"replay", "replay_kl", "ewc", "replay_ewc",
@@ -47,11 +47,12 @@ int DeepSteps(const DeepOptions& options, size_t lessons) {
   return static_cast<int>(std::clamp<size_t>(most, 1, static_cast<size_t>(options.steps)));
 }
 
-BankSchedule DeepBanks(int banks) {
-  BankSchedule schedule;
+inference::BankSchedule DeepBanks(int banks) {
+  inference::BankSchedule schedule;
   schedule.boundaries.clear();
-  if (banks == kTimestepBanks) {
-    schedule.boundaries.assign(kBankBoundaries.begin(), kBankBoundaries.end());
+  if (banks == inference::kTimestepBanks) {
+    schedule.boundaries.assign(inference::kBankBoundaries.begin(),
+                               inference::kBankBoundaries.end());
     return schedule;
   }
   for (int i = 1; i < banks; ++i) {
@@ -60,4 +61,4 @@ BankSchedule DeepBanks(int banks) {
   return schedule;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

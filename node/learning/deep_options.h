@@ -11,7 +11,7 @@
 #include "inference/adapter/bank_weights.h"
 #include "inference/adapter/talora.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // What keeps a deep round from forgetting, apart from its gate, which none of them replaces.
 enum class DeepGuard : uint8_t {
@@ -44,7 +44,7 @@ struct DeepOptions {
   // Timestep banks beside the adapter for all t, each with a residual of a rank of its own.
   int banks = 0;
   int bank_rank = 4;
-  TaloraTraining bank_training;
+  inference::TaloraTraining bank_training;
   // Requests whose prompts are near those of the lessons get the adapter; this is the cosine at
   // which lessons are one group of prompts. Nullopt: all requests get it.
   std::optional<float> scope;
@@ -61,6 +61,6 @@ int DeepSteps(const DeepOptions& options, size_t lessons);
 
 // Three banks are those of patterns (inference/adapter/bank.h), other numbers equal shares of t.
 // `banks` is 0, which gives the same as 1, to limits::kMaxTimestepBanks.
-BankSchedule DeepBanks(int banks);
+inference::BankSchedule DeepBanks(int banks);
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

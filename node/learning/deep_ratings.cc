@@ -10,7 +10,7 @@
 
 #include "node/serving/served_adapters.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 // Of the confidence sequence: it is narrowest, against its best, at some 50 ratings.
@@ -41,7 +41,7 @@ Mean MeanOf(const std::map<std::string, double>& ratings) {
 
 // Of "deep@VERSION"; 0 for another adapter.
 uint32_t VersionOf(std::string_view label) {
-  const std::string prefix = std::string(kDeepAdapter) + "@";
+  const std::string prefix = std::string(serving::kDeepAdapter) + "@";
   uint32_t version = 0;
   if (label.starts_with(prefix)) {
     std::from_chars(label.data() + prefix.size(), label.data() + label.size(), version);
@@ -51,7 +51,7 @@ uint32_t VersionOf(std::string_view label) {
 
 }  // namespace
 
-std::optional<DeepRating> RatingOf(const Trajectory& trajectory) {
+std::optional<DeepRating> RatingOf(const storage::Trajectory& trajectory) {
   DeepRating rating{.response_id = trajectory.response_id};
   if (trajectory.rating) {
     rating.rating = *trajectory.rating;
@@ -85,4 +85,4 @@ bool DeepRatings::Regressed(uint32_t version, uint32_t before) const {
   return is.value < was.value - width;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -11,7 +11,7 @@
 
 #include "storage/trajectories/trajectory_store.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // What a user thought of a completion, and which version of the deep adapter served it.
 struct DeepRating {
@@ -22,7 +22,7 @@ struct DeepRating {
 
 // The rating of a trajectory; nullopt where nobody said anything. An acceptance is 1, its opposite
 // 0; an edit is 0: what was served had to be corrected.
-std::optional<DeepRating> RatingOf(const Trajectory& trajectory);
+std::optional<DeepRating> RatingOf(const storage::Trajectory& trajectory);
 
 // The ratings of all versions. Not thread-safe.
 class DeepRatings {
@@ -43,4 +43,4 @@ class DeepRatings {
   std::map<uint32_t, std::map<std::string, double>> by_version_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

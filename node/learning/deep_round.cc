@@ -20,7 +20,7 @@
 #include "node/learning/lesson_clusters.h"
 #include "node/log/log.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 constexpr std::array<std::string_view, 6> kOutcomeNames = {"published",      "too_few_lessons",
@@ -33,15 +33,15 @@ constexpr int kDraws = 4;  // maskings of a held-out lesson
 // Above all versions there are or were: a rating names the version that it is of.
 absl::StatusOr<uint32_t> NextVersion(const DeepServices& services) {
   uint32_t highest = 0;
-  for (const CatalogEntry& entry : services.catalog->List()) {
-    if (entry.info.name == kDeepAdapter) {
+  for (const serving::CatalogEntry& entry : services.catalog->List()) {
+    if (entry.info.name == serving::kDeepAdapter) {
       highest = std::max(highest, entry.info.version);
     }
   }
   if (services.learning.changes != nullptr) {
     ASSIGN_OR_RETURN(const auto changes, services.learning.changes->List(limits::kMaxChanges));
-    for (const LearningChange& change : changes) {
-      if (change.kind == ChangeKind::kAdapterPublished) {
+    for (const storage::LearningChange& change : changes) {
+      if (change.kind == storage::ChangeKind::kAdapterPublished) {
         highest = std::max(highest, change.version);
       }
     }
@@ -82,9 +82,9 @@ double MeanOf(const std::vector<double>& values) {
 // What an adapter does at t, for as long as this lives.
 class MixOfTalora {
  public:
-  MixOfTalora(const AdapterMix& beneath, std::shared_ptr<const Talora> talora)
+  MixOfTalora(const inference::AdapterMix& beneath, std::shared_ptr<const inference::Talora> talora)
       : beneath_(beneath), talora_(std::move(talora)) {}
-  const AdapterMix* At(double t) {
+  const inference::AdapterMix* At(double t) {
     mix_ = beneath_;
     if (talora_ != nullptr) {
       AppendMix(*talora_, static_cast<float>(t), {}, 1.0F, &mix_);
@@ -93,9 +93,9 @@ class MixOfTalora {
   }
 
  private:
-  const AdapterMix& beneath_;
-  const std::shared_ptr<const Talora> talora_;
-  AdapterMix mix_;
+  const inference::AdapterMix& beneath_;
+  const std::shared_ptr<const inference::Talora> talora_;
+  inference::AdapterMix mix_;
 };
 
 }  // namespace
@@ -126,7 +126,7 @@ absl::Status DeepRound::ChooseLessons(Random& random) {
   plan_.taught = std::move(lessons.taught);
   plan_.held_back = std::move(lessons.held_back);
   ASSIGN_OR_RETURN(plan_.version, NextVersion(services_));
-  plan_.base = ServedDeepVersion(*services_.catalog);
+  plan_.base = serving::ServedDeepVersion(*services_.catalog);
   ASSIGN_OR_RETURN(const bool there, LoadLessons());
   if (!there) {
     return Error(absl::StatusCode::kAborted, reasons::kCancelled,
@@ -145,9 +145,9 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
   base_ = nullptr;
   base_reach_ = nullptr;
   memory_ = std::nullopt;
-  ASSIGN_OR_RETURN(beneath_, AdaptersBeneathDeep(services_.catalog));
+  ASSIGN_OR_RETURN(beneath_, serving::AdaptersBeneathDeep(services_.catalog));
   if (plan_.base != 0) {
-    const auto base = services_.catalog->Find(kDeepAdapter, plan_.base);
+    const auto base = services_.catalog->Find(serving::kDeepAdapter, plan_.base);
     if (!base.ok()) {
       return false;  // undone or unloaded
     }
@@ -156,7 +156,7 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
     if (UsesEwc(options_.guard) && services_.memories != nullptr) {
       memory_ = services_.memories->Find(plan_.base);
     }
-    if (memory_ && memory_->adapter != AdapterId(*base_)) {
+    if (memory_ && memory_->adapter != inference::AdapterId(*base_)) {
       memory_ = std::nullopt;  // of another one that had this number
     }
   }
@@ -191,8 +191,8 @@ void DeepRound::FindReach() {
     prompts = base_reach_->centroids;
   }
   prompts.insert(prompts.end(), taught_prompts_.begin(), taught_prompts_.end());
-  reach_ = ReachOf(package, prompts, *options_.scope)
-               .value_or(AdapterReach{.embedded_by = package, .centroids = {}});
+  reach_ = serving::ReachOf(package, prompts, *options_.scope)
+               .value_or(serving::AdapterReach{.embedded_by = package, .centroids = {}});
 }
 
 absl::Status DeepRound::BeginTraining() {
@@ -211,7 +211,7 @@ absl::Status DeepRound::BeginTraining() {
                             .base = base_,
                             .remembered = memory_ ? &memory_->ewc : nullptr,
                             .seed = plan_.seed,
-                            .name = kDeepAdapter,
+                            .name = serving::kDeepAdapter,
                             .version = plan_.version,
                             .cancelled = learning.cancelled},
                            options_));
@@ -232,7 +232,8 @@ absl::StatusOr<bool> DeepRound::Resume() {
   ASSIGN_OR_RETURN(const uint32_t next, NextVersion(services_));
   // A kill may have come between publishing and removing the checkpoint, or the version that it
   // goes on from was taken back.
-  const bool stands = plan_.version >= next && plan_.base == ServedDeepVersion(*services_.catalog);
+  const bool stands =
+      plan_.version >= next && plan_.base == serving::ServedDeepVersion(*services_.catalog);
   ASSIGN_OR_RETURN(const bool there, stands ? LoadLessons() : false);
   if (there && !taught_.empty()) {
     RETURN_IF_ERROR(BeginTraining());
@@ -261,7 +262,7 @@ absl::StatusOr<bool> DeepRound::Work(Duration budget) {
   if (training_ == nullptr) {
     return true;
   }
-  train::TrainingRun& run = training_->run();
+  inference::train::TrainingRun& run = training_->run();
   const Clock& clock = *services_.learning.clock;
   const TimePoint end = clock.Now() + budget;
   const auto every = static_cast<uint64_t>(options_.checkpoint_every);
@@ -310,7 +311,7 @@ absl::StatusOr<DeepResult> DeepRound::Judge() {
                     .held_back = static_cast<uint32_t>(held_back_.size()),
                     .steps = step(),
                     .resumed_at = resumed_at_};
-  const std::shared_ptr<const Talora> adapter = training_->Result();
+  const std::shared_ptr<const inference::Talora> adapter = training_->Result();
   FindReach();
   ASSIGN_OR_RETURN(const HeldBackScores scores, ScoreHeldBack(adapter));
   const Difference difference = Compare(scores.before, scores.after);
@@ -332,21 +333,22 @@ absl::StatusOr<DeepResult> DeepRound::Judge() {
 }
 
 absl::StatusOr<DeepRound::HeldBackScores> DeepRound::ScoreHeldBack(
-    const std::shared_ptr<const Talora>& adapter) {
-  std::vector<ScoredDocument> documents;
+    const std::shared_ptr<const inference::Talora>& adapter) {
+  std::vector<inference::ScoredDocument> documents;
   documents.reserve(held_back_.size());
-  for (const TrainingExample& example : held_back_) {
+  for (const inference::TrainingExample& example : held_back_) {
     documents.push_back({.prompt = example.prompt, .completion = example.completion});
   }
   absl::Status yielded;
-  const NelboOptions options{
+  const inference::NelboOptions options{
       .draws = kDraws, .seed = plan_.seed ^ kHeldOutStream, .cancelled = [&] {
         yielded = Yield();
         return !yielded.ok();
       }};
-  const auto score = [&](std::shared_ptr<const Talora> arm) -> absl::StatusOr<std::vector<double>> {
+  const auto score =
+      [&](std::shared_ptr<const inference::Talora> arm) -> absl::StatusOr<std::vector<double>> {
     MixOfTalora mix(beneath_, std::move(arm));
-    auto table = EvaluateNelbo(
+    auto table = inference::EvaluateNelbo(
         *services_.learning.transformer, documents, [&mix](double t) { return mix.At(t); },
         options);
     RETURN_IF_ERROR(yielded);
@@ -364,7 +366,7 @@ absl::StatusOr<DeepRound::HeldBackScores> DeepRound::ScoreHeldBack(
   if (base_ != nullptr) {
     ASSIGN_OR_RETURN(without, score(nullptr));
   }
-  const auto reaches = [&](const AdapterReach* reach, size_t lesson) {
+  const auto reaches = [&](const serving::AdapterReach* reach, size_t lesson) {
     return reach == nullptr || services_.catalog->Reaches(*reach, held_back_prompts_[lesson]);
   };
   for (size_t i = 0; i < documents.size(); ++i) {
@@ -374,7 +376,8 @@ absl::StatusOr<DeepRound::HeldBackScores> DeepRound::ScoreHeldBack(
   return scores;
 }
 
-absl::StatusOr<GeneralTextGate::Verdict> DeepRound::CheckGeneralText(const Talora& adapter) {
+absl::StatusOr<GeneralTextGate::Verdict> DeepRound::CheckGeneralText(
+    const inference::Talora& adapter) {
   const LearningServices& learning = services_.learning;
   absl::Status yielded;
   const auto stop = [&] {
@@ -383,9 +386,9 @@ absl::StatusOr<GeneralTextGate::Verdict> DeepRound::CheckGeneralText(const Talor
   };
   GeneralTextGate::Applies applies;
   if (reach_) {
-    applies = [&](std::span<const TokenId> tokens) -> absl::StatusOr<bool> {
+    applies = [&](std::span<const inference::TokenId> tokens) -> absl::StatusOr<bool> {
       ASSIGN_OR_RETURN(const std::vector<float> prompt,
-                       EmbedText(*learning.transformer, tokens, learning.whitening));
+                       inference::EmbedText(*learning.transformer, tokens, learning.whitening));
       return services_.catalog->Reaches(*reach_, prompt);
     };
   }
@@ -407,19 +410,20 @@ absl::StatusOr<bool> DeepRound::SomeWereErased() const {
   return false;
 }
 
-absl::Status DeepRound::Publish(const std::shared_ptr<const Talora>& adapter, DeepResult* result) {
+absl::Status DeepRound::Publish(const std::shared_ptr<const inference::Talora>& adapter,
+                                DeepResult* result) {
   ASSIGN_OR_RETURN(const bool erased, SomeWereErased());
-  if (erased || ServedDeepVersion(*services_.catalog) != plan_.base) {
+  if (erased || serving::ServedDeepVersion(*services_.catalog) != plan_.base) {
     result->outcome = erased ? DeepOutcome::kErased : DeepOutcome::kBaseChanged;
     return absl::OkStatus();
   }
-  LearningChange change{.loop = LearningLoop::kDeep,
-                        .kind = ChangeKind::kAdapterPublished,
-                        .responses = plan_.taught,
-                        .adapter_name = kDeepAdapter,
-                        .version_before = plan_.base,
-                        .version = plan_.version,
-                        .lessons = result->lessons};
+  storage::LearningChange change{.loop = storage::LearningLoop::kDeep,
+                                 .kind = storage::ChangeKind::kAdapterPublished,
+                                 .responses = plan_.taught,
+                                 .adapter_name = serving::kDeepAdapter,
+                                 .version_before = plan_.base,
+                                 .version = plan_.version,
+                                 .lessons = result->lessons};
   ASSIGN_OR_RETURN(change, ListChange(services_.learning, std::move(change), {}));
   const auto published = services_.catalog->Publish(adapter, 1.0F, reach_);
   if (!published.ok()) {
@@ -434,15 +438,15 @@ absl::Status DeepRound::Publish(const std::shared_ptr<const Talora>& adapter, De
 
 // For the round that goes on from here; where this version is taken back, the one before it has its
 // own. Without it the next round only has no penalty.
-void DeepRound::Remember(const Talora& adapter) const {
+void DeepRound::Remember(const inference::Talora& adapter) const {
   if (services_.memories == nullptr) {
     return;
   }
-  absl::StatusOr<std::optional<train::EwcMemory>> ewc = training_->Memory();
+  absl::StatusOr<std::optional<inference::train::EwcMemory>> ewc = training_->Memory();
   absl::Status kept = ewc.status();
   if (ewc.ok() && ewc->has_value()) {
     DeepMemory memory{.version = plan_.version,
-                      .adapter = AdapterId(adapter),
+                      .adapter = inference::AdapterId(adapter),
                       .responses = of_users_,
                       .ewc = **std::move(ewc)};
     // The running Fisher began with those of the round before.
@@ -468,8 +472,8 @@ void SweepDeepMemories(const DeepServices& services) {
     return;
   }
   std::set<uint32_t> known;
-  for (const CatalogEntry& entry : services.catalog->List()) {
-    if (entry.info.name == kDeepAdapter) {
+  for (const serving::CatalogEntry& entry : services.catalog->List()) {
+    if (entry.info.name == serving::kDeepAdapter) {
       known.insert(entry.info.version);
     }
   }
@@ -477,4 +481,4 @@ void SweepDeepMemories(const DeepServices& services) {
                            *services.learning.trajectories);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

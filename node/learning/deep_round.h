@@ -25,16 +25,16 @@
 #include "node/serving/served_adapters.h"
 #include "privacy/seal/seal.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // What a deep round works with. All borrowed.
 struct DeepServices {
   LearningServices learning;
-  AdapterCatalog* catalog = nullptr;
+  serving::AdapterCatalog* catalog = nullptr;
   GeneralTextGate* gate = nullptr;
   const GeneralPassages* general = nullptr;  // null: the built-in ones
   std::string checkpoint_path;
-  std::optional<SealKey> checkpoint_key;
+  std::optional<privacy::SealKey> checkpoint_key;
   const DeepMemories* memories = nullptr;  // null: EWC++ remembers nothing from round to round
 };
 
@@ -63,7 +63,7 @@ struct DeepResult {
   double standard_error = 0;
   double general_before = 0;
   double general_after = 0;
-  std::optional<LearningChange> change;  // of what was published
+  std::optional<storage::LearningChange> change;  // of what was published
 };
 
 // The deep loop of SONA (DESIGN section 6), once: a LoRA on all linear layers, beginning from the
@@ -111,29 +111,30 @@ class DeepRound {
     std::vector<double> before;  // with what is served
     std::vector<double> after;
   };
-  absl::StatusOr<HeldBackScores> ScoreHeldBack(const std::shared_ptr<const Talora>& adapter);
-  absl::StatusOr<GeneralTextGate::Verdict> CheckGeneralText(const Talora& adapter);
+  absl::StatusOr<HeldBackScores> ScoreHeldBack(
+      const std::shared_ptr<const inference::Talora>& adapter);
+  absl::StatusOr<GeneralTextGate::Verdict> CheckGeneralText(const inference::Talora& adapter);
   void FindReach();
   absl::StatusOr<bool> SomeWereErased() const;
-  absl::Status Publish(const std::shared_ptr<const Talora>& adapter, DeepResult* result);
-  void Remember(const Talora& adapter) const;
+  absl::Status Publish(const std::shared_ptr<const inference::Talora>& adapter, DeepResult* result);
+  void Remember(const inference::Talora& adapter) const;
 
   const DeepServices services_;
   const DeepOptions options_;
   DeepCheckpoint plan_;  // without the run
-  std::vector<TrainingExample> taught_;
-  std::vector<TrainingExample> selection_;  // say when to stop
-  std::vector<TrainingExample> held_back_;
+  std::vector<inference::TrainingExample> taught_;
+  std::vector<inference::TrainingExample> selection_;  // say when to stop
+  std::vector<inference::TrainingExample> held_back_;
   // Of their prompts, in the same order; where the adapter is not for all.
   std::vector<std::vector<float>> taught_prompts_;
   std::vector<std::vector<float>> held_back_prompts_;
-  std::vector<std::string> of_users_;   // responses among the lessons that somebody may erase
-  AdapterMix beneath_;                  // what else requests get that choose nothing
-  std::shared_ptr<const Talora> base_;  // the version served so far, or null
-  std::shared_ptr<const AdapterReach> base_reach_;
-  std::optional<AdapterReach> reach_;       // of what is trained; nullopt: all prompts
-  std::optional<DeepMemory> memory_;        // of that version
-  std::unique_ptr<DeepTraining> training_;  // null: too few lessons
+  std::vector<std::string> of_users_;  // responses among the lessons that somebody may erase
+  inference::AdapterMix beneath_;      // what else requests get that choose nothing
+  std::shared_ptr<const inference::Talora> base_;  // the version served so far, or null
+  std::shared_ptr<const serving::AdapterReach> base_reach_;
+  std::optional<serving::AdapterReach> reach_;  // of what is trained; nullopt: all prompts
+  std::optional<DeepMemory> memory_;            // of that version
+  std::unique_ptr<DeepTraining> training_;      // null: too few lessons
   uint64_t resumed_at_ = 0;
   uint64_t saved_at_ = 0;
 };
@@ -142,4 +143,4 @@ class DeepRound {
 // that left.
 void SweepDeepMemories(const DeepServices& services);
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

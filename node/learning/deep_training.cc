@@ -14,7 +14,7 @@
 #include "inference/train/limits.h"
 #include "node/log/log.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 // Of the running Fisher, as in `learn_forgetting`: within a round of 200 steps the one before is
@@ -28,9 +28,9 @@ constexpr int kSelectionPatience = 4;
 constexpr uint64_t kSelectionStream = 0x73656c656374696fULL;
 
 // Passages in pieces, behind the first token of each: longer ones cost more than the lessons.
-std::vector<TrainingExample> GeneralExamples(const GeneralPassages& general) {
-  std::vector<TrainingExample> examples;
-  for (const std::vector<TokenId>& tokens : general.replayed) {
+std::vector<inference::TrainingExample> GeneralExamples(const GeneralPassages& general) {
+  std::vector<inference::TrainingExample> examples;
+  for (const std::vector<inference::TokenId>& tokens : general.replayed) {
     for (auto from = tokens.begin(); tokens.end() - from > 1;) {
       const auto to = from + std::min<ptrdiff_t>(tokens.end() - from, kGeneralPieceTokens);
       examples.push_back({.prompt = {from, from + 1}, .completion = {from + 1, to}});
@@ -40,9 +40,9 @@ std::vector<TrainingExample> GeneralExamples(const GeneralPassages& general) {
   return examples;
 }
 
-void WriteTokens(std::span<const TokenId> tokens, ByteWriter* out) {
+void WriteTokens(std::span<const inference::TokenId> tokens, ByteWriter* out) {
   out->Write<uint64_t>(tokens.size());
-  for (const TokenId token : tokens) {
+  for (const inference::TokenId token : tokens) {
     out->Write(token);
   }
 }
@@ -52,7 +52,7 @@ void WriteTokens(std::span<const TokenId> tokens, ByteWriter* out) {
 absl::StatusOr<std::unique_ptr<DeepTraining>> DeepTraining::Create(const DeepTrainingInputs& inputs,
                                                                    const DeepOptions& options) {
   std::unique_ptr<DeepTraining> training(new DeepTraining(options));
-  Transformer& transformer = *inputs.transformer;
+  inference::Transformer& transformer = *inputs.transformer;
   training->model_ = transformer.shared_model();
   training->name_ = inputs.name;
   training->version_ = inputs.version;
@@ -60,52 +60,55 @@ absl::StatusOr<std::unique_ptr<DeepTraining>> DeepTraining::Create(const DeepTra
   RETURN_IF_ERROR(training->AddObjective(inputs));
   RETURN_IF_ERROR(training->AddSelection(inputs));
   ASSIGN_OR_RETURN(training->weights_,
-                   train::ModelWeights::Create(transformer.shared_model(),
-                                               inputs.beneath.empty() ? nullptr : &inputs.beneath,
-                                               transformer.runner()));
+                   inference::train::ModelWeights::Create(
+                       transformer.shared_model(),
+                       inputs.beneath.empty() ? nullptr : &inputs.beneath, transformer.runner()));
   const bool ewc = UsesEwc(options.guard);
   const bool select = !training->selection_.empty();
-  const train::RunOptions run_options{.steps = DeepSteps(options, inputs.taught.size()),
-                                      .learning_rate = options.learning_rate,
-                                      .evaluate_every = select ? options.select_every : 0,
-                                      .patience = select ? kSelectionPatience : 0,
-                                      .ewc = {.strength = ewc ? options.ewc_strength : 0,
-                                              .fisher_rate = ewc ? kFisherRate : 0,
-                                              .examples = options.batch},
-                                      .seed = inputs.seed,
-                                      .task = training->Task(inputs),
-                                      .pass = {.memory_bytes = options.memory_bytes},
-                                      .cancelled = inputs.cancelled};
-  RETURN_IF_ERROR(train::CheckRunOptions(run_options));
-  const train::RunParts parts{
+  const inference::train::RunOptions run_options{
+      .steps = DeepSteps(options, inputs.taught.size()),
+      .learning_rate = options.learning_rate,
+      .evaluate_every = select ? options.select_every : 0,
+      .patience = select ? kSelectionPatience : 0,
+      .ewc = {.strength = ewc ? options.ewc_strength : 0,
+              .fisher_rate = ewc ? kFisherRate : 0,
+              .examples = options.batch},
+      .seed = inputs.seed,
+      .task = training->Task(inputs),
+      .pass = {.memory_bytes = options.memory_bytes},
+      .cancelled = inputs.cancelled};
+  RETURN_IF_ERROR(inference::train::CheckRunOptions(run_options));
+  const inference::train::RunParts parts{
       .weights = training->weights_.get(),
       .changes = training->changes_.get(),
       .objective = training->objective_.get(),
       .held_out = training->selection_,
       .runner = &transformer.runner(),
       .remembered = training->remembered_ ? &*training->remembered_ : nullptr};
-  training->run_ = std::make_unique<train::TrainingRun>(parts, run_options);
+  training->run_ = std::make_unique<inference::train::TrainingRun>(parts, run_options);
   return training;
 }
 
 absl::Status DeepTraining::AddChanges(const DeepTrainingInputs& inputs) {
-  changes_ = std::make_unique<train::ChangeSet<float>>(train::NetworkShape::Of(model_->config()),
-                                                       DeepBanks(options_.banks));
-  const std::vector<train::Site> sites = train::SitesFrom(model_->config(), 0, false);
+  changes_ = std::make_unique<inference::train::ChangeSet<float>>(
+      inference::train::NetworkShape::Of(model_->config()), DeepBanks(options_.banks));
+  const std::vector<inference::train::Site> sites =
+      inference::train::SitesFrom(model_->config(), 0, false);
   if (options_.banks == 0) {
-    RETURN_IF_ERROR(
-        train::AddLoras(*model_, sites, options_.rank, false, inputs.seed, changes_.get()));
+    RETURN_IF_ERROR(inference::train::AddLoras(*model_, sites, options_.rank, false, inputs.seed,
+                                               changes_.get()));
   } else {
-    const train::TaloraPlan plan{
+    const inference::train::TaloraPlan plan{
         .trunk_rank = options_.rank,
         .residual_ranks = std::vector<int>(static_cast<size_t>(options_.banks), options_.bank_rank),
         .training = options_.bank_training};
-    RETURN_IF_ERROR(train::AddTalora(*model_, sites, plan, nullptr, inputs.seed, changes_.get()));
+    RETURN_IF_ERROR(
+        inference::train::AddTalora(*model_, sites, plan, nullptr, inputs.seed, changes_.get()));
   }
   if (inputs.base == nullptr) {
     return absl::OkStatus();
   }
-  if (!train::BeginFrom(*inputs.base, changes_.get()).ok()) {
+  if (!inference::train::BeginFrom(*inputs.base, changes_.get()).ok()) {
     LogInfo("{} has another rank or other banks, so that the next one begins anew",
             AdapterLabel(*inputs.base));
     return absl::OkStatus();
@@ -124,19 +127,19 @@ absl::Status DeepTraining::AddChanges(const DeepTrainingInputs& inputs) {
 }
 
 absl::Status DeepTraining::AddObjective(const DeepTrainingInputs& inputs) {
-  std::vector<train::ObjectivePart> parts(1);
-  ASSIGN_OR_RETURN(parts[0].objective,
-                   train::MakeObjective(*model_, {inputs.taught.begin(), inputs.taught.end()},
-                                        {.batch = options_.batch, .seed = inputs.seed}));
+  std::vector<inference::train::ObjectivePart> parts(1);
+  ASSIGN_OR_RETURN(parts[0].objective, inference::train::MakeObjective(
+                                           *model_, {inputs.taught.begin(), inputs.taught.end()},
+                                           {.batch = options_.batch, .seed = inputs.seed}));
   if (ReplaysText(options_.guard)) {
-    train::ObjectivePart& general = parts.emplace_back();
-    ASSIGN_OR_RETURN(
-        general.objective,
-        train::MakeObjective(*model_, GeneralExamples(*inputs.general),
-                             {.batch = options_.general_batch, .seed = inputs.seed + 1}));
+    inference::train::ObjectivePart& general = parts.emplace_back();
+    ASSIGN_OR_RETURN(general.objective,
+                     inference::train::MakeObjective(
+                         *model_, GeneralExamples(*inputs.general),
+                         {.batch = options_.general_batch, .seed = inputs.seed + 1}));
     general.follow_frozen = FollowsFrozen(options_.guard);
   }
-  ASSIGN_OR_RETURN(objective_, train::MixObjectives(std::move(parts)));
+  ASSIGN_OR_RETURN(objective_, inference::train::MixObjectives(std::move(parts)));
   return absl::OkStatus();
 }
 
@@ -145,8 +148,9 @@ absl::Status DeepTraining::AddSelection(const DeepTrainingInputs& inputs) {
     return absl::OkStatus();
   }
   const int samples = kSelectionDraws * static_cast<int>(inputs.selection.size());
-  ASSIGN_OR_RETURN(selection_, train::HeldOutSequences(*model_, inputs.selection, {}, samples,
-                                                       inputs.seed ^ kSelectionStream));
+  ASSIGN_OR_RETURN(selection_,
+                   inference::train::HeldOutSequences(*model_, inputs.selection, {}, samples,
+                                                      inputs.seed ^ kSelectionStream));
   return absl::OkStatus();
 }
 
@@ -155,43 +159,45 @@ Digest DeepTraining::Task(const DeepTrainingInputs& inputs) const {
   ByteWriter out;
   out.WriteBytes(model_->hash()).Write(inputs.version).Write(options_.batch);
   out.Write(options_.general_batch).Write(static_cast<uint8_t>(options_.guard));
-  out.WriteBytes(inputs.base == nullptr ? Digest{} : AdapterId(*inputs.base));
+  out.WriteBytes(inputs.base == nullptr ? Digest{} : inference::AdapterId(*inputs.base));
   out.Write<uint64_t>(inputs.beneath.parts.size());
-  for (const AdapterMix::Part& part : inputs.beneath.parts) {
-    out.WriteBytes(AdapterId(*part.adapter)).Write(part.weight);
+  for (const inference::AdapterMix::Part& part : inputs.beneath.parts) {
+    out.WriteBytes(inference::AdapterId(*part.adapter)).Write(part.weight);
   }
   out.Write<uint64_t>(inputs.taught.size());
-  for (const TrainingExample& example : inputs.taught) {
+  for (const inference::TrainingExample& example : inputs.taught) {
     WriteTokens(example.prompt, &out);
     WriteTokens(example.completion, &out);
     out.Write(example.weight);
   }
   out.Write<uint64_t>(inputs.selection.size());
-  for (const TrainingExample& example : inputs.selection) {
+  for (const inference::TrainingExample& example : inputs.selection) {
     WriteTokens(example.prompt, &out);
     WriteTokens(example.completion, &out);
   }
   if (ReplaysText(options_.guard)) {
-    for (const std::vector<TokenId>& passage : inputs.general->replayed) {
+    for (const std::vector<inference::TokenId>& passage : inputs.general->replayed) {
       WriteTokens(passage, &out);
     }
   }
   return Sha256(out.str());
 }
 
-std::shared_ptr<const Talora> DeepTraining::Result() const {
+std::shared_ptr<const inference::Talora> DeepTraining::Result() const {
   return options_.banks == 0
-             ? StaticTalora(train::AdapterOf(*model_, *changes_, name_, version_))
-             : train::TaloraOf(*model_, *changes_, {.name = name_, .version = version_},
-                               options_.bank_training);
+             ? inference::StaticTalora(
+                   inference::train::AdapterOf(*model_, *changes_, name_, version_))
+             : inference::train::TaloraOf(*model_, *changes_, {.name = name_, .version = version_},
+                                          options_.bank_training);
 }
 
-absl::StatusOr<std::optional<train::EwcMemory>> DeepTraining::Memory() const {
+absl::StatusOr<std::optional<inference::train::EwcMemory>> DeepTraining::Memory() const {
   if (!UsesEwc(options_.guard)) {
     return std::nullopt;
   }
-  ASSIGN_OR_RETURN(train::EwcMemory memory, train::EwcMemoryOf(AsBytes(run_->Checkpoint())));
+  ASSIGN_OR_RETURN(inference::train::EwcMemory memory,
+                   inference::train::EwcMemoryOf(AsBytes(run_->Checkpoint())));
   return memory;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

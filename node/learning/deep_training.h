@@ -21,19 +21,19 @@
 #include "node/learning/deep_options.h"
 #include "node/learning/general_text.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // What a deep round trains on. All borrowed during Create, the transformer for longer.
 struct DeepTrainingInputs {
-  Transformer* transformer = nullptr;
-  std::span<const TrainingExample> taught;
+  inference::Transformer* transformer = nullptr;
+  std::span<const inference::TrainingExample> taught;
   // Of these the losses say when to stop: where they rise the best parameters so far stay. Empty:
   // all steps are taken.
-  std::span<const TrainingExample> selection;
+  std::span<const inference::TrainingExample> selection;
   const GeneralPassages* general = nullptr;
-  AdapterMix beneath;                            // what else requests get
-  std::shared_ptr<const Talora> base;            // the version to go on from, or null
-  const train::EwcMemory* remembered = nullptr;  // of that version, or null
+  inference::AdapterMix beneath;                            // what else requests get
+  std::shared_ptr<const inference::Talora> base;            // the version to go on from, or null
+  const inference::train::EwcMemory* remembered = nullptr;  // of that version, or null
   uint64_t seed = 0;
   std::string name;  // of the adapter that it becomes
   uint32_t version = 0;
@@ -50,13 +50,13 @@ class DeepTraining {
   static absl::StatusOr<std::unique_ptr<DeepTraining>> Create(const DeepTrainingInputs& inputs,
                                                               const DeepOptions& options);
 
-  train::TrainingRun& run() { return *run_; }
-  const train::TrainingRun& run() const { return *run_; }
+  inference::train::TrainingRun& run() { return *run_; }
+  const inference::train::TrainingRun& run() const { return *run_; }
   // What the changes are now.
-  std::shared_ptr<const Talora> Result() const;
+  std::shared_ptr<const inference::Talora> Result() const;
   // What EWC++ leaves to the next round, of a run that is over; nullopt without it. Where training
   // stopped early the running Fisher is that of the last step, the anchor that of the best one.
-  absl::StatusOr<std::optional<train::EwcMemory>> Memory() const;
+  absl::StatusOr<std::optional<inference::train::EwcMemory>> Memory() const;
 
  private:
   explicit DeepTraining(const DeepOptions& options) : options_(options) {}
@@ -66,15 +66,15 @@ class DeepTraining {
   Digest Task(const DeepTrainingInputs& inputs) const;
 
   const DeepOptions options_;
-  std::shared_ptr<const Model> model_;
+  std::shared_ptr<const inference::Model> model_;
   std::string name_;
   uint32_t version_ = 0;
-  std::optional<train::EwcMemory> remembered_;
-  std::unique_ptr<train::ChangeSet<float>> changes_;
-  std::unique_ptr<train::Objective> objective_;
-  std::vector<train::TrainingSequence> selection_;
-  std::unique_ptr<train::ModelWeights> weights_;
-  std::unique_ptr<train::TrainingRun> run_;
+  std::optional<inference::train::EwcMemory> remembered_;
+  std::unique_ptr<inference::train::ChangeSet<float>> changes_;
+  std::unique_ptr<inference::train::Objective> objective_;
+  std::vector<inference::train::TrainingSequence> selection_;
+  std::unique_ptr<inference::train::ModelWeights> weights_;
+  std::unique_ptr<inference::train::TrainingRun> run_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -14,16 +14,16 @@
 #include "node/log/log.h"
 #include "ruvd/storage/v1/change.pb.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 // What a signal is worth to the session, 0 to 1. What users do is the weakest signal that counts.
 float RewardOf(const Feedback& feedback) {
   if (feedback.copied) {
-    return kTeachingReward;
+    return inference::kTeachingReward;
   }
   if (feedback.regenerated) {
-    return kRejectingReward;
+    return inference::kRejectingReward;
   }
   return feedback.rating.value_or(feedback.accepted.value_or(false) ? 1.0F : 0.0F);
 }
@@ -40,7 +40,7 @@ void NoteQuality(const FeedbackServices& services, const Feedback& feedback) {
 }
 
 uint32_t TeachSession(const FeedbackServices& services, const Feedback& feedback) {
-  const Tokenizer& tokenizer = services.model->tokenizer();
+  const inference::Tokenizer& tokenizer = services.model->tokenizer();
   const absl::StatusOr<size_t> lessons =
       feedback.edited_text.has_value()
           ? services.instant->LearnEdit(feedback.response_id,
@@ -50,9 +50,9 @@ uint32_t TeachSession(const FeedbackServices& services, const Feedback& feedback
 }
 
 bool MoveRelations(const FeedbackServices& services, const Feedback& feedback,
-                   const Trajectory& trajectory) {
+                   const storage::Trajectory& trajectory) {
   // What had to be corrected says nothing for the patterns that served it.
-  constexpr float kNeither = (kTeachingReward + kRejectingReward) / 2;
+  constexpr float kNeither = (inference::kTeachingReward + inference::kRejectingReward) / 2;
   const absl::StatusOr<bool> moved = services.graph->Vote(
       trajectory, feedback.edited_text.has_value() ? kNeither : RewardOf(feedback));
   if (!moved.ok()) {
@@ -64,16 +64,17 @@ bool MoveRelations(const FeedbackServices& services, const Feedback& feedback,
 
 // After the fact: the session forgets it at the next restart anyway.
 void ListSession(const FeedbackServices& services, TakenFeedback* taken) {
-  LearningChange change{.created_ms = services.clock->WallMillis(),
-                        .loop = LearningLoop::kInstant,
-                        .kind = ChangeKind::kSessionTaught,
-                        .responses = {taken->trajectory.response_id},
-                        .user_id = taken->trajectory.user_id,
-                        .session_id = taken->trajectory.session_id,
-                        .lessons = taken->session_lessons};
+  storage::LearningChange change{.created_ms = services.clock->WallMillis(),
+                                 .loop = storage::LearningLoop::kInstant,
+                                 .kind = storage::ChangeKind::kSessionTaught,
+                                 .responses = {taken->trajectory.response_id},
+                                 .user_id = taken->trajectory.user_id,
+                                 .session_id = taken->trajectory.session_id,
+                                 .lessons = taken->session_lessons};
   // An erasure that came between destroyed the user's key: nothing is to be sealed with a new one.
   const auto still = [&] { return services.trajectories->Get(taken->trajectory.response_id).ok(); };
-  absl::StatusOr<LearningChange> listed = services.changes->Add(std::move(change), {}, still);
+  absl::StatusOr<storage::LearningChange> listed =
+      services.changes->Add(std::move(change), {}, still);
   if (listed.ok()) {
     taken->change = *std::move(listed);
   } else if (!absl::IsAborted(listed.status())) {
@@ -159,7 +160,7 @@ absl::StatusOr<std::optional<FeedbackAnswer>> FindAnswer(const FeedbackServices&
                         .session_lessons = row.session_lessons(),
                         .learned_in_ms = row.learned_in_ms()};
   for (const std::string& token : row.changes()) {
-    absl::StatusOr<LearningChange> change =
+    absl::StatusOr<storage::LearningChange> change =
         services.changes == nullptr ? absl::NotFoundError("") : services.changes->Find(token);
     if (change.ok()) {  // others left the list
       answer.changes.push_back(*std::move(change));
@@ -185,8 +186,8 @@ void RememberAnswer(const FeedbackServices& services, const std::string& key,
   row.set_seconds(answer.seconds);
   row.set_session_lessons(answer.session_lessons);
   row.set_learned_in_ms(answer.learned_in_ms);
-  for (const LearningChange& change : answer.changes) {
-    row.add_changes(TokenOf(change));
+  for (const storage::LearningChange& change : answer.changes) {
+    row.add_changes(storage::TokenOf(change));
   }
   const absl::Status remembered = services.answers->Remember(key, row.SerializeAsString());
   if (!remembered.ok()) {
@@ -194,4 +195,4 @@ void RememberAnswer(const FeedbackServices& services, const std::string& key,
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

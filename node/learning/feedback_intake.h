@@ -19,26 +19,26 @@
 #include "storage/trajectories/trajectory_store.h"
 #include "storage/witness/witness_log.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // What taking feedback in works with. All borrowed.
 struct FeedbackServices {
   const Clock* clock = nullptr;
-  const Model* model = nullptr;
-  TrajectoryStore* trajectories = nullptr;
-  ChangeStore* changes = nullptr;  // null: what is taught is not listed
-  AnswerStore* answers = nullptr;  // null: feedback that comes again is learned again
-  WitnessLog* witness = nullptr;   // learns of ratings; null: there is none
-  InstantLoop* instant = nullptr;  // null: sessions remember nothing
-  PatternGraph* graph = nullptr;   // null: sessions have no relations to patterns
+  const inference::Model* model = nullptr;
+  storage::TrajectoryStore* trajectories = nullptr;
+  storage::ChangeStore* changes = nullptr;  // null: what is taught is not listed
+  storage::AnswerStore* answers = nullptr;  // null: feedback that comes again is learned again
+  storage::WitnessLog* witness = nullptr;   // learns of ratings; null: there is none
+  serving::InstantLoop* instant = nullptr;  // null: sessions remember nothing
+  serving::PatternGraph* graph = nullptr;   // null: sessions have no relations to patterns
 };
 
 // A feedback that is stored.
 struct TakenFeedback {
-  Trajectory trajectory;                 // with it
-  uint32_t session_lessons = 0;          // positions its session was taught
-  bool relations_moved = false;          // ... and whether its relations to patterns moved
-  std::optional<LearningChange> change;  // the listed change that this is
+  storage::Trajectory trajectory;                 // with it
+  uint32_t session_lessons = 0;                   // positions its session was taught
+  bool relations_moved = false;                   // ... and whether its relations to patterns moved
+  std::optional<storage::LearningChange> change;  // the listed change that this is
 };
 
 // Stores the signal with its trajectory, so that it survives a crash from here on, tells the
@@ -64,4 +64,4 @@ void RememberAnswer(const FeedbackServices& services, const std::string& key,
 // "edit", "accept", "copy", "regenerate" or "rating".
 std::string_view SignalName(const Feedback& feedback);
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -13,7 +13,7 @@
 #include "inference/evaluate/text_documents.h"
 #include "node/learning/deep_limits.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 constexpr std::string_view kPassage =
@@ -58,29 +58,29 @@ constexpr std::array<std::string_view, 6> kGeneral = {
 // Nobody knows a token with nothing before it: a passage has two at least.
 constexpr size_t kLeastTokens = 2;
 
-std::vector<TokenId> WholePassage(const Model& model, std::string_view text) {
-  std::vector<TokenId> tokens = model.tokenizer().EncodePrompt(text);
+std::vector<inference::TokenId> WholePassage(const inference::Model& model, std::string_view text) {
+  std::vector<inference::TokenId> tokens = model.tokenizer().EncodePrompt(text);
   tokens.resize(std::min(tokens.size(), static_cast<size_t>(model.config().context)));
   return tokens;
 }
 
 // Appends the document's passages.
-void CutPassages(const Model& model, const std::string& document,
-                 std::vector<std::vector<TokenId>>* passages) {
+void CutPassages(const inference::Model& model, const std::string& document,
+                 std::vector<std::vector<inference::TokenId>>* passages) {
   const size_t length = std::min(limits::kGeneralPassageTokens,
                                  static_cast<size_t>(std::max(0, model.config().context)));
   const size_t least = std::max(kLeastTokens, std::min(limits::kLeastPassageTokens, length));
-  const std::vector<TokenId> tokens = model.tokenizer().EncodePrompt(document);
-  for (std::span<const TokenId> rest(tokens); rest.size() >= least;) {
+  const std::vector<inference::TokenId> tokens = model.tokenizer().EncodePrompt(document);
+  for (std::span<const inference::TokenId> rest(tokens); rest.size() >= least;) {
     const auto passage = rest.first(std::min(length, rest.size()));
     passages->emplace_back(passage.begin(), passage.end());
     rest = rest.subspan(passage.size());
   }
 }
 
-Digest ContentOf(const std::vector<TokenId>& passage) {
+Digest ContentOf(const std::vector<inference::TokenId>& passage) {
   ByteWriter out;
-  for (const TokenId token : passage) {
+  for (const inference::TokenId token : passage) {
     out.Write(token);
   }
   return Sha256(out.str());
@@ -96,7 +96,7 @@ std::string_view GateText() {
   return kPassage;
 }
 
-GeneralPassages BuiltInPassages(const Model& model) {
+GeneralPassages BuiltInPassages(const inference::Model& model) {
   GeneralPassages passages;
   for (const std::string_view text : GeneralText()) {
     passages.replayed.push_back(WholePassage(model, text));
@@ -106,8 +106,8 @@ GeneralPassages BuiltInPassages(const Model& model) {
 }
 
 absl::StatusOr<GeneralPassages> PassagesOf(std::span<const std::string> documents,
-                                           const Model& model) {
-  std::vector<std::vector<TokenId>> all;
+                                           const inference::Model& model) {
+  std::vector<std::vector<inference::TokenId>> all;
   for (const std::string& document : documents) {
     CutPassages(model, document, &all);
   }
@@ -135,10 +135,12 @@ absl::StatusOr<GeneralPassages> PassagesOf(std::span<const std::string> document
   return passages;
 }
 
-absl::StatusOr<GeneralPassages> ReadGeneralText(const std::string& path, const Model& model) {
-  ASSIGN_OR_RETURN(const auto documents, ReadTextDocuments(path, limits::kMaxGeneralTextBytes));
+absl::StatusOr<GeneralPassages> ReadGeneralText(const std::string& path,
+                                                const inference::Model& model) {
+  ASSIGN_OR_RETURN(const auto documents,
+                   inference::ReadTextDocuments(path, limits::kMaxGeneralTextBytes));
   auto passages = PassagesOf(documents, model);
   return passages.ok() ? std::move(passages) : Annotate(passages.status(), path);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

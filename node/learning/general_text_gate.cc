@@ -10,7 +10,7 @@
 #include "inference/train/score.h"
 #include "node/learning/general_text.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 constexpr double kTolerance = 0.005;
@@ -21,8 +21,8 @@ constexpr uint64_t kSeed = 0x6761746531ULL;
 
 }  // namespace
 
-absl::StatusOr<std::vector<double>> GeneralTextGate::Score(Transformer& transformer,
-                                                           const AdaptersOfT& adapters,
+absl::StatusOr<std::vector<double>> GeneralTextGate::Score(inference::Transformer& transformer,
+                                                           const inference::AdaptersOfT& adapters,
                                                            const std::vector<bool>& scored,
                                                            const std::function<bool()>& cancelled) {
   const size_t samples = std::max(kLeastSamples, kSamples / passages_.size());
@@ -31,32 +31,35 @@ absl::StatusOr<std::vector<double>> GeneralTextGate::Score(Transformer& transfor
     if (!scored[i]) {
       continue;
     }
-    const std::span<const TokenId> tokens(passages_[i]);
-    ASSIGN_OR_RETURN(nats[i],
-                     ScoreCompletion(transformer, tokens.first(1), tokens.subspan(1), adapters,
-                                     {.mode = DecodingMode::kDiffusion,
-                                      .samples = static_cast<int>(samples),
-                                      .seed = kSeed + i,
-                                      .cancelled = cancelled}));
+    const std::span<const inference::TokenId> tokens(passages_[i]);
+    ASSIGN_OR_RETURN(nats[i], inference::ScoreCompletion(
+                                  transformer, tokens.first(1), tokens.subspan(1), adapters,
+                                  {.mode = inference::DecodingMode::kDiffusion,
+                                   .samples = static_cast<int>(samples),
+                                   .seed = kSeed + i,
+                                   .cancelled = cancelled}));
   }
   return nats;
 }
 
 absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
-    Transformer& transformer, std::shared_ptr<const Adapter> adapter,
+    inference::Transformer& transformer, std::shared_ptr<const inference::Adapter> adapter,
     const std::function<bool()>& cancelled) {
   return Check(transformer, *StaticTalora(std::move(adapter)), cancelled);
 }
 
 absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
-    Transformer& transformer, const Talora& adapter, const std::function<bool()>& cancelled,
-    const AdapterMix& beneath, const Applies& applies) {
+    inference::Transformer& transformer, const inference::Talora& adapter,
+    const std::function<bool()>& cancelled, const inference::AdapterMix& beneath,
+    const Applies& applies) {
   if (passages_.empty()) {
     passages_ = BuiltInPassages(transformer.model()).measured;
   }
   std::vector<bool> scored(passages_.size(), true);
-  if (base_.empty() || !SameMix(beneath_, beneath)) {
-    const AdaptersOfT without = [&](double) { return beneath.empty() ? nullptr : &beneath; };
+  if (base_.empty() || !inference::SameMix(beneath_, beneath)) {
+    const inference::AdaptersOfT without = [&](double) {
+      return beneath.empty() ? nullptr : &beneath;
+    };
     ASSIGN_OR_RETURN(base_, Score(transformer, without, scored, cancelled));
     beneath_ = beneath;
   }
@@ -64,7 +67,7 @@ absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
     ASSIGN_OR_RETURN(const bool own, applies(passages_[i]));
     scored[i] = own;
   }
-  AdapterMix mix;
+  inference::AdapterMix mix;
   const auto mix_at = [&](double t) {
     mix = beneath;
     AppendMix(adapter, static_cast<float>(t), {}, 1.0F, &mix);
@@ -80,4 +83,4 @@ absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
   return verdict;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 constexpr uint8_t kJudgeBelow = 64;  // of 256
@@ -18,4 +18,4 @@ bool JudgesUpdates(std::string_view response_id) {
   return Sha256(response_id)[0] < kJudgeBelow;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -17,7 +17,7 @@
 #include "node/learning/router_learner.h"
 #include "storage/changes/learning_change.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // What a user says of a completion, or does with it. Exactly one of the signals is set.
 struct Feedback {
@@ -47,7 +47,7 @@ struct FeedbackAnswer {
   uint32_t session_lessons = 0;
   // From the feedback to the last of the changes; 0: nothing changed.
   double learned_in_ms = 0;
-  std::vector<LearningChange> changes;  // oldest first
+  std::vector<storage::LearningChange> changes;  // oldest first
 };
 
 // What a round that an operator asked for did.
@@ -58,7 +58,7 @@ struct RoundSummary {
   uint32_t patterns_merged = 0;
   uint32_t lessons_waiting = 0;  // for a later round
   double seconds = 0;
-  std::vector<LearningChange> changes;
+  std::vector<storage::LearningChange> changes;
 };
 
 // What learning is doing.
@@ -87,9 +87,9 @@ class LearningActor {
   // Changes back what the change of this token changed; empty: the newest that stands and can be
   // undone. NOT_FOUND; CANNOT_UNDO (FAILED_PRECONDITION) where others came on top of it, where it
   // was undone, or where what was there before is gone.
-  virtual void Undo(std::string token, Done<LearningChange> done) = 0;
+  virtual void Undo(std::string token, Done<storage::LearningChange> done) = 0;
   // The newest changes, newest first.
-  virtual void ListChanges(size_t count, Done<std::vector<LearningChange>> done) = 0;
+  virtual void ListChanges(size_t count, Done<std::vector<storage::LearningChange>> done) = 0;
 
   // Ends a round that runs, whose lessons wait, and keeps all loops from learning until resumed,
   // also after a restart. Feedback is recorded all the same.
@@ -102,4 +102,4 @@ class LearningActor {
   virtual void RunBackground(bool replay, Done<RoundSummary> done) = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

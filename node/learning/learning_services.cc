@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "node/log/log.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 absl::Status CheckCancelled(const LearningServices& services) {
   return services.cancelled && services.cancelled()
@@ -18,7 +18,7 @@ absl::Status CheckCancelled(const LearningServices& services) {
              : absl::OkStatus();
 }
 
-absl::Status AdvanceInSlices(const LearningServices& services, train::TrainingRun& run) {
+absl::Status AdvanceInSlices(const LearningServices& services, inference::train::TrainingRun& run) {
   while (!run.done()) {
     const TimePoint end = services.clock->Now() + services.slice;
     RETURN_IF_ERROR(run.Advance([&] { return services.clock->Now() >= end; }));
@@ -29,21 +29,23 @@ absl::Status AdvanceInSlices(const LearningServices& services, train::TrainingRu
   return absl::OkStatus();
 }
 
-absl::StatusOr<LearningChange> ListChange(const LearningServices& services, LearningChange change,
-                                          std::span<const PatternImage> images) {
+absl::StatusOr<storage::LearningChange> ListChange(const LearningServices& services,
+                                                   storage::LearningChange change,
+                                                   std::span<const storage::PatternImage> images) {
   change.created_ms = services.clock->WallMillis();
   change.on_demand = services.on_demand;
   change.package_id = services.package_id;
-  return services.changes == nullptr ? absl::StatusOr<LearningChange>(std::move(change))
+  return services.changes == nullptr ? absl::StatusOr<storage::LearningChange>(std::move(change))
                                      : services.changes->Add(std::move(change), images);
 }
 
-void UnlistChange(const LearningServices& services, const LearningChange& change) {
+void UnlistChange(const LearningServices& services, const storage::LearningChange& change) {
   if (services.changes == nullptr) {
     return;
   }
   if (const absl::Status removed = services.changes->Remove(change.number); !removed.ok()) {
-    LogWarning("change {} is listed and was not made: {}", TokenOf(change), MessageOf(removed));
+    LogWarning("change {} is listed and was not made: {}", storage::TokenOf(change),
+               MessageOf(removed));
   }
 }
 
@@ -52,4 +54,4 @@ absl::Status YieldBetweenPieces(const LearningServices& services, uint64_t bytes
   return services.between_slices ? services.between_slices(bytes) : absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -21,26 +21,31 @@
 #include "storage/patterns/pattern_store.h"
 #include "storage/trajectories/trajectory_store.h"
 
-namespace ruvd {
-
+namespace ruvd::serving {
 class AdapterCatalog;
+}  // namespace ruvd::serving
+namespace ruvd::storage {
 class ConsentBook;
+}  // namespace ruvd::storage
+
+namespace ruvd::learning {
 
 // What the loops that train work with. All borrowed.
 struct LearningServices {
   const Clock* clock = nullptr;
-  Transformer* transformer = nullptr;
-  TrajectoryStore* trajectories = nullptr;
-  PatternStore* patterns = nullptr;
-  const Whitening* whitening = nullptr;     // of embeddings; null: none
-  Digest package_id{};                      // of the model that embeds
-  const Frame* frame = nullptr;             // null: nothing is prepared for sharing
-  std::vector<float> bank_boundaries = {};  // of what is; as UpdateLayout's
-  const ConsentBook* consents = nullptr;    // whose lessons may be in that; null: everybody's
-  Digest origin{};                          // this node's id
-  ChangeStore* changes = nullptr;           // lists what is changed; null: nobody does
-  AdapterCatalog* catalog = nullptr;        // what acts beneath patterns; null: nothing
-  bool on_demand = false;                   // an operator asked for it
+  inference::Transformer* transformer = nullptr;
+  storage::TrajectoryStore* trajectories = nullptr;
+  storage::PatternStore* patterns = nullptr;
+  const inference::Whitening* whitening = nullptr;  // of embeddings; null: none
+  Digest package_id{};                              // of the model that embeds
+  const inference::Frame* frame = nullptr;          // null: nothing is prepared for sharing
+  std::vector<float> bank_boundaries = {};          // of what is; as UpdateLayout's
+  const storage::ConsentBook* consents =
+      nullptr;                                 // whose lessons may be in that; null: everybody's
+  Digest origin{};                             // this node's id
+  storage::ChangeStore* changes = nullptr;     // lists what is changed; null: nobody does
+  serving::AdapterCatalog* catalog = nullptr;  // what acts beneath patterns; null: nothing
+  bool on_demand = false;                      // an operator asked for it
   // Polled between forwards: true ends a round.
   std::function<bool()> cancelled = nullptr;
   // Training holds the processor for about so long at a time.
@@ -56,16 +61,17 @@ absl::Status CheckCancelled(const LearningServices& services);
 
 // Works on a run until it is done, in slices. The errors of TrainingRun::Advance and of
 // `between_slices`.
-absl::Status AdvanceInSlices(const LearningServices& services, train::TrainingRun& run);
+absl::Status AdvanceInSlices(const LearningServices& services, inference::train::TrainingRun& run);
 
 // Lists a change before it is made; without a list: the change as it is.
-absl::StatusOr<LearningChange> ListChange(const LearningServices& services, LearningChange change,
-                                          std::span<const PatternImage> images);
+absl::StatusOr<storage::LearningChange> ListChange(const LearningServices& services,
+                                                   storage::LearningChange change,
+                                                   std::span<const storage::PatternImage> images);
 // It was not made after all. What cannot be written then is only logged: undoing a change that was
 // never made finds nothing.
-void UnlistChange(const LearningServices& services, const LearningChange& change);
+void UnlistChange(const LearningServices& services, const storage::LearningChange& change);
 
 // As between two slices of a run, for work in pieces of about that length.
 absl::Status YieldBetweenPieces(const LearningServices& services, uint64_t bytes = 0);
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

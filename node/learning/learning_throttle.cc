@@ -10,7 +10,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 // Between two looks at what serving says by now.
@@ -51,9 +51,9 @@ void LearningThrottle::GiveTurn() {
   turns_.NotifyAll();
 }
 
-void LearningThrottle::RoundEnded(LearningLoop loop) {
+void LearningThrottle::RoundEnded(storage::LearningLoop loop) {
   const MutexLock lock(mutex_);
-  (loop == LearningLoop::kDeep ? deep_bytes_ : background_bytes_) = 0;
+  (loop == storage::LearningLoop::kDeep ? deep_bytes_ : background_bytes_) = 0;
 }
 
 void LearningThrottle::WaitAMoment() {
@@ -102,10 +102,11 @@ bool LearningThrottle::ServingSuffers() {
          Percentile99(beside_) > (1 + options_.slow_down) * Percentile99(without_);
 }
 
-bool LearningThrottle::OverBudget(LearningLoop loop) const {
+bool LearningThrottle::OverBudget(storage::LearningLoop loop) const {
   const uint64_t sessions = options_.session_bytes ? options_.session_bytes() : 0;
   const MutexLock lock(mutex_);
-  const uint64_t training = deep_bytes_ + (loop == LearningLoop::kDeep ? 0 : background_bytes_);
+  const uint64_t training =
+      deep_bytes_ + (loop == storage::LearningLoop::kDeep ? 0 : background_bytes_);
   return training + sessions > options_.memory_bytes;
 }
 
@@ -115,7 +116,7 @@ bool LearningThrottle::FitsWithoutDeep() const {
   return background_bytes_ + sessions <= options_.memory_bytes;
 }
 
-absl::Status LearningThrottle::Wait(LearningLoop loop, uint64_t bytes,
+absl::Status LearningThrottle::Wait(storage::LearningLoop loop, uint64_t bytes,
                                     const std::function<bool()>& cancelled) {
   const TimePoint begun = options_.clock->Now();
   const auto suffers = [&] {
@@ -124,7 +125,7 @@ absl::Status LearningThrottle::Wait(LearningLoop loop, uint64_t bytes,
   };
   {
     const MutexLock lock(mutex_);
-    (loop == LearningLoop::kDeep ? deep_bytes_ : background_bytes_) = bytes;
+    (loop == storage::LearningLoop::kDeep ? deep_bytes_ : background_bytes_) = bytes;
   }
   GiveTurn();
   absl::Status status;
@@ -139,7 +140,7 @@ absl::Status LearningThrottle::Wait(LearningLoop loop, uint64_t bytes,
                      "learning stopped while it waited for serving; it goes on when it may");
       break;
     }
-    if (over && loop == LearningLoop::kBackground && FitsWithoutDeep()) {
+    if (over && loop == storage::LearningLoop::kBackground && FitsWithoutDeep()) {
       status = Error(absl::StatusCode::kCancelled, reasons::kCancelled,
                      "a deep round holds what learning.memory_bytes leaves; this is learned after "
                      "it");
@@ -175,4 +176,4 @@ LearningThrottleStatus LearningThrottle::status() const {
           .budget_bytes = options_.memory_bytes};
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

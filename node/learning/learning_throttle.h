@@ -15,7 +15,7 @@
 #include "node/limits.h"
 #include "storage/changes/learning_change.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 struct LearningThrottleOptions {
   const Clock* clock = nullptr;  // borrowed
@@ -72,10 +72,11 @@ class LearningThrottle {
   // background round that would fit if a deep one did not hold memory; RESOURCE_EXHAUSTED
   // (LIMIT_EXCEEDED) where memory stays above the budget for a minute. What a deep round holds
   // counts against background rounds and not the other way round, so that one of them goes on.
-  absl::Status Wait(LearningLoop loop, uint64_t bytes, const std::function<bool()>& cancelled);
+  absl::Status Wait(storage::LearningLoop loop, uint64_t bytes,
+                    const std::function<bool()>& cancelled);
 
   // The loop's round holds no memory any more.
-  void RoundEnded(LearningLoop loop);
+  void RoundEnded(storage::LearningLoop loop);
 
   LearningThrottleStatus status() const;
 
@@ -87,7 +88,7 @@ class LearningThrottle {
   using Steps = std::deque<Step>;
 
   bool ServingSuffers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool OverBudget(LearningLoop loop) const;
+  bool OverBudget(storage::LearningLoop loop) const;
   bool FitsWithoutDeep() const;
   void TakeTurn();
   void GiveTurn();
@@ -110,4 +111,4 @@ class LearningThrottle {
   uint64_t deep_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -16,18 +16,18 @@
 #include "storage/limits.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 // The pattern of what was undone: none has this id, so that it counts as gone.
-constexpr PatternId kNoPattern{};
+constexpr storage::PatternId kNoPattern{};
 
-absl::Status CannotUndo(const LearningChange& change, std::string_view why) {
+absl::Status CannotUndo(const storage::LearningChange& change, std::string_view why) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
-               "change {} cannot be undone: {}", TokenOf(change), why);
+               "change {} cannot be undone: {}", storage::TokenOf(change), why);
 }
 
-absl::Status ChangedSince(const LearningChange& change) {
+absl::Status ChangedSince(const storage::LearningChange& change) {
   return CannotUndo(change,
                     "its pattern was changed since; undo the later changes first, newest first, or "
                     "delete the pattern");
@@ -36,15 +36,16 @@ absl::Status ChangedSince(const LearningChange& change) {
 // Whether a later merge that stands took a pattern in, or took another one into it: that leaves the
 // name and the version of its adapter as they are. One that a crash kept from being made, so that
 // both patterns are there, stands in nobody's way.
-absl::StatusOr<bool> WasMergedSince(const UndoServices& services, const LearningChange& change,
-                                    const PatternId& id) {
-  ASSIGN_OR_RETURN(const std::vector<LearningChange> newest,
+absl::StatusOr<bool> WasMergedSince(const UndoServices& services,
+                                    const storage::LearningChange& change,
+                                    const storage::PatternId& id) {
+  ASSIGN_OR_RETURN(const std::vector<storage::LearningChange> newest,
                    services.changes->List(limits::kMaxChanges));
-  for (const LearningChange& later : newest) {
+  for (const storage::LearningChange& later : newest) {
     if (later.number <= change.number) {
       break;
     }
-    if (later.kind != ChangeKind::kPatternsMerged || later.undone_ms != 0 ||
+    if (later.kind != storage::ChangeKind::kPatternsMerged || later.undone_ms != 0 ||
         (later.pattern != id && later.merged != id)) {
       continue;
     }
@@ -57,9 +58,9 @@ absl::StatusOr<bool> WasMergedSince(const UndoServices& services, const Learning
 }
 
 // The adapter and the core of one payload with the privacy of another.
-std::string PayloadOf(const Pattern& before, const Pattern& current) {
-  auto payload = DecodePatternPayload(before.payload);
-  const auto now = DecodePatternPayload(current.payload);
+std::string PayloadOf(const storage::Pattern& before, const storage::Pattern& current) {
+  auto payload = serving::DecodePatternPayload(before.payload);
+  const auto now = serving::DecodePatternPayload(current.payload);
   if (!payload.ok()) {
     return before.payload;
   }
@@ -68,18 +69,19 @@ std::string PayloadOf(const Pattern& before, const Pattern& current) {
 }
 
 // Peers take what is later only.
-void MakeLater(const UndoServices& services, int64_t than_ms, Pattern* pattern) {
+void MakeLater(const UndoServices& services, int64_t than_ms, storage::Pattern* pattern) {
   pattern->updated_ms = std::max(services.clock->WallMillis(), than_ms + 1);
 }
 
-absl::Status UndoStored(const UndoServices& services, const LearningChange& change) {
-  ASSIGN_OR_RETURN(const std::vector<PatternImage> images, services.changes->ImagesOf(change));
-  const PatternImage& image = images.front();
+absl::Status UndoStored(const UndoServices& services, const storage::LearningChange& change) {
+  ASSIGN_OR_RETURN(const std::vector<storage::PatternImage> images,
+                   services.changes->ImagesOf(change));
+  const storage::PatternImage& image = images.front();
   ASSIGN_OR_RETURN(const bool merged, WasMergedSince(services, change, image.id));
   if (merged) {
     return ChangedSince(change);
   }
-  absl::StatusOr<Pattern> current = services.patterns->Get(image.id);
+  absl::StatusOr<storage::Pattern> current = services.patterns->Get(image.id);
   if (absl::IsNotFound(current.status())) {
     return CannotUndo(change, "its pattern was deleted since");
   }
@@ -90,7 +92,7 @@ absl::Status UndoStored(const UndoServices& services, const LearningChange& chan
   if (!image.before) {
     return services.patterns->Delete(image.id);
   }
-  Pattern restored = *current;
+  storage::Pattern restored = *current;
   restored.payload = PayloadOf(*image.before, *current);
   restored.embedding = image.before->embedding;
   restored.adapter_name = image.before->adapter_name;
@@ -102,17 +104,17 @@ absl::Status UndoStored(const UndoServices& services, const LearningChange& chan
   return absl::IsAborted(stored) ? ChangedSince(change) : stored;
 }
 
-absl::Status UndoMerge(const UndoServices& services, const LearningChange& change) {
-  ASSIGN_OR_RETURN(std::vector<PatternImage> images, services.changes->ImagesOf(change));
+absl::Status UndoMerge(const UndoServices& services, const storage::LearningChange& change) {
+  ASSIGN_OR_RETURN(std::vector<storage::PatternImage> images, services.changes->ImagesOf(change));
   if (images.size() != 2 || !images[0].before || !images[1].before) {
     return CannotUndo(change, "what was there before is not kept any more");
   }
-  const Pattern& kept = *images[0].before;
+  const storage::Pattern& kept = *images[0].before;
   ASSIGN_OR_RETURN(const bool merged, WasMergedSince(services, change, kept.id));
   if (merged) {
     return ChangedSince(change);
   }
-  Pattern gone = *std::move(images[1].before);
+  storage::Pattern gone = *std::move(images[1].before);
   const absl::Status there = services.patterns->GetWithoutPayload(gone.id).status();
   if (!absl::IsNotFound(there)) {
     return there.ok() ? ChangedSince(change) : there;
@@ -123,7 +125,7 @@ absl::Status UndoMerge(const UndoServices& services, const LearningChange& chang
     return absl::IsAborted(stored) ? ChangedSince(change) : stored;
   }
   // The one that stayed may have learned on, or be gone: then it is what it is.
-  absl::StatusOr<Pattern> current = services.patterns->Get(kept.id);
+  absl::StatusOr<storage::Pattern> current = services.patterns->Get(kept.id);
   if (!current.ok() || current->adapter_name != kept.adapter_name) {
     return absl::IsNotFound(current.status()) ? absl::OkStatus() : current.status();
   }
@@ -136,10 +138,10 @@ absl::Status UndoMerge(const UndoServices& services, const LearningChange& chang
 }
 
 // Whose lessons the responses are from now on.
-absl::Status MoveLessons(const UndoServices& services, const LearningChange& change,
-                         const PatternId& to) {
+absl::Status MoveLessons(const UndoServices& services, const storage::LearningChange& change,
+                         const storage::PatternId& to) {
   for (const std::string& response : change.responses) {
-    const absl::StatusOr<Trajectory> trajectory = services.trajectories->Get(response);
+    const absl::StatusOr<storage::Trajectory> trajectory = services.trajectories->Get(response);
     if (absl::IsNotFound(trajectory.status())) {
       continue;  // displaced or erased
     }
@@ -153,7 +155,7 @@ absl::Status MoveLessons(const UndoServices& services, const LearningChange& cha
 
 // What no round has learned so far counts as learned in no pattern from now on.
 absl::Status KeepFromRounds(const UndoServices& services, const std::string& response) {
-  const absl::StatusOr<Trajectory> trajectory = services.trajectories->Get(response);
+  const absl::StatusOr<storage::Trajectory> trajectory = services.trajectories->Get(response);
   if (absl::IsNotFound(trajectory.status())) {
     return absl::OkStatus();  // displaced or erased
   }
@@ -165,16 +167,17 @@ absl::Status KeepFromRounds(const UndoServices& services, const std::string& res
 
 // Whether a later feedback of the same response, whose change stands, took the place of what this
 // one taught: to the session they are one.
-absl::StatusOr<bool> WasReplacedSince(const UndoServices& services, const LearningChange& change) {
-  ASSIGN_OR_RETURN(const std::vector<LearningChange> newest,
+absl::StatusOr<bool> WasReplacedSince(const UndoServices& services,
+                                      const storage::LearningChange& change) {
+  ASSIGN_OR_RETURN(const std::vector<storage::LearningChange> newest,
                    services.changes->List(limits::kMaxChanges));
-  return std::ranges::any_of(newest, [&change](const LearningChange& later) {
-    return later.number > change.number && later.kind == ChangeKind::kSessionTaught &&
+  return std::ranges::any_of(newest, [&change](const storage::LearningChange& later) {
+    return later.number > change.number && later.kind == storage::ChangeKind::kSessionTaught &&
            later.undone_ms == 0 && later.responses == change.responses;
   });
 }
 
-absl::Status UndoSession(const UndoServices& services, const LearningChange& change) {
+absl::Status UndoSession(const UndoServices& services, const storage::LearningChange& change) {
   if (change.responses.empty()) {
     return CannotUndo(change, "nobody knows which response it was learned from");
   }
@@ -198,8 +201,8 @@ absl::Status UndoSession(const UndoServices& services, const LearningChange& cha
 
 }  // namespace
 
-absl::StatusOr<LearningChange> UndoChange(const UndoServices& services,
-                                          const LearningChange& change) {
+absl::StatusOr<storage::LearningChange> UndoChange(const UndoServices& services,
+                                                   const storage::LearningChange& change) {
   if (change.undone_ms != 0) {
     return CannotUndo(change, "it was undone before");
   }
@@ -207,24 +210,24 @@ absl::StatusOr<LearningChange> UndoChange(const UndoServices& services,
     return CannotUndo(change, "it changed a pattern of another model; serve that one to undo it");
   }
   switch (change.kind) {
-    case ChangeKind::kSessionTaught:
+    case storage::ChangeKind::kSessionTaught:
       RETURN_IF_ERROR(UndoSession(services, change));
       break;
-    case ChangeKind::kPatternStored:
+    case storage::ChangeKind::kPatternStored:
       RETURN_IF_ERROR(UndoStored(services, change));
       RETURN_IF_ERROR(MoveLessons(services, change, kNoPattern));
       break;
-    case ChangeKind::kPatternsMerged:
+    case storage::ChangeKind::kPatternsMerged:
       RETURN_IF_ERROR(UndoMerge(services, change));
       RETURN_IF_ERROR(MoveLessons(services, change, *change.merged));
       break;
-    case ChangeKind::kAdapterPublished:
+    case storage::ChangeKind::kAdapterPublished:
       if (services.withdraw == nullptr) {
         return CannotUndo(change, "this node publishes no adapters");
       }
       RETURN_IF_ERROR(services.withdraw(change));
       break;
-    case ChangeKind::kRouterTrained:
+    case storage::ChangeKind::kRouterTrained:
       if (services.router == nullptr) {
         return CannotUndo(change,
                           "the router is off (inference.router) and chooses nothing until it is "
@@ -233,17 +236,17 @@ absl::StatusOr<LearningChange> UndoChange(const UndoServices& services,
       RETURN_IF_ERROR(services.router->Withdraw(change, services.clock->WallMillis()));
       break;
   }
-  LearningChange undone = change;
+  storage::LearningChange undone = change;
   undone.undone_ms = services.clock->WallMillis();
   RETURN_IF_ERROR(services.changes->SetUndone(change.number, undone.undone_ms));
   return undone;
 }
 
-absl::StatusOr<LearningChange> UndoLast(const UndoServices& services) {
-  absl::StatusOr<LearningChange> change = services.changes->Last();
+absl::StatusOr<storage::LearningChange> UndoLast(const UndoServices& services) {
+  absl::StatusOr<storage::LearningChange> change = services.changes->Last();
   absl::Status newest;
   while (change.ok()) {
-    const absl::StatusOr<LearningChange> undone = UndoChange(services, *change);
+    const absl::StatusOr<storage::LearningChange> undone = UndoChange(services, *change);
     if (ReasonOf(undone.status()) != reasons::kCannotUndo) {
       return undone;
     }
@@ -253,4 +256,4 @@ absl::StatusOr<LearningChange> UndoLast(const UndoServices& services) {
   return absl::IsNotFound(change.status()) && !newest.ok() ? newest : change.status();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

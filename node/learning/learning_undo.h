@@ -17,20 +17,20 @@
 #include "storage/patterns/pattern_store.h"
 #include "storage/trajectories/trajectory_store.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // What undoing works on. All borrowed.
 struct UndoServices {
   const Clock* clock = nullptr;
-  ChangeStore* changes = nullptr;
-  PatternStore* patterns = nullptr;
-  TrajectoryStore* trajectories = nullptr;
-  InstantLoop* instant = nullptr;  // null: sessions remember nothing
-  Digest package_id{};             // of the model that is served
+  storage::ChangeStore* changes = nullptr;
+  storage::PatternStore* patterns = nullptr;
+  storage::TrajectoryStore* trajectories = nullptr;
+  serving::InstantLoop* instant = nullptr;  // null: sessions remember nothing
+  Digest package_id{};                      // of the model that is served
   // Takes the published version of a change out of service; null: none is ever published.
-  std::function<absl::Status(const LearningChange&)> withdraw = nullptr;
-  RouterLearner* router = nullptr;  // null: no router is trained
-  PatternGraph* graph = nullptr;    // null: sessions have no relations to patterns
+  std::function<absl::Status(const storage::LearningChange&)> withdraw = nullptr;
+  RouterLearner* router = nullptr;         // null: no router is trained
+  serving::PatternGraph* graph = nullptr;  // null: sessions have no relations to patterns
 };
 
 // Changes back what a change changed, and returns the change as it is listed then. A pattern gets
@@ -43,11 +43,11 @@ struct UndoServices {
 // NOT_FOUND; CANNOT_UNDO (FAILED_PRECONDITION) where it was undone before, where a later change or
 // a user changed the pattern since, or where what was there before is not kept any more; the errors
 // of the stores.
-absl::StatusOr<LearningChange> UndoChange(const UndoServices& services,
-                                          const LearningChange& change);
+absl::StatusOr<storage::LearningChange> UndoChange(const UndoServices& services,
+                                                   const storage::LearningChange& change);
 
 // UndoChange of the newest change that stands and can be undone. NOT_FOUND where none stands;
 // otherwise the errors of UndoChange, CANNOT_UNDO of the newest where that goes for all.
-absl::StatusOr<LearningChange> UndoLast(const UndoServices& services);
+absl::StatusOr<storage::LearningChange> UndoLast(const UndoServices& services);
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -18,7 +18,7 @@
 #include "node/log/log.h"
 #include "node/serving/generation_task.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 // One lesson of so many measures what the others taught.
@@ -27,7 +27,7 @@ constexpr size_t kHeldBackOneOf = 4;
 // Of what a user did without saying anything: half of what an edit is worth.
 constexpr float kCopiedReward = 0.5F;
 
-float RewardOf(const Trajectory& trajectory) {
+float RewardOf(const storage::Trajectory& trajectory) {
   if (trajectory.edited_text.has_value() || trajectory.accepted.value_or(false)) {
     return 1;
   }
@@ -37,14 +37,14 @@ float RewardOf(const Trajectory& trajectory) {
 // Embeddings of another model, or without today's whitening, are not comparable with the patterns'.
 // What cannot be embedded is left out: it must not keep the others from being learned.
 absl::Status EmbedAnew(const LearningServices& services, std::vector<Lesson>* lessons) {
-  const Model& model = services.transformer->model();
+  const inference::Model& model = services.transformer->model();
   std::set<std::string> failed;
   for (Lesson& lesson : *lessons) {
-    Trajectory& trajectory = lesson.trajectory;
+    storage::Trajectory& trajectory = lesson.trajectory;
     if (trajectory.embedded_by == AsText(services.package_id)) {
       continue;
     }
-    std::vector<TokenId> tokens = PromptTokens(model, trajectory.prompt);
+    std::vector<inference::TokenId> tokens = serving::PromptTokens(model, trajectory.prompt);
     // It fitted that model's context, or was as many tokens as that model's tokenizer made of it.
     const auto context = static_cast<size_t>(model.config().context);
     tokens.erase(tokens.begin(),
@@ -71,16 +71,16 @@ absl::Status EmbedAnew(const LearningServices& services, std::vector<Lesson>* le
 absl::StatusOr<std::vector<LessonCluster>> ClusterNew(const LearningServices& services,
                                                       const std::vector<const Lesson*>& lessons,
                                                       float similarity, Random& random) {
-  std::vector<ClusterItem> items;
+  std::vector<inference::ClusterItem> items;
   items.reserve(lessons.size());
   for (const Lesson* lesson : lessons) {
-    items.push_back({.embedding = lesson->trajectory.embedding, .bank = BankOf(1)});
+    items.push_back({.embedding = lesson->trajectory.embedding, .bank = inference::BankOf(1)});
   }
-  Clustering clustering;
+  inference::Clustering clustering;
   bool tight = false;
   for (int k = 1; !tight && k <= static_cast<int>(items.size()); ++k) {
     RETURN_IF_ERROR(CheckCancelled(services));
-    ASSIGN_OR_RETURN(clustering, ClusterItems(items, {.clusters = k}, random));
+    ASSIGN_OR_RETURN(clustering, inference::ClusterItems(items, {.clusters = k}, random));
     tight = true;
     for (size_t i = 0; i < items.size(); ++i) {
       tight &=
@@ -96,11 +96,11 @@ absl::StatusOr<std::vector<LessonCluster>> ClusterNew(const LearningServices& se
 
 // Prompt and wanted text as tokens, cut to the context: the end of the prompt and the beginning of
 // the text stay.
-TrainingExample MakeExample(const Model& model, const Lesson& lesson) {
-  TrainingExample example;
+inference::TrainingExample MakeExample(const inference::Model& model, const Lesson& lesson) {
+  inference::TrainingExample example;
   example.prompt = lesson.trajectory.prompt_tokens;
   if (example.prompt.empty()) {
-    example.prompt = PromptTokens(model, lesson.trajectory.prompt);
+    example.prompt = serving::PromptTokens(model, lesson.trajectory.prompt);
   }
   example.completion = model.tokenizer().EncodeContinuation(lesson.wanted);
   example.weight = lesson.reward;
@@ -117,7 +117,7 @@ TrainingExample MakeExample(const Model& model, const Lesson& lesson) {
 
 }  // namespace
 
-std::string WantedText(const Trajectory& trajectory, float min_rating) {
+std::string WantedText(const storage::Trajectory& trajectory, float min_rating) {
   if (trajectory.edited_text.has_value()) {
     return *trajectory.edited_text;
   }
@@ -128,13 +128,13 @@ std::string WantedText(const Trajectory& trajectory, float min_rating) {
   return liked || (trajectory.copied && !disliked) ? trajectory.completion : "";
 }
 
-Lesson LessonOf(Trajectory trajectory, float min_rating) {
+Lesson LessonOf(storage::Trajectory trajectory, float min_rating) {
   Lesson lesson{.wanted = WantedText(trajectory, min_rating), .reward = RewardOf(trajectory)};
   lesson.trajectory = std::move(trajectory);
   return lesson;
 }
 
-bool IsForgotten(const LearningServices& services, const Trajectory& trajectory) {
+bool IsForgotten(const LearningServices& services, const storage::Trajectory& trajectory) {
   return trajectory.learned_in && trajectory.learned_by == AsText(services.package_id) &&
          absl::IsNotFound(services.patterns->GetWithoutPayload(*trajectory.learned_in).status());
 }
@@ -145,22 +145,23 @@ absl::StatusOr<std::vector<Lesson>> CollectLessons(const LearningServices& servi
                                                    std::set<std::string>* waiting) {
   std::deque<Lesson> newest;  // fresh ones, oldest first
   std::deque<Lesson> others;  // newest first
-  RETURN_IF_ERROR(services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
-    Lesson lesson = LessonOf(trajectory, min_rating);
-    lesson.fresh = fresh.contains(trajectory.response_id);
-    const bool teaches = !lesson.wanted.empty() && !IsForgotten(services, trajectory);
-    if (teaches && lesson.fresh) {
-      newest.push_back(std::move(lesson));
-      if (newest.size() > limits::kMaxRoundTrajectories) {
-        waiting->insert(newest.front().trajectory.response_id);
-        newest.pop_front();
-      }
-    } else if (teaches) {
-      others.push_front(std::move(lesson));
-    }
-    others.resize(std::min(others.size(), limits::kMaxRoundTrajectories - newest.size()));
-    return CheckCancelled(services).ok();
-  }));
+  RETURN_IF_ERROR(
+      services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
+        Lesson lesson = LessonOf(trajectory, min_rating);
+        lesson.fresh = fresh.contains(trajectory.response_id);
+        const bool teaches = !lesson.wanted.empty() && !IsForgotten(services, trajectory);
+        if (teaches && lesson.fresh) {
+          newest.push_back(std::move(lesson));
+          if (newest.size() > limits::kMaxRoundTrajectories) {
+            waiting->insert(newest.front().trajectory.response_id);
+            newest.pop_front();
+          }
+        } else if (teaches) {
+          others.push_front(std::move(lesson));
+        }
+        others.resize(std::min(others.size(), limits::kMaxRoundTrajectories - newest.size()));
+        return CheckCancelled(services).ok();
+      }));
   RETURN_IF_ERROR(CheckCancelled(services));
   std::vector<Lesson> lessons(std::make_move_iterator(newest.begin()),
                               std::make_move_iterator(newest.end()));
@@ -183,20 +184,21 @@ float Cosine(std::span<const float> a, std::span<const float> b) {
   return lengths > 0 ? static_cast<float>(dot / lengths) : 0;
 }
 
-bool IsLearnedHere(const Pattern& pattern) {
-  return pattern.bank == static_cast<uint32_t>(BankOf(1)) &&
+bool IsLearnedHere(const storage::Pattern& pattern) {
+  return pattern.bank == static_cast<uint32_t>(inference::BankOf(1)) &&
          (pattern.examples > 0 || pattern.adapter_name.empty());
 }
 
-absl::StatusOr<std::vector<Pattern>> PatternsLearnedHere(const LearningServices& services) {
+absl::StatusOr<std::vector<storage::Pattern>> PatternsLearnedHere(
+    const LearningServices& services) {
   constexpr uint32_t kPage = 256;
-  std::vector<Pattern> learned;
+  std::vector<storage::Pattern> learned;
   std::string token;
   do {
-    ASSIGN_OR_RETURN(PatternPage page,
+    ASSIGN_OR_RETURN(storage::PatternPage page,
                      services.patterns->List(kPage, token, {.origin = services.origin}));
     RETURN_IF_ERROR(CheckCancelled(services));
-    for (Pattern& pattern : page.patterns) {
+    for (storage::Pattern& pattern : page.patterns) {
       if (IsLearnedHere(pattern)) {
         learned.push_back(std::move(pattern));
       }
@@ -209,10 +211,10 @@ absl::StatusOr<std::vector<Pattern>> PatternsLearnedHere(const LearningServices&
 absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const LearningServices& services,
                                                           const std::vector<Lesson>& lessons,
                                                           float similarity, Random& random) {
-  ASSIGN_OR_RETURN(std::vector<Pattern> patterns, PatternsLearnedHere(services));
+  ASSIGN_OR_RETURN(std::vector<storage::Pattern> patterns, PatternsLearnedHere(services));
   std::vector<LessonCluster> clusters;
   clusters.reserve(patterns.size());
-  for (Pattern& pattern : patterns) {
+  for (storage::Pattern& pattern : patterns) {
     clusters.push_back({.lessons = {}, .pattern = std::move(pattern)});
   }
   std::vector<const Lesson*> new_lessons;
@@ -277,9 +279,9 @@ std::vector<float> CentroidOf(std::span<const Lesson* const> lessons) {
   return centroid;
 }
 
-std::vector<TrainingExample> MakeExamples(const Model& model,
-                                          std::span<const Lesson* const> lessons) {
-  std::vector<TrainingExample> examples;
+std::vector<inference::TrainingExample> MakeExamples(const inference::Model& model,
+                                                     std::span<const Lesson* const> lessons) {
+  std::vector<inference::TrainingExample> examples;
   examples.reserve(lessons.size());
   for (const Lesson* lesson : lessons) {
     examples.push_back(MakeExample(model, *lesson));
@@ -287,4 +289,4 @@ std::vector<TrainingExample> MakeExamples(const Model& model,
   return examples;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

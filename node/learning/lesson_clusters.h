@@ -18,11 +18,11 @@
 #include "storage/patterns/pattern.h"
 #include "storage/trajectories/trajectory_store.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // A trajectory that teaches something.
 struct Lesson {
-  Trajectory trajectory;
+  storage::Trajectory trajectory;
   std::string wanted;
   float reward = 1;    // 0 to 1; its weight in training
   bool fresh = false;  // no round has taken its feedback
@@ -31,7 +31,7 @@ struct Lesson {
 // Lessons that are learned together, and the pattern that holds what was learned of them so far.
 struct LessonCluster {
   std::vector<const Lesson*> lessons;
-  std::optional<Pattern> pattern;  // without its payload; none: a new one
+  std::optional<storage::Pattern> pattern;  // without its payload; none: a new one
 };
 
 // The lessons of a cluster that are trained on, and those that only measure what that gave.
@@ -42,14 +42,14 @@ struct LessonSplit {
 
 // The text a trajectory teaches: the user's edit, or the completion if it was accepted or rated
 // well, or copied where nobody said or did anything against it. Empty if it teaches nothing.
-std::string WantedText(const Trajectory& trajectory, float min_rating);
+std::string WantedText(const storage::Trajectory& trajectory, float min_rating);
 
 // What a trajectory teaches; `wanted` is empty where that is nothing.
-Lesson LessonOf(Trajectory trajectory, float min_rating);
+Lesson LessonOf(storage::Trajectory trajectory, float min_rating);
 
 // Whether the pattern that learned a trajectory was removed, or what it learned undone: then it is
 // not to be taught again. Patterns of other models are elsewhere.
-bool IsForgotten(const LearningServices& services, const Trajectory& trajectory);
+bool IsForgotten(const LearningServices& services, const storage::Trajectory& trajectory);
 
 // The lessons of a round, as many as one takes: those of `fresh`, oldest first, then the newest of
 // the others. Those whose pattern is gone are left out, also of `fresh`. Those of `fresh` that
@@ -70,11 +70,11 @@ absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const LearningServices
 
 // Whether learning may go on in a pattern: completions find it, and it has no adapter that somebody
 // else made.
-bool IsLearnedHere(const Pattern& pattern);
+bool IsLearnedHere(const storage::Pattern& pattern);
 
 // The patterns of this node of which that is so, in order of id, without their payloads: those of
 // all may have gigabytes. Passes over damaged ones. CANCELLED; the errors of the store.
-absl::StatusOr<std::vector<Pattern>> PatternsLearnedHere(const LearningServices& services);
+absl::StatusOr<std::vector<storage::Pattern>> PatternsLearnedHere(const LearningServices& services);
 
 // Of four lessons and more a quarter, or `most`, is held back, those that were learned before
 // first; always the same ones of equal lessons. Of fewer: none.
@@ -85,10 +85,10 @@ std::vector<float> CentroidOf(std::span<const Lesson* const> lessons);
 
 // Prompts and wanted texts as tokens, cut to the context: the end of the prompt and the beginning
 // of the text stay.
-std::vector<TrainingExample> MakeExamples(const Model& model,
-                                          std::span<const Lesson* const> lessons);
+std::vector<inference::TrainingExample> MakeExamples(const inference::Model& model,
+                                                     std::span<const Lesson* const> lessons);
 
 // Cosine of the angle between two vectors of one length; 0 where one of them is zero.
 float Cosine(std::span<const float> a, std::span<const float> b);
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

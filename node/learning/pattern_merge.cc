@@ -17,26 +17,27 @@
 #include "node/serving/pattern_payload.h"
 #include "node/serving/served_adapters.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 // Maskings of a lesson that two adapters are compared by.
 constexpr int kSamples = 8;
 
 struct Candidate {
-  Pattern pattern;
-  PatternPayload payload;
-  std::shared_ptr<const Adapter> adapter;
+  storage::Pattern pattern;
+  serving::PatternPayload payload;
+  std::shared_ptr<const inference::Adapter> adapter;
 };
 
 // Null adapters for patterns that have none, or one that cannot be read.
-absl::StatusOr<Candidate> Read(const LearningServices& services, const PatternId& id) {
+absl::StatusOr<Candidate> Read(const LearningServices& services, const storage::PatternId& id) {
   Candidate candidate;
   ASSIGN_OR_RETURN(candidate.pattern, services.patterns->Get(id));
-  absl::StatusOr<PatternPayload> payload = DecodePatternPayload(candidate.pattern.payload);
+  absl::StatusOr<serving::PatternPayload> payload =
+      serving::DecodePatternPayload(candidate.pattern.payload);
   if (payload.ok() && !payload->adapter.empty()) {
-    auto adapter = DecodeAdapter(AsBytes(payload->adapter));
-    if (adapter.ok() && CheckAdapter(**adapter, services.transformer->model()).ok()) {
+    auto adapter = inference::DecodeAdapter(AsBytes(payload->adapter));
+    if (adapter.ok() && inference::CheckAdapter(**adapter, services.transformer->model()).ok()) {
       candidate.adapter = *std::move(adapter);
     }
     candidate.payload = *std::move(payload);
@@ -47,7 +48,8 @@ absl::StatusOr<Candidate> Read(const LearningServices& services, const PatternId
 // Of the two patterns' lessons, the newest ones.
 absl::StatusOr<std::vector<const Lesson*>> LessonsOfBoth(const LearningServices& services,
                                                          std::span<const Lesson> lessons,
-                                                         const PatternId& a, const PatternId& b) {
+                                                         const storage::PatternId& a,
+                                                         const storage::PatternId& b) {
   std::vector<const Lesson*> found;
   for (const Lesson& lesson : lessons) {
     // As it is by now: this round may have learned it.
@@ -65,17 +67,17 @@ absl::StatusOr<std::vector<const Lesson*>> LessonsOfBoth(const LearningServices&
 }
 
 // Mean of the lessons in nats per token, with the adapter on top of what is served.
-absl::StatusOr<double> Score(const LearningServices& services, AdapterMix mix,
-                             std::span<const TrainingExample> examples,
-                             std::shared_ptr<const Adapter> adapter, uint64_t seed) {
+absl::StatusOr<double> Score(const LearningServices& services, inference::AdapterMix mix,
+                             std::span<const inference::TrainingExample> examples,
+                             std::shared_ptr<const inference::Adapter> adapter, uint64_t seed) {
   mix.parts.push_back({.adapter = std::move(adapter), .weight = 1.0F});
   double sum = 0;
   for (size_t i = 0; i < examples.size(); ++i) {
     RETURN_IF_ERROR(YieldBetweenPieces(services));
-    ASSIGN_OR_RETURN(
-        const double nats,
-        ScoreCompletion(*services.transformer, examples[i].prompt, examples[i].completion, &mix,
-                        {.samples = kSamples, .seed = seed + i, .cancelled = services.cancelled}));
+    ASSIGN_OR_RETURN(const double nats,
+                     inference::ScoreCompletion(
+                         *services.transformer, examples[i].prompt, examples[i].completion, &mix,
+                         {.samples = kSamples, .seed = seed + i, .cancelled = services.cancelled}));
     sum += nats;
   }
   return sum / static_cast<double>(examples.size());
@@ -83,8 +85,8 @@ absl::StatusOr<double> Score(const LearningServices& services, AdapterMix mix,
 
 // The kept one with the other's lessons. Its examples stay those that its centroid is the mean of:
 // fewer than privacy.public_examples of them do not leave. The next lesson counts all.
-Pattern Joined(const LearningServices& services, Candidate kept, const Candidate& gone) {
-  Pattern joined = std::move(kept.pattern);
+storage::Pattern Joined(const LearningServices& services, Candidate kept, const Candidate& gone) {
+  storage::Pattern joined = std::move(kept.pattern);
   const double own = std::max(1U, joined.examples);
   const double other = std::max(1U, gone.pattern.examples);
   joined.quality = static_cast<float>((own * static_cast<double>(joined.quality) +
@@ -95,54 +97,61 @@ Pattern Joined(const LearningServices& services, Candidate kept, const Candidate
   if (withheld || holds_others) {  // the other's lessons are not to be shared, or not all of them
     kept.payload.withheld |= gone.payload.withheld;
     kept.payload.holds_others |= gone.payload.holds_others;
-    joined.payload = EncodePatternPayload(kept.payload);
-    joined.tier = withheld ? SharingTier::kPrivate : joined.tier;
+    joined.payload = serving::EncodePatternPayload(kept.payload);
+    joined.tier = withheld ? storage::SharingTier::kPrivate : joined.tier;
   }
   joined.updated_ms = std::max(services.clock->WallMillis(), joined.updated_ms + 1);
   return joined;
 }
 
 // The trajectories that a pattern learned.
-absl::StatusOr<std::vector<Trajectory>> LearnedIn(const LearningServices& services,
-                                                  const PatternId& id) {
-  std::vector<Trajectory> learned;
-  RETURN_IF_ERROR(services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
-    if (trajectory.learned_in == id) {
-      learned.push_back(trajectory);
-    }
-    return true;
-  }));
+absl::StatusOr<std::vector<storage::Trajectory>> LearnedIn(const LearningServices& services,
+                                                           const storage::PatternId& id) {
+  std::vector<storage::Trajectory> learned;
+  RETURN_IF_ERROR(
+      services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
+        if (trajectory.learned_in == id) {
+          learned.push_back(trajectory);
+        }
+        return true;
+      }));
   return learned;
 }
 
-absl::StatusOr<LearningChange> List(const LearningServices& services, const Pattern& kept,
-                                    const Pattern& gone, const std::vector<Trajectory>& moved) {
-  LearningChange change{.loop = LearningLoop::kBackground,
-                        .kind = ChangeKind::kPatternsMerged,
-                        .pattern = kept.id,
-                        .merged = gone.id,
-                        .adapter_name = kept.adapter_name,
-                        .version_before = kept.adapter_version,
-                        .version = kept.adapter_version,
-                        .lessons = gone.examples};
-  for (const Trajectory& trajectory : moved) {
+absl::StatusOr<storage::LearningChange> List(const LearningServices& services,
+                                             const storage::Pattern& kept,
+                                             const storage::Pattern& gone,
+                                             const std::vector<storage::Trajectory>& moved) {
+  storage::LearningChange change{.loop = storage::LearningLoop::kBackground,
+                                 .kind = storage::ChangeKind::kPatternsMerged,
+                                 .pattern = kept.id,
+                                 .merged = gone.id,
+                                 .adapter_name = kept.adapter_name,
+                                 .version_before = kept.adapter_version,
+                                 .version = kept.adapter_version,
+                                 .lessons = gone.examples};
+  for (const storage::Trajectory& trajectory : moved) {
     change.responses.push_back(trajectory.response_id);
   }
-  const PatternImage images[] = {{.id = kept.id, .before = kept}, {.id = gone.id, .before = gone}};
+  const storage::PatternImage images[] = {{.id = kept.id, .before = kept},
+                                          {.id = gone.id, .before = gone}};
   return ListChange(services, std::move(change), images);
 }
 
 // Nothing where somebody changed one of them meanwhile.
-absl::StatusOr<std::optional<LearningChange>> Store(const LearningServices& services,
-                                                    Candidate kept, const Candidate& gone) {
-  const PatternId id = kept.pattern.id;
+absl::StatusOr<std::optional<storage::LearningChange>> Store(const LearningServices& services,
+                                                             Candidate kept,
+                                                             const Candidate& gone) {
+  const storage::PatternId id = kept.pattern.id;
   const HybridTime stamp = kept.pattern.stamp;
   const auto current = services.patterns->GetWithoutPayload(gone.pattern.id);
   if (!current.ok() || current->stamp != gone.pattern.stamp) {
     return std::nullopt;
   }
-  ASSIGN_OR_RETURN(const std::vector<Trajectory> moved, LearnedIn(services, gone.pattern.id));
-  ASSIGN_OR_RETURN(const LearningChange change, List(services, kept.pattern, gone.pattern, moved));
+  ASSIGN_OR_RETURN(const std::vector<storage::Trajectory> moved,
+                   LearnedIn(services, gone.pattern.id));
+  ASSIGN_OR_RETURN(const storage::LearningChange change,
+                   List(services, kept.pattern, gone.pattern, moved));
   const absl::Status stored =
       services.patterns->Update(Joined(services, std::move(kept), gone), stamp);
   if (!stored.ok()) {
@@ -153,7 +162,7 @@ absl::StatusOr<std::optional<LearningChange>> Store(const LearningServices& serv
     return stored;
   }
   // Before the deletion: lessons of a pattern that is gone are forgotten.
-  for (const Trajectory& trajectory : moved) {
+  for (const storage::Trajectory& trajectory : moved) {
     RETURN_IF_ERROR(services.trajectories->SetLearned(trajectory, trajectory.learned_by, id));
   }
   const absl::Status deleted = services.patterns->Delete(gone.pattern.id);
@@ -165,8 +174,8 @@ absl::StatusOr<std::optional<LearningChange>> Store(const LearningServices& serv
 
 absl::StatusOr<std::optional<MergedPattern>> MergeTwo(const LearningServices& services,
                                                       std::span<const Lesson> lessons,
-                                                      const PatternId& a, const PatternId& b,
-                                                      uint64_t seed) {
+                                                      const storage::PatternId& a,
+                                                      const storage::PatternId& b, uint64_t seed) {
   ASSIGN_OR_RETURN(Candidate first, Read(services, a));
   ASSIGN_OR_RETURN(Candidate second, Read(services, b));
   ASSIGN_OR_RETURN(const auto shared, LessonsOfBoth(services, lessons, a, b));
@@ -174,11 +183,12 @@ absl::StatusOr<std::optional<MergedPattern>> MergeTwo(const LearningServices& se
     return std::nullopt;
   }
   const auto examples = MakeExamples(services.transformer->model(), shared);
-  ASSIGN_OR_RETURN(const ServedAdapters served,
+  ASSIGN_OR_RETURN(const serving::ServedAdapters served,
                    AdaptersBeneathPatterns(services.catalog, CentroidOf(shared)));
   ASSIGN_OR_RETURN(const double loss, Score(services, served.mix, examples, first.adapter, seed));
   ASSIGN_OR_RETURN(const double other, Score(services, served.mix, examples, second.adapter, seed));
-  if (services.catalog != nullptr && ServedDeepVersion(*services.catalog) != served.deep_version) {
+  if (services.catalog != nullptr &&
+      serving::ServedDeepVersion(*services.catalog) != served.deep_version) {
     return std::nullopt;  // a later round merges them, on top of what is served by now
   }
   const bool keep_first = loss <= other;
@@ -196,20 +206,19 @@ absl::StatusOr<std::optional<MergedPattern>> MergeTwo(const LearningServices& se
 
 }  // namespace
 
-absl::StatusOr<std::vector<MergedPattern>> MergeNearPatterns(const LearningServices& services,
-                                                             std::span<const Lesson> lessons,
-                                                             const std::set<PatternId>& touched,
-                                                             float similarity, uint64_t seed) {
-  ASSIGN_OR_RETURN(std::vector<Pattern> patterns, PatternsLearnedHere(services));
-  std::erase_if(patterns, [](const Pattern& pattern) { return pattern.examples == 0; });
+absl::StatusOr<std::vector<MergedPattern>> MergeNearPatterns(
+    const LearningServices& services, std::span<const Lesson> lessons,
+    const std::set<storage::PatternId>& touched, float similarity, uint64_t seed) {
+  ASSIGN_OR_RETURN(std::vector<storage::Pattern> patterns, PatternsLearnedHere(services));
+  std::erase_if(patterns, [](const storage::Pattern& pattern) { return pattern.examples == 0; });
   std::vector<MergedPattern> merged;
-  std::set<PatternId> gone;
-  for (const Pattern& one : patterns) {
+  std::set<storage::PatternId> gone;
+  for (const storage::Pattern& one : patterns) {
     if (!touched.contains(one.id)) {
       continue;
     }
     RETURN_IF_ERROR(CheckCancelled(services));
-    for (const Pattern& other : patterns) {
+    for (const storage::Pattern& other : patterns) {
       const bool seen = touched.contains(other.id) && other.id <= one.id;  // or the same one
       if (seen || gone.contains(one.id) || gone.contains(other.id) ||
           Cosine(one.embedding, other.embedding) < similarity) {
@@ -230,4 +239,4 @@ absl::StatusOr<std::vector<MergedPattern>> MergeNearPatterns(const LearningServi
   return merged;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

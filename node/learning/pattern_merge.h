@@ -14,16 +14,16 @@
 #include "storage/changes/learning_change.h"
 #include "storage/patterns/pattern.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // Two patterns that became one.
 struct MergedPattern {
-  PatternId kept{};
-  PatternId gone{};
+  storage::PatternId kept{};
+  storage::PatternId gone{};
   // Of the lessons of both, nats per token with the adapter of either.
   double kept_loss = 0;
   double gone_loss = 0;
-  LearningChange change;
+  storage::LearningChange change;
 };
 
 // Merges patterns of this node whose centroids are within `similarity` (cosine) of one of
@@ -32,9 +32,8 @@ struct MergedPattern {
 // another user's adapter, or without any lesson among `lessons` stay apart. What somebody changes
 // meanwhile stays as it is. `seed` chooses the masks. CANCELLED; the errors of the store and of the
 // forward pass.
-absl::StatusOr<std::vector<MergedPattern>> MergeNearPatterns(const LearningServices& services,
-                                                             std::span<const Lesson> lessons,
-                                                             const std::set<PatternId>& touched,
-                                                             float similarity, uint64_t seed);
+absl::StatusOr<std::vector<MergedPattern>> MergeNearPatterns(
+    const LearningServices& services, std::span<const Lesson> lessons,
+    const std::set<storage::PatternId>& touched, float similarity, uint64_t seed);
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

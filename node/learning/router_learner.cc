@@ -17,18 +17,20 @@
 #include "storage/limits.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 // Above all that are there or are listed, also those that were undone.
-absl::StatusOr<uint32_t> NextVersion(const LearningServices& services, const RouterFiles& files) {
+absl::StatusOr<uint32_t> NextVersion(const LearningServices& services,
+                                     const serving::RouterFiles& files) {
   const std::vector<uint32_t> versions = files.Versions();
   uint32_t last = versions.empty() ? 0 : versions.back();
   if (services.changes != nullptr) {
-    ASSIGN_OR_RETURN(const std::vector<LearningChange> changes,
+    ASSIGN_OR_RETURN(const std::vector<storage::LearningChange> changes,
                      services.changes->List(limits::kMaxChanges));
-    for (const LearningChange& change : changes) {
-      last = std::max(last, change.kind == ChangeKind::kRouterTrained ? change.version : 0);
+    for (const storage::LearningChange& change : changes) {
+      last =
+          std::max(last, change.kind == storage::ChangeKind::kRouterTrained ? change.version : 0);
     }
   }
   return last + 1;
@@ -64,20 +66,20 @@ RouterLearner::RouterLearner(RouterLearnerOptions options)
       min_rating_(options.min_rating),
       files_(std::move(options.folder), std::move(options.key),
              {.value = options.value, .exploration = 0}) {
-  status_.kind = ScorerName(router_.options().kind);
+  status_.kind = inference::ScorerName(router_.options().kind);
 }
 
 absl::StatusOr<std::unique_ptr<RouterLearner>> RouterLearner::Open(
-    RouterLearnerOptions options, const TrajectoryStore& trajectories) {
+    RouterLearnerOptions options, const storage::TrajectoryStore& trajectories) {
   std::unique_ptr<RouterLearner> learner(new RouterLearner(std::move(options)));
   const MutexLock lock(learner->mutex_);
   RETURN_IF_ERROR(learner->ServeNewest());
-  const absl::StatusOr<RouterTrainingState> state = learner->files_.ReadState();
+  const absl::StatusOr<serving::RouterTrainingState> state = learner->files_.ReadState();
   if (!state.ok()) {
     return Unusable(learner->files_.StatePath(), state.status());
   }
   learner->state_ = *state;
-  const ScorerKind kind = learner->router_.options().kind;
+  const inference::ScorerKind kind = learner->router_.options().kind;
   if (state->kind != kind) {  // which was not trained on what the other one was
     learner->state_ = {.kind = kind, .counted_from = state->counted_from};
   }
@@ -87,11 +89,11 @@ absl::StatusOr<std::unique_ptr<RouterLearner>> RouterLearner::Open(
 
 // Completions are known by when they were created, not by when they were rated: those that were
 // rated since the last training are as many as there are more, or were created since.
-absl::Status RouterLearner::FindWaiting(const TrajectoryStore& trajectories) {
+absl::Status RouterLearner::FindWaiting(const storage::TrajectoryStore& trajectories) {
   std::deque<std::string> newest;
   uint64_t count = 0;
   uint64_t created_since = 0;
-  const auto look = [&](const Trajectory& trajectory) {
+  const auto look = [&](const storage::Trajectory& trajectory) {
     if (OutcomeOf(trajectory, min_rating_)) {
       ++count;
       created_since += trajectory.created_ms > state_.trained_ms ? 1 : 0;
@@ -113,7 +115,7 @@ absl::Status RouterLearner::FindWaiting(const TrajectoryStore& trajectories) {
 absl::Status RouterLearner::ServeNewest() {
   std::vector<uint32_t> versions = files_.Versions();
   for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
-    const absl::StatusOr<StoredRouter> stored = files_.Read(*version);
+    const absl::StatusOr<serving::StoredRouter> stored = files_.Read(*version);
     if (!stored.ok()) {
       return Unusable(files_.PathOf(*version), stored.status());
     }
@@ -141,7 +143,7 @@ void RouterLearner::ServeNone() {
   router_.Serve(nullptr).IgnoreError();  // only a router is refused
 }
 
-void RouterLearner::OnFeedback(const Trajectory& trajectory) {
+void RouterLearner::OnFeedback(const storage::Trajectory& trajectory) {
   if (OutcomeOf(trajectory, min_rating_).has_value()) {
     const MutexLock lock(mutex_);
     if (trajectory.created_ms >= state_.counted_from && waiting_.size() < kMostRouterOutcomes) {
@@ -181,7 +183,7 @@ absl::StatusOr<RouterRound> RouterLearner::TrainFrom(const Begun& begun,
                                                      Random& random) {
   std::deque<RouterOutcome> newest;
   uint64_t count = 0;
-  const auto look = [&](const Trajectory& trajectory) {
+  const auto look = [&](const storage::Trajectory& trajectory) {
     if (const auto outcome = OutcomeOf(trajectory, min_rating_)) {
       ++count;
       newest.push_back(*outcome);
@@ -212,7 +214,7 @@ absl::StatusOr<RouterRound> RouterLearner::TrainFrom(const Begun& begun,
     return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
                  "a router was undone while the next one was trained on the same outcomes");
   }
-  RouterTrainingState state = state_;
+  serving::RouterTrainingState state = state_;
   state.trained_ms = services.clock->WallMillis();
   state.outcomes = count;
   RETURN_IF_ERROR(files_.WriteState(state));
@@ -231,12 +233,12 @@ absl::StatusOr<RouterRound> RouterLearner::TrainFrom(const Begun& begun,
 }
 
 absl::Status RouterLearner::TakeBack(const LearningServices& services, RouterRound* round) {
-  LearningChange change{.loop = LearningLoop::kBackground,
-                        .kind = ChangeKind::kRouterTrained,
-                        .adapter_name = kRouterName,
-                        .version_before = status_.version,
-                        .version = 0,
-                        .lessons = round->outcomes};
+  storage::LearningChange change{.loop = storage::LearningLoop::kBackground,
+                                 .kind = storage::ChangeKind::kRouterTrained,
+                                 .adapter_name = kRouterName,
+                                 .version_before = status_.version,
+                                 .version = 0,
+                                 .lessons = round->outcomes};
   ASSIGN_OR_RETURN(change, ListChange(services, std::move(change), {}));
   if (const absl::Status removed = RemoveVersions(); !removed.ok()) {
     UnlistChange(services, change);
@@ -250,7 +252,7 @@ absl::Status RouterLearner::TakeBack(const LearningServices& services, RouterRou
 
 absl::Status RouterLearner::RemoveVersions() {
   for (const uint32_t version : files_.Versions()) {
-    const absl::StatusOr<StoredRouter> stored = files_.Read(version);
+    const absl::StatusOr<serving::StoredRouter> stored = files_.Read(version);
     if (!stored.ok()) {
       return Unusable(files_.PathOf(version), stored.status());
     }
@@ -261,15 +263,15 @@ absl::Status RouterLearner::RemoveVersions() {
   return absl::OkStatus();
 }
 
-absl::Status RouterLearner::Publish(const LearningServices& services, const StoredRouter& stored,
-                                    RouterRound* round) {
+absl::Status RouterLearner::Publish(const LearningServices& services,
+                                    const serving::StoredRouter& stored, RouterRound* round) {
   ASSIGN_OR_RETURN(const uint32_t version, NextVersion(services, files_));
-  LearningChange change{.loop = LearningLoop::kBackground,
-                        .kind = ChangeKind::kRouterTrained,
-                        .adapter_name = kRouterName,
-                        .version_before = status_.version,
-                        .version = version,
-                        .lessons = stored.outcomes};
+  storage::LearningChange change{.loop = storage::LearningLoop::kBackground,
+                                 .kind = storage::ChangeKind::kRouterTrained,
+                                 .adapter_name = kRouterName,
+                                 .version_before = status_.version,
+                                 .version = version,
+                                 .lessons = stored.outcomes};
   ASSIGN_OR_RETURN(change, ListChange(services, std::move(change), {}));
   absl::Status published = files_.Write(version, stored);
   if (published.ok()) {
@@ -288,7 +290,7 @@ absl::Status RouterLearner::Publish(const LearningServices& services, const Stor
   return absl::OkStatus();
 }
 
-absl::Status RouterLearner::Withdraw(const LearningChange& change, int64_t now_ms) {
+absl::Status RouterLearner::Withdraw(const storage::LearningChange& change, int64_t now_ms) {
   const MutexLock lock(mutex_);
   if (!std::ranges::binary_search(files_.Versions(), change.version)) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
@@ -296,7 +298,7 @@ absl::Status RouterLearner::Withdraw(const LearningChange& change, int64_t now_m
                  TokenOf(change), change.version);
   }
   // First what must not teach again: without it the version would be back after a crash.
-  RouterTrainingState state = state_;
+  serving::RouterTrainingState state = state_;
   state.counted_from = std::max(state.counted_from, now_ms + 1);
   state.outcomes = 0;
   RETURN_IF_ERROR(files_.WriteState(state));
@@ -318,4 +320,4 @@ RouterStatus RouterLearner::status() const {
   return status;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -19,7 +19,7 @@
 #include "node/serving/router_files.h"
 #include "storage/changes/learning_change.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 enum class RouterVerdict : uint8_t {
   kPublished,
@@ -36,7 +36,7 @@ struct RouterRound {
   double gain = 0;  // as in TrainedRouter
   double standard_error = 0;
   // Of what was published or taken back; version 0: from then on nothing chooses.
-  std::optional<LearningChange> change;
+  std::optional<storage::LearningChange> change;
 };
 
 // Says it in the node's log; a training that was given up is not worth a line.
@@ -55,9 +55,9 @@ struct RouterStatus {
 inline constexpr char kRouterName[] = "router";
 
 struct RouterLearnerOptions {
-  RequestRouter* router = nullptr;  // borrowed
-  std::string folder;               // of the versions
-  SealKey key;
+  serving::RequestRouter* router = nullptr;  // borrowed
+  std::string folder;                        // of the versions
+  privacy::SealKey key;
   double value = 10;  // as in RouteTraining
   float min_rating = 0.7F;
 };
@@ -69,13 +69,13 @@ class RouterLearner {
  public:
   // Lets the newest version of the router's kind choose, if there is one. SEAL_BROKEN,
   // INVALID_ARGUMENT for a damaged file, which names it; the errors of the store.
-  static absl::StatusOr<std::unique_ptr<RouterLearner>> Open(RouterLearnerOptions options,
-                                                             const TrajectoryStore& trajectories);
+  static absl::StatusOr<std::unique_ptr<RouterLearner>> Open(
+      RouterLearnerOptions options, const storage::TrajectoryStore& trajectories);
 
   // Whether trainings may come: where not, no request is served at random for them.
   void SetLearning(bool learning) { router_.SetExploring(learning); }
   // Users said something about a completion.
-  void OnFeedback(const Trajectory& trajectory);
+  void OnFeedback(const storage::Trajectory& trajectory);
   // Whether there are enough new outcomes for a training.
   bool due() const;
   // Trains on the newest outcomes, on the calling thread. What is surely better than serving as
@@ -88,7 +88,7 @@ class RouterLearner {
   // Takes the version of a change out of service for good; the newest that is left chooses, none
   // where that is damaged. Completions created until `now_ms` (UTC) teach no router any more: what
   // they taught was undone. CANNOT_UNDO where it is gone already.
-  absl::Status Withdraw(const LearningChange& change, int64_t now_ms);
+  absl::Status Withdraw(const storage::LearningChange& change, int64_t now_ms);
 
   RouterStatus status() const;
 
@@ -99,14 +99,14 @@ class RouterLearner {
   // What a training begins with.
   struct Begun {
     std::set<std::string> waiting;
-    std::shared_ptr<const Router> serving;
+    std::shared_ptr<const inference::Router> serving;
     int64_t serving_since_ms = 0;
     int64_t counted_from = 0;
     uint64_t generation = 0;
   };
 
   explicit RouterLearner(RouterLearnerOptions options);
-  absl::Status FindWaiting(const TrajectoryStore& trajectories)
+  absl::Status FindWaiting(const storage::TrajectoryStore& trajectories)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Begun Begin();
   absl::StatusOr<RouterRound> TrainFrom(const Begun& begun, const LearningServices& services,
@@ -118,21 +118,21 @@ class RouterLearner {
   absl::Status TakeBack(const LearningServices& services, RouterRound* round)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RemoveVersions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Publish(const LearningServices& services, const StoredRouter& stored,
+  absl::Status Publish(const LearningServices& services, const serving::StoredRouter& stored,
                        RouterRound* round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  RequestRouter& router_;
+  serving::RequestRouter& router_;
   const double value_;
   const float min_rating_;
   mutable Mutex mutex_;
-  RouterFiles files_ ABSL_GUARDED_BY(mutex_);
+  serving::RouterFiles files_ ABSL_GUARDED_BY(mutex_);
   RouterStatus status_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<const Router> serving_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const inference::Router> serving_ ABSL_GUARDED_BY(mutex_);
   int64_t trained_ms_ ABSL_GUARDED_BY(mutex_) = 0;  // of the version that chooses
-  RouterTrainingState state_ ABSL_GUARDED_BY(mutex_);
+  serving::RouterTrainingState state_ ABSL_GUARDED_BY(mutex_);
   // Response ids, so that one that is rated again counts once; at most as many as are trained on.
   std::set<std::string> waiting_ ABSL_GUARDED_BY(mutex_);
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // counts undone changes
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 // One outcome in a hundred must not outweigh all others of a way.
@@ -24,7 +24,7 @@ constexpr size_t kCalibrationPart = 4;
 using Outcomes = std::vector<const RouterOutcome*>;
 
 // What users said comes before what they did.
-std::optional<bool> VerdictOf(const Trajectory& trajectory, float min_rating) {
+std::optional<bool> VerdictOf(const storage::Trajectory& trajectory, float min_rating) {
   if (trajectory.rating) {
     return *trajectory.rating >= min_rating;
   }
@@ -37,12 +37,12 @@ std::optional<bool> VerdictOf(const Trajectory& trajectory, float min_rating) {
   return trajectory.copied ? std::optional(true) : std::nullopt;
 }
 
-ScorerShape ShapeOf(ScorerKind kind) {
+inference::ScorerShape ShapeOf(inference::ScorerKind kind) {
   return {.kind = kind,
-          .inputs = kRouterFeatures,
+          .inputs = inference::kRouterFeatures,
           .hidden = 16,
-          .steps = kind == ScorerKind::kFastGrnn ? 4U : 1U,
-          .confidence = kConfidenceFeature};
+          .steps = kind == inference::ScorerKind::kFastGrnn ? 4U : 1U,
+          .confidence = inference::kConfidenceFeature};
 }
 
 double WeightOf(const RouterOutcome& outcome) {
@@ -66,7 +66,7 @@ double MeanCost(const Outcomes& outcomes, size_t route, size_t beside) {
 // Of a request served as asked.
 double RelativeCost(const Outcomes& outcomes, size_t route) {
   const double own = MeanCost(outcomes, route, route);
-  const double as_asked = MeanCost(outcomes, kRouteAsAsked, route);
+  const double as_asked = MeanCost(outcomes, serving::kRouteAsAsked, route);
   return as_asked > 0 ? own / as_asked : 1;
 }
 
@@ -75,9 +75,9 @@ size_t CountOf(const Outcomes& outcomes, size_t route) {
       outcomes, [route](const RouterOutcome* outcome) { return outcome->route == route; }));
 }
 
-absl::StatusOr<Router::Entry> TrainRoute(const Outcomes& outcomes, size_t route,
-                                         const RouteTraining& options, Random& random) {
-  std::vector<RoutingExample> examples;
+absl::StatusOr<inference::Router::Entry> TrainRoute(const Outcomes& outcomes, size_t route,
+                                                    const RouteTraining& options, Random& random) {
+  std::vector<inference::RoutingExample> examples;
   for (const RouterOutcome* outcome : outcomes) {
     if (outcome->route == route) {
       examples.push_back({.features = {outcome->features.begin(), outcome->features.end()},
@@ -88,44 +88,47 @@ absl::StatusOr<Router::Entry> TrainRoute(const Outcomes& outcomes, size_t route,
   random.Shuffle(std::span(examples));
   const size_t calibrating = examples.size() / kCalibrationPart;
   const auto training = std::span(examples).subspan(calibrating);
-  ASSIGN_OR_RETURN(std::unique_ptr<Scorer> scorer, Scorer::Create(ShapeOf(options.kind), random));
-  RETURN_IF_ERROR(TrainScorer(training, {}, random, scorer.get()));
-  Router::Entry entry{.route = NodeRoutes().at(route)};
+  ASSIGN_OR_RETURN(std::unique_ptr<inference::Scorer> scorer,
+                   inference::Scorer::Create(ShapeOf(options.kind), random));
+  RETURN_IF_ERROR(inference::TrainScorer(training, {}, random, scorer.get()));
+  inference::Router::Entry entry{.route = serving::NodeRoutes().at(route)};
   entry.route.cost = RelativeCost(outcomes, route);
-  entry.calibration = FitCalibration(*scorer, std::span(examples).first(calibrating));
+  entry.calibration = inference::FitCalibration(*scorer, std::span(examples).first(calibrating));
   entry.scorer = std::move(scorer);
   return entry;
 }
 
 // Over the ways of `known`. What is served is what is stored, in rounded numbers.
-absl::StatusOr<Router> TrainEntries(const Outcomes& outcomes, const RouteSet& known,
-                                    const RouteTraining& options, Random& random) {
-  std::vector<Router::Entry> entries;
-  for (size_t route = 0; route < kNodeRoutes; ++route) {
+absl::StatusOr<inference::Router> TrainEntries(const Outcomes& outcomes,
+                                               const inference::RouteSet& known,
+                                               const RouteTraining& options, Random& random) {
+  std::vector<inference::Router::Entry> entries;
+  for (size_t route = 0; route < serving::kNodeRoutes; ++route) {
     if (!known[route]) {
       continue;
     }
     if (options.between_pieces) {
       RETURN_IF_ERROR(options.between_pieces());
     }
-    ASSIGN_OR_RETURN(Router::Entry entry, TrainRoute(outcomes, route, options, random));
+    ASSIGN_OR_RETURN(inference::Router::Entry entry, TrainRoute(outcomes, route, options, random));
     entries.push_back(std::move(entry));
   }
-  const RouterOptions served{.value = options.value, .exploration = 0};
-  ASSIGN_OR_RETURN(const Router router, Router::Create(std::move(entries), served));
-  return Router::Parse(router.Serialize(), served);
+  const inference::RouterOptions served{.value = options.value, .exploration = 0};
+  ASSIGN_OR_RETURN(const inference::Router router,
+                   inference::Router::Create(std::move(entries), served));
+  return inference::Router::Parse(router.Serialize(), served);
 }
 
 // The way that a router takes for a request, and the cost of each.
 class Policy {
  public:
-  explicit Policy(const Router& router) : router_(router) {
-    for (const Router::Entry& entry : router.entries()) {
-      routes_.push_back(NodeRouteByName(entry.route.name).value_or(kNodeRoutes));
+  explicit Policy(const inference::Router& router) : router_(router) {
+    for (const inference::Router::Entry& entry : router.entries()) {
+      routes_.push_back(serving::NodeRouteByName(entry.route.name).value_or(serving::kNodeRoutes));
     }
   }
   size_t RouteOf(const RouterOutcome& outcome) const {
-    RouteSet open;
+    inference::RouteSet open;
     for (size_t i = 0; i < routes_.size(); ++i) {
       open.set(i, outcome.open[routes_[i]]);
     }
@@ -140,7 +143,7 @@ class Policy {
   }
 
  private:
-  const Router& router_;
+  const inference::Router& router_;
   std::vector<size_t> routes_;
 };
 
@@ -157,7 +160,7 @@ void AddGains(const Policy& policy, const Policy* other, const Outcomes& outcome
                        static_cast<double>(std::max<size_t>(1, rewards.size()));
   for (size_t i = 0; i < outcomes.size(); ++i) {
     const RouterOutcome& outcome = *outcomes[i];
-    const size_t instead = other == nullptr ? kRouteAsAsked : other->RouteOf(outcome);
+    const size_t instead = other == nullptr ? serving::kRouteAsAsked : other->RouteOf(outcome);
     const int chosen = policy.RouteOf(outcome) == outcome.route ? 1 : 0;
     const int before = outcome.route == instead ? 1 : 0;
     gains->push_back((chosen - before) * (rewards[i] - usual) / outcome.propensity);
@@ -188,8 +191,8 @@ Outcomes Since(const Outcomes& outcomes, int64_t trained_ms) {
 }
 
 // Of routers that saw four fifths of the outcomes, on the rest.
-absl::Status CrossFit(const Outcomes& all, const RouteSet& known, const RouteTraining& options,
-                      Random& random, TrainedRouter* trained) {
+absl::Status CrossFit(const Outcomes& all, const inference::RouteSet& known,
+                      const RouteTraining& options, Random& random, TrainedRouter* trained) {
   std::optional<Policy> serving;
   if (options.serving != nullptr) {
     serving.emplace(*options.serving);
@@ -202,7 +205,7 @@ absl::Status CrossFit(const Outcomes& all, const RouteSet& known, const RouteTra
     for (size_t i = 0; i < all.size(); ++i) {
       (i % kFolds == fold ? held_back : taught).push_back(all[i]);
     }
-    ASSIGN_OR_RETURN(const Router router, TrainEntries(taught, known, options, random));
+    ASSIGN_OR_RETURN(const inference::Router router, TrainEntries(taught, known, options, random));
     const Policy policy(router);
     AddGains(policy, nullptr, held_back, options.value, &gains);
     if (serving) {
@@ -225,16 +228,17 @@ double RouterGain::width() const {
          std::sqrt(2 * (looks + 1) / looks * std::log(std::sqrt(looks + 1) / kAlpha));
 }
 
-std::optional<RouterOutcome> OutcomeOf(const Trajectory& trajectory, float min_rating) {
+std::optional<RouterOutcome> OutcomeOf(const storage::Trajectory& trajectory, float min_rating) {
   const std::optional<bool> good = VerdictOf(trajectory, min_rating);
-  if (!trajectory.route || !good || trajectory.route->features.size() != kRouterFeatures) {
+  if (!trajectory.route || !good ||
+      trajectory.route->features.size() != inference::kRouterFeatures) {
     return std::nullopt;
   }
-  const TrajectoryRoute& taken = *trajectory.route;
+  const storage::TrajectoryRoute& taken = *trajectory.route;
   if (!taken.others.empty() && taken.propensity >= 1) {
     return std::nullopt;
   }
-  const std::optional<size_t> route = NodeRouteByName(taken.name);
+  const std::optional<size_t> route = serving::NodeRouteByName(taken.name);
   if (!route) {
     return std::nullopt;
   }
@@ -243,10 +247,10 @@ std::optional<RouterOutcome> OutcomeOf(const Trajectory& trajectory, float min_r
                         .propensity = taken.propensity,
                         .good = *good,
                         .cost = taken.seconds / static_cast<double>(std::max(1U, taken.tokens))};
-  outcome.open.set(kRouteAsAsked);
+  outcome.open.set(serving::kRouteAsAsked);
   outcome.open.set(*route);
   for (const std::string& other : taken.others) {
-    if (const auto number = NodeRouteByName(other)) {
+    if (const auto number = serving::NodeRouteByName(other)) {
       outcome.open.set(*number);
     }
   }
@@ -259,12 +263,13 @@ absl::StatusOr<TrainedRouter> TrainRequestRouter(std::span<const RouterOutcome> 
   Outcomes all;
   for (const RouterOutcome& outcome : outcomes) {
     // A cascade knows nothing of requests that were chosen for without a first forward.
-    if (options.kind != ScorerKind::kCascade || outcome.features[kFirstForwardFeature] > 0) {
+    if (options.kind != inference::ScorerKind::kCascade ||
+        outcome.features[inference::kFirstForwardFeature] > 0) {
       all.push_back(&outcome);
     }
   }
-  RouteSet known;
-  for (size_t route = 0; route < kNodeRoutes; ++route) {
+  inference::RouteSet known;
+  for (size_t route = 0; route < serving::kNodeRoutes; ++route) {
     known.set(route, CountOf(all, route) >= kLeastRouteOutcomes);
   }
   TrainedRouter trained;
@@ -274,14 +279,14 @@ absl::StatusOr<TrainedRouter> TrainRequestRouter(std::span<const RouterOutcome> 
              &gains);
     trained.serving = GainOf(gains);
   }
-  if (!known[kRouteAsAsked] || known.count() < 2) {
+  if (!known[serving::kRouteAsAsked] || known.count() < 2) {
     return trained;
   }
   random.Shuffle(std::span(all));
   RETURN_IF_ERROR(CrossFit(all, known, options, random, &trained));
-  ASSIGN_OR_RETURN(Router router, TrainEntries(all, known, options, random));
-  trained.router = std::make_shared<const Router>(std::move(router));
+  ASSIGN_OR_RETURN(inference::Router router, TrainEntries(all, known, options, random));
+  trained.router = std::make_shared<const inference::Router>(std::move(router));
   return trained;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

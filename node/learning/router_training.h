@@ -18,14 +18,14 @@
 #include "node/serving/request_router.h"
 #include "storage/trajectories/trajectory_store.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // What became of a request that a way was chosen for.
 struct RouterOutcome {
   int64_t created_ms = 0;
   size_t route = 0;  // of NodeRoutes, as all numbers here
-  RouteSet open;
-  std::array<double, kRouterFeatures> features{};
+  inference::RouteSet open;
+  std::array<double, inference::kRouterFeatures> features{};
   double propensity = 1;
   bool good = false;
   double cost = 0;  // seconds of computing for each token that was asked for
@@ -36,7 +36,7 @@ struct RouterOutcome {
 // and with a propensity of 1 it would count for requests for which they were never tried. Good is a
 // rating of at least `min_rating`, an acceptance or a copy; an edit is not, since what was served
 // had to be corrected.
-std::optional<RouterOutcome> OutcomeOf(const Trajectory& trajectory, float min_rating);
+std::optional<RouterOutcome> OutcomeOf(const storage::Trajectory& trajectory, float min_rating);
 
 // Outcomes of a way of serving without which nothing is learned of it.
 inline constexpr size_t kLeastRouteOutcomes = 20;
@@ -64,19 +64,19 @@ struct RouterGain {
 };
 
 struct RouteTraining {
-  ScorerKind kind = ScorerKind::kLogistic;
+  inference::ScorerKind kind = inference::ScorerKind::kLogistic;
   // What a good completion is worth, in completions as they are asked for.
   double value = 10;
   // The router that chooses by now, and when it was trained; null: requests are served as asked.
-  const Router* serving = nullptr;
+  const inference::Router* serving = nullptr;
   int64_t serving_since_ms = 0;
   // Called between two pieces of work; an error ends the training.
   std::function<absl::Status()> between_pieces = nullptr;
 };
 
 struct TrainedRouter {
-  std::shared_ptr<const Router> router;  // null where too few outcomes are known
-  RouterGain gain;                       // over serving requests as they ask for
+  std::shared_ptr<const inference::Router> router;  // null where too few outcomes are known
+  RouterGain gain;                                  // over serving requests as they ask for
   RouterGain over_serving;  // over the router that serves, by outcomes since that was trained
   // Of the router that serves over serving requests as they ask for, by the same outcomes.
   RouterGain serving;
@@ -94,4 +94,4 @@ struct TrainedRouter {
 absl::StatusOr<TrainedRouter> TrainRequestRouter(std::span<const RouterOutcome> outcomes,
                                                  const RouteTraining& options, Random& random);
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -9,21 +9,22 @@
 #include "node/serving/pattern_walk.h"
 #include "node/serving/served_adapters.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
-absl::StatusOr<std::set<PatternId>> StalePatterns(const LearningServices& services) {
-  std::set<PatternId> stale;
-  const uint32_t served = ServedDeepVersion(*services.catalog);
-  RETURN_IF_ERROR(ForEachPatternOf(*services.patterns, services.origin, [&](Pattern& pattern) {
-    if (IsLearnedHere(pattern) && !pattern.adapter_name.empty()) {
-      const auto payload = DecodePatternPayload(pattern.payload);
-      if (payload.ok() && payload->deep_version != served) {
-        stale.insert(pattern.id);
-      }
-    }
-    return CheckCancelled(services);
-  }));
+absl::StatusOr<std::set<storage::PatternId>> StalePatterns(const LearningServices& services) {
+  std::set<storage::PatternId> stale;
+  const uint32_t served = serving::ServedDeepVersion(*services.catalog);
+  RETURN_IF_ERROR(serving::ForEachPatternOf(
+      *services.patterns, services.origin, [&](storage::Pattern& pattern) {
+        if (IsLearnedHere(pattern) && !pattern.adapter_name.empty()) {
+          const auto payload = serving::DecodePatternPayload(pattern.payload);
+          if (payload.ok() && payload->deep_version != served) {
+            stale.insert(pattern.id);
+          }
+        }
+        return CheckCancelled(services);
+      }));
   return stale;
 }
 
@@ -35,19 +36,20 @@ absl::StatusOr<std::set<std::string>> LessonsOfStalePatterns(const LearningServi
   if (services.catalog == nullptr) {
     return lessons;
   }
-  ASSIGN_OR_RETURN(const std::set<PatternId> stale, StalePatterns(services));
+  ASSIGN_OR_RETURN(const std::set<storage::PatternId> stale, StalePatterns(services));
   if (stale.empty()) {
     return lessons;
   }
-  RETURN_IF_ERROR(services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
-    if (trajectory.learned_in && stale.contains(*trajectory.learned_in) &&
-        trajectory.learned_by == AsText(services.package_id) &&
-        !WantedText(trajectory, min_rating).empty()) {
-      lessons.insert(trajectory.response_id);
-    }
-    return true;
-  }));
+  RETURN_IF_ERROR(
+      services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
+        if (trajectory.learned_in && stale.contains(*trajectory.learned_in) &&
+            trajectory.learned_by == AsText(services.package_id) &&
+            !WantedText(trajectory, min_rating).empty()) {
+          lessons.insert(trajectory.response_id);
+        }
+        return true;
+      }));
   return lessons;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

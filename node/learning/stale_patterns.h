@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "node/learning/learning_services.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 
 // The responses that taught patterns of this node whose adapters were trained on top of another
 // version of the adapter of deep rounds than is served now, or of none where one is. They go on
@@ -20,4 +20,4 @@ namespace ruvd {
 absl::StatusOr<std::set<std::string>> LessonsOfStalePatterns(const LearningServices& services,
                                                              float min_rating);
 
-}  // namespace ruvd
+}  // namespace ruvd::learning

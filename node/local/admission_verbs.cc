@@ -31,7 +31,7 @@
 #include "privacy/sodium.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 namespace pb = admission::v1;
@@ -41,11 +41,11 @@ constexpr std::chrono::seconds kOfficePatience(30);
 
 // Whoever may do more may link, too.
 const std::map<std::string, uint32_t>& RolesByName() {
-  static const auto* const names =
-      new std::map<std::string, uint32_t>{{"observer", roles::kObserver},
-                                          {"contributor", roles::kObserver | roles::kContributor},
-                                          {"aggregator", roles::kObserver | roles::kAggregator},
-                                          {"admin", roles::kObserver | roles::kAdmin}};
+  static const auto* const names = new std::map<std::string, uint32_t>{
+      {"observer", privacy::roles::kObserver},
+      {"contributor", privacy::roles::kObserver | privacy::roles::kContributor},
+      {"aggregator", privacy::roles::kObserver | privacy::roles::kAggregator},
+      {"admin", privacy::roles::kObserver | privacy::roles::kAdmin}};
   return *names;
 }
 
@@ -55,7 +55,7 @@ absl::StatusOr<Response> CallOffice(const CommandContext& context,
                                         grpc::ClientContext*, const Request&, Response*),
                                     const Request& request) {
   RETURN_IF_ERROR(context.credentials.problem);
-  pb::AuthorityService::Stub stub(MakeApiChannel(context.server, context.credentials));
+  pb::AuthorityService::Stub stub(client::MakeApiChannel(context.server, context.credentials));
   grpc::ClientContext call;
   call.set_deadline(std::chrono::system_clock::now() + kOfficePatience);
   Response response;
@@ -66,8 +66,9 @@ absl::StatusOr<Response> CallOffice(const CommandContext& context,
                  "name the one where `ruvd init --authority` was called with --server",
                  context.server);
   }
-  RETURN_IF_ERROR(StatusOfCall(static_cast<int>(status.error_code()), status.error_message(),
-                               status.error_details(), context.server));
+  RETURN_IF_ERROR(client::StatusOfCall(static_cast<int>(status.error_code()),
+                                       status.error_message(), status.error_details(),
+                                       context.server));
   return response;
 }
 
@@ -110,32 +111,34 @@ std::string PathIn(const std::string& folder, const char* file) {
 }
 
 absl::Status Join(CommandContext& context, const JoinFlags& flags) {
-  InitSodium();
-  ASSIGN_OR_RETURN(const JoinInvitation invitation, JoinInvitation::Parse(flags.token));
-  RETURN_IF_ERROR(CheckNodeName(flags.name));
-  if (const auto present = KeptCertificate(flags.data_dir);
-      present && ClusterIdOf(present->issuer) != invitation.cluster) {
+  privacy::InitSodium();
+  ASSIGN_OR_RETURN(const privacy::JoinInvitation invitation,
+                   privacy::JoinInvitation::Parse(flags.token));
+  RETURN_IF_ERROR(privacy::CheckNodeName(flags.name));
+  if (const auto present = admission::KeptCertificate(flags.data_dir);
+      present && privacy::ClusterIdOf(present->issuer) != invitation.cluster) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateForeign,
                  "{} is of another cluster than the token; join with an empty folder, or ask that "
                  "cluster's operator for a token",
                  flags.data_dir);
   }
   RETURN_IF_ERROR(MakeDataFolder(flags.data_dir));
-  ASSIGN_OR_RETURN(const NodeKey key, NodeKey::LoadOrCreate(PathIn(flags.data_dir, kNodeKeyFile)));
-  ASSIGN_OR_RETURN(const AdmissionCert certificate,
-                   JoinCluster(flags.address, invitation, flags.name, key, SystemClock()));
-  RETURN_IF_ERROR(
-      WriteFileAtomically(PathIn(flags.data_dir, kNodeCertificateFile), certificate.Encode()));
-  NodeConfig config;
+  ASSIGN_OR_RETURN(const privacy::NodeKey key,
+                   privacy::NodeKey::LoadOrCreate(PathIn(flags.data_dir, admission::kNodeKeyFile)));
+  ASSIGN_OR_RETURN(const privacy::AdmissionCert certificate,
+                   admission::JoinCluster(flags.address, invitation, flags.name, key, SystemClock()));
+  RETURN_IF_ERROR(WriteFileAtomically(PathIn(flags.data_dir, admission::kNodeCertificateFile),
+                                      certificate.Encode()));
+  config::NodeConfig config;
   config.node.name = flags.name;
   config.node.data_dir = AbsolutePath(flags.data_dir);
   config.federation.enabled = true;
   config.federation.authority = ToHex(certificate.issuer);
   config.federation.seeds = {flags.address};
-  const std::string path = PathIn(flags.data_dir, kConfigFile);
+  const std::string path = PathIn(flags.data_dir, admission::kConfigFile);
   const bool kept = std::filesystem::exists(path);
   if (!kept) {
-    RETURN_IF_ERROR(WriteFileAtomically(path, ConfigToToml(config)));
+    RETURN_IF_ERROR(WriteFileAtomically(path, config::ConfigToToml(config)));
   }
   if (context.json) {
     context.out << ToJsonLine(nlohmann::json{{"id", ToHex(key.id())},
@@ -162,14 +165,16 @@ struct RenewFlags {
 };
 
 absl::Status Renew(CommandContext& context, const RenewFlags& flags) {
-  InitSodium();
-  const std::string path = PathIn(flags.data_dir, kNodeCertificateFile);
+  privacy::InitSodium();
+  const std::string path = PathIn(flags.data_dir, admission::kNodeCertificateFile);
   // First: without it there is no member, and no key is to be made.
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxKeyFileBytes));
-  ASSIGN_OR_RETURN(const AdmissionCert present, AdmissionCert::Parse(AsBytes(bytes)));
-  ASSIGN_OR_RETURN(const NodeKey key, NodeKey::LoadOrCreate(PathIn(flags.data_dir, kNodeKeyFile)));
-  ASSIGN_OR_RETURN(const AdmissionCert renewed,
-                   RenewAt(flags.address, present, key, limits::kJoinPatience, SystemClock()));
+  ASSIGN_OR_RETURN(const privacy::AdmissionCert present,
+                   privacy::AdmissionCert::Parse(AsBytes(bytes)));
+  ASSIGN_OR_RETURN(const privacy::NodeKey key,
+                   privacy::NodeKey::LoadOrCreate(PathIn(flags.data_dir, admission::kNodeKeyFile)));
+  ASSIGN_OR_RETURN(const privacy::AdmissionCert renewed,
+                   admission::RenewAt(flags.address, present, key, limits::kJoinPatience, SystemClock()));
   RETURN_IF_ERROR(WriteFileAtomically(path, renewed.Encode()));
   if (context.json) {
     context.out << ToJsonLine(
@@ -185,10 +190,10 @@ absl::Status Renew(CommandContext& context, const RenewFlags& flags) {
 // The id of a member of that name or id.
 absl::StatusOr<std::string> IdOfMember(CommandContext& context, const std::string& text) {
   const auto bytes = FromHex(text);
-  if (bytes && bytes->size() == sizeof(NodeId)) {
+  if (bytes && bytes->size() == sizeof(privacy::NodeId)) {
     return *bytes;
   }
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kOfficePatience);
   ASSIGN_OR_RETURN(const auto members, client.ListMembers());
   std::string id;
@@ -230,8 +235,9 @@ struct TlsFlags {
 };
 
 absl::Status MakeTlsFiles(CommandContext& context, const TlsFlags& flags) {
-  ASSIGN_OR_RETURN(const TlsCertificate made,
-                   MakeSelfSignedCertificate(fmt::format("{}", fmt::join(flags.names, ","))));
+  ASSIGN_OR_RETURN(
+      const transport::TlsCertificate made,
+      transport::MakeSelfSignedCertificate(fmt::format("{}", fmt::join(flags.names, ","))));
   const std::string certificate = flags.out + ".cert.pem";
   const std::string key = flags.out + ".key.pem";
   RETURN_IF_ERROR(WriteFileAtomically(key, made.private_key, 0600));
@@ -295,4 +301,4 @@ void AddAdmissionVerbs(VerbTable& verbs) {
   tls_verb.add_option("--out", tls->out, "Path without .cert.pem and .key.pem")->required();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -9,17 +9,17 @@
 
 #include "node/config/keys.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 void ConfigFlags::AddTo(CLI::App& verb) {
   verb.add_option("--config", file_, "TOML file; see `ruvd config show`");
-  const auto keys = ConfigKeys();
+  const auto keys = inference::ConfigKeys();
   values_.resize(keys.size());
   options_.reserve(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) {
     options_.push_back(
         verb.add_option("--" + keys[i].dotted(), values_[i],
-                        fmt::format("{} ({})", keys[i].doc, DescribeConfigType(keys[i])))
+                        fmt::format("{} ({})", keys[i].doc, config::DescribeConfigType(keys[i])))
             ->group("Configuration"));
   }
 }
@@ -30,15 +30,15 @@ bool ConfigFlags::given() const {
   });
 }
 
-absl::StatusOr<NodeConfig> ConfigFlags::Load(const CommandContext& context,
-                                             ConfigOrigins* origins) const {
+absl::StatusOr<config::NodeConfig> ConfigFlags::Load(const CommandContext& context,
+                                                     config::ConfigOrigins* origins) const {
   std::vector<std::pair<std::string, std::string>> flags;
   for (size_t i = 0; i < options_.size(); ++i) {
     if (options_[i]->count() > 0) {
-      flags.emplace_back(ConfigKeys()[i].dotted(), values_[i]);
+      flags.emplace_back(inference::ConfigKeys()[i].dotted(), values_[i]);
     }
   }
-  return LoadConfig(file_, context.environment, flags, origins);
+  return config::LoadConfig(file_, context.environment, flags, origins);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

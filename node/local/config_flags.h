@@ -10,7 +10,7 @@
 #include "node/config/config.h"
 #include "node/terminal/command.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // --config F and one --section.name VALUE for every configuration key.
 class ConfigFlags {
@@ -20,7 +20,8 @@ class ConfigFlags {
   // Whether the command line has any of them: a verb that asks a running node has no use for them.
   bool given() const;
   // Flag > environment > file > default; see LoadConfig. `origins` may be null.
-  absl::StatusOr<NodeConfig> Load(const CommandContext& context, ConfigOrigins* origins) const;
+  absl::StatusOr<config::NodeConfig> Load(const CommandContext& context,
+                                          config::ConfigOrigins* origins) const;
 
  private:
   std::string file_;
@@ -28,4 +29,4 @@ class ConfigFlags {
   std::vector<const CLI::Option*> options_;  // by key
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -14,23 +14,23 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 constexpr char kGroup[] = "Run a node";
 
 absl::Status Show(CommandContext& context, const ConfigFlags& flags, bool with_origin) {
-  ConfigOrigins origins;
-  ASSIGN_OR_RETURN(const NodeConfig config, flags.Load(context, &origins));
+  config::ConfigOrigins origins;
+  ASSIGN_OR_RETURN(const config::NodeConfig config, flags.Load(context, &origins));
   if (!with_origin && !context.json) {
-    context.out << ConfigToToml(config);
+    context.out << config::ConfigToToml(config);
     return absl::OkStatus();
   }
   std::vector<std::vector<std::string>> rows;
-  rows.reserve(ConfigKeys().size());
+  rows.reserve(inference::ConfigKeys().size());
   nlohmann::json json = nlohmann::json::array();
-  for (const ConfigKey& key : ConfigKeys()) {
-    const std::string value = ConfigValueToToml(key, config);
+  for (const config::ConfigKey& key : ConfigKeys()) {
+    const std::string value = config::ConfigValueToToml(key, config);
     rows.push_back({key.dotted(), value, origins[key.dotted()]});
     json.push_back({{"key", key.dotted()}, {"value", value}, {"origin", origins[key.dotted()]}});
   }
@@ -39,8 +39,8 @@ absl::Status Show(CommandContext& context, const ConfigFlags& flags, bool with_o
 }
 
 absl::Status Check(CommandContext& context, const ConfigFlags& flags) {
-  ASSIGN_OR_RETURN(const NodeConfig config, flags.Load(context, nullptr));
-  RETURN_IF_ERROR(CheckConfig(config));
+  ASSIGN_OR_RETURN(const config::NodeConfig config, flags.Load(context, nullptr));
+  RETURN_IF_ERROR(config::CheckConfig(config));
   context.out << "the configuration is complete; files that it names are read at the start\n";
   return absl::OkStatus();
 }
@@ -67,4 +67,4 @@ void AddConfigVerbs(VerbTable& verbs) {
   check->AddTo(check_verb);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

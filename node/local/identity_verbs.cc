@@ -24,7 +24,7 @@
 #include "privacy/reasons.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 constexpr char kInitGroup[] = "Run a node";
@@ -52,34 +52,35 @@ absl::Status MemberAlready(const std::string& folder, std::string_view why) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateForeign,
                "{} {}; nothing was changed. Put that authority's {} back there, or found another "
                "cluster in an empty folder",
-               folder, why, kAuthorityKeyFile);
+               folder, why, admission::kAuthorityKeyFile);
 }
 
 // Founding must not take a node out of the cluster that it is in.
 absl::Status CheckMayFound(const InitFlags& flags) {
-  const std::string config = InFolder(flags.data_dir, kConfigFile);
-  const std::string authority = InFolder(flags.data_dir, kAuthorityKeyFile);
+  const std::string config = InFolder(flags.data_dir, admission::kConfigFile);
+  const std::string authority = InFolder(flags.data_dir, admission::kAuthorityKeyFile);
   std::string own;        // hexadecimal; empty: it is to be made
   std::error_code error;  // what cannot be looked at is told where it is read
   if (std::filesystem::exists(authority, error) || error) {
-    ASSIGN_OR_RETURN(const ClusterAuthority present, ClusterAuthority::Load(authority));
+    ASSIGN_OR_RETURN(const privacy::ClusterAuthority present,
+                     privacy::ClusterAuthority::Load(authority));
     own = ToHex(present.public_key());
   }
   if (std::filesystem::exists(config, error) || error) {
-    ASSIGN_OR_RETURN(const NodeConfig present, LoadConfig(config, {}, {}, nullptr));
+    ASSIGN_OR_RETURN(const config::NodeConfig present, config::LoadConfig(config, {}, {}, nullptr));
     if (!present.federation.authority.empty() &&
         absl::AsciiStrToLower(present.federation.authority) != own) {
       return MemberAlready(flags.data_dir,
                            fmt::format("is of the cluster whose authority {} names", config));
     }
   }
-  const std::optional<AdmissionCert> present = KeptCertificate(flags.data_dir);
+  const std::optional<privacy::AdmissionCert> present = admission::KeptCertificate(flags.data_dir);
   if (!present) {
     return absl::OkStatus();
   }
   if (ToHex(present->issuer) != own) {
     return MemberAlready(flags.data_dir, fmt::format("holds a certificate of another authority, {}",
-                                                     kNodeCertificateFile));
+                                                     admission::kNodeCertificateFile));
   }
   if (present->name != flags.name) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
@@ -91,12 +92,13 @@ absl::Status CheckMayFound(const InitFlags& flags) {
 }
 
 // Makes the authority and the certificate of its first node; the authority's public key in hex.
-absl::StatusOr<std::string> FoundCluster(const InitFlags& flags, const NodeKey& key) {
-  ASSIGN_OR_RETURN(const ClusterAuthority authority,
-                   ClusterAuthority::LoadOrCreate(InFolder(flags.data_dir, kAuthorityKeyFile)));
-  RETURN_IF_ERROR(IssueCertificate(
+absl::StatusOr<std::string> FoundCluster(const InitFlags& flags, const privacy::NodeKey& key) {
+  ASSIGN_OR_RETURN(const privacy::ClusterAuthority authority,
+                   privacy::ClusterAuthority::LoadOrCreate(
+                       InFolder(flags.data_dir, admission::kAuthorityKeyFile)));
+  RETURN_IF_ERROR(admission::IssueCertificate(
       authority, {.node_key = key.public_key(), .name = flags.name, .days = flags.days},
-      SystemClock(), InFolder(flags.data_dir, kNodeCertificateFile)));
+      SystemClock(), InFolder(flags.data_dir, admission::kNodeCertificateFile)));
   return ToHex(authority.public_key());
 }
 
@@ -106,28 +108,28 @@ absl::Status WriteConfig(const InitFlags& flags, const std::string& authority,
   if (std::filesystem::exists(path)) {
     return absl::OkStatus();
   }
-  NodeConfig config;
+  config::NodeConfig config;
   config.node.name = flags.name;
   config.node.data_dir = AbsolutePath(flags.data_dir);
   config.federation.enabled = !authority.empty();
   config.federation.authority = authority;
-  return WriteFileAtomically(path, ConfigToToml(config));
+  return WriteFileAtomically(path, config::ConfigToToml(config));
 }
 
 absl::Status Init(CommandContext& context, const InitFlags& flags) {
-  InitSodium();
-  RETURN_IF_ERROR(CheckNodeName(flags.name));
+  privacy::InitSodium();
+  RETURN_IF_ERROR(privacy::CheckNodeName(flags.name));
   RETURN_IF_ERROR(MakeDataFolder(flags.data_dir));
   if (flags.authority) {
     RETURN_IF_ERROR(CheckMayFound(flags));
   }
-  ASSIGN_OR_RETURN(const NodeKey key,
-                   NodeKey::LoadOrCreate(InFolder(flags.data_dir, kNodeKeyFile)));
+  ASSIGN_OR_RETURN(const privacy::NodeKey key, privacy::NodeKey::LoadOrCreate(InFolder(
+                                                   flags.data_dir, admission::kNodeKeyFile)));
   std::string authority;
   if (flags.authority) {
     ASSIGN_OR_RETURN(authority, FoundCluster(flags, key));
   }
-  const std::string config = InFolder(flags.data_dir, kConfigFile);
+  const std::string config = InFolder(flags.data_dir, admission::kConfigFile);
   RETURN_IF_ERROR(WriteConfig(flags, authority, config));
   if (context.json) {
     context.out << ToJsonLine(nlohmann::json{{"id", ToHex(key.id())},
@@ -151,12 +153,13 @@ absl::Status Init(CommandContext& context, const InitFlags& flags) {
 }
 
 absl::Status Issue(CommandContext& context, const IssueFlags& flags) {
-  InitSodium();
-  ASSIGN_OR_RETURN(const ClusterAuthority authority, ClusterAuthority::Load(flags.authority));
-  ASSIGN_OR_RETURN(const PublicKey key, ParsePublicKey(flags.key));
-  RETURN_IF_ERROR(IssueCertificate(authority,
-                                   {.node_key = key, .name = flags.name, .days = flags.days},
-                                   SystemClock(), flags.out));
+  privacy::InitSodium();
+  ASSIGN_OR_RETURN(const privacy::ClusterAuthority authority,
+                   privacy::ClusterAuthority::Load(flags.authority));
+  ASSIGN_OR_RETURN(const privacy::PublicKey key, admission::ParsePublicKey(flags.key));
+  RETURN_IF_ERROR(admission::IssueCertificate(
+      authority, {.node_key = key, .name = flags.name, .days = flags.days}, SystemClock(),
+      flags.out));
   context.out << fmt::format("{} is a certificate of {} for {} days; authority {}\n", flags.out,
                              flags.name, flags.days, ToHex(authority.public_key()));
   return absl::OkStatus();
@@ -189,4 +192,4 @@ void AddIdentityVerbs(VerbTable& verbs) {
       ->capture_default_str();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -40,14 +40,15 @@
 #include "storage/limits.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using nlohmann::json;
 
 constexpr char kPrivacyGroup[] = "Privacy";
 constexpr uint64_t kMaxPrivacyCounterBytes = 64;
-constexpr PrivacyUnit kBothUnits[] = {PrivacyUnit::kNode, PrivacyUnit::kExample};
+constexpr privacy::PrivacyUnit kBothUnits[] = {privacy::PrivacyUnit::kNode,
+                                               privacy::PrivacyUnit::kExample};
 
 // What the operator, or whoever checks a node, allows it to have spent.
 struct BudgetFlags {
@@ -61,17 +62,19 @@ struct BudgetFlags {
     verb.add_option("--delta", delta, "Every epsilon is said at this delta")->capture_default_str();
   }
   // USAGE for figures that are no budget.
-  absl::StatusOr<std::vector<PrivacyBudget>> Budgets() const {
+  absl::StatusOr<std::vector<privacy::PrivacyBudget>> Budgets() const {
     if (!(delta > 0 && delta < 1)) {
       return UsageError(fmt::format("--delta is {}; give a number above 0 and below 1", delta));
     }
-    std::vector<PrivacyBudget> budgets;
-    for (const auto& [unit, epsilon] : {std::pair(PrivacyUnit::kNode, node_epsilon),
-                                        std::pair(PrivacyUnit::kExample, example_epsilon)}) {
+    std::vector<privacy::PrivacyBudget> budgets;
+    for (const auto& [unit, epsilon] :
+         {std::pair(privacy::PrivacyUnit::kNode, node_epsilon),
+          std::pair(privacy::PrivacyUnit::kExample, example_epsilon)}) {
       if (!epsilon) {
         continue;
       }
-      const absl::StatusOr<PrivacyBudget> budget = PrivacyBudget::Within(unit, *epsilon, delta);
+      const absl::StatusOr<privacy::PrivacyBudget> budget =
+          privacy::PrivacyBudget::Within(unit, *epsilon, delta);
       if (!budget.ok()) {
         return UsageError(fmt::format("--{}-epsilon is {}; give a number of 0 or more",
                                       UnitName(unit), *epsilon));
@@ -89,23 +92,24 @@ double RhoOf(uint64_t rho_q32) {
 
 // What a unit has spent, and of what.
 struct UnitAccount {
-  PrivacyUnit unit = PrivacyUnit::kNode;
-  LedgerTotals totals;
+  privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode;
+  storage::LedgerTotals totals;
   double epsilon = 0;
-  std::optional<PrivacyBudget> budget = {};
+  std::optional<privacy::PrivacyBudget> budget = {};
   double left = 0;  // epsilon that one more release may cost
 };
 
-absl::StatusOr<UnitAccount> AccountOf(PrivacyUnit unit, const LedgerTotals& totals, double delta,
-                                      const std::vector<PrivacyBudget>& budgets) {
+absl::StatusOr<UnitAccount> AccountOf(privacy::PrivacyUnit unit,
+                                      const storage::LedgerTotals& totals, double delta,
+                                      const std::vector<privacy::PrivacyBudget>& budgets) {
   UnitAccount account{.unit = unit, .totals = totals};
-  ASSIGN_OR_RETURN(account.epsilon, EpsilonOfUnits(totals.rho_q32, delta));
-  const auto budget = std::ranges::find(budgets, unit, &PrivacyBudget::unit);
+  ASSIGN_OR_RETURN(account.epsilon, privacy::EpsilonOfUnits(totals.rho_q32, delta));
+  const auto budget = std::ranges::find(budgets, unit, &privacy::PrivacyBudget::unit);
   if (budget != budgets.end()) {
     account.budget = *budget;
     const uint64_t left =
         budget->rho_q32 > totals.rho_q32 ? budget->rho_q32 - totals.rho_q32 : uint64_t{0};
-    ASSIGN_OR_RETURN(account.left, EpsilonOfUnits(left, delta));
+    ASSIGN_OR_RETURN(account.left, privacy::EpsilonOfUnits(left, delta));
   }
   return account;
 }
@@ -155,20 +159,22 @@ struct VerifyFlags {
   BudgetFlags budget;
 };
 
-absl::Status ForeignLedger(const ledger::LedgerFileSummary& file, std::string_view wanted) {
+absl::Status ForeignLedger(const storage::ledger::LedgerFileSummary& file,
+                           std::string_view wanted) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kSignatureInvalid,
                "the ledger file is of node {}, not of {}; ask that node for its own export",
                ToHex(file.node), wanted);
 }
 
 // `key` is a node id, a public key or the path of a node.key.
-absl::Status CheckWhose(const ledger::LedgerFileSummary& file, const std::string& key) {
+absl::Status CheckWhose(const storage::ledger::LedgerFileSummary& file, const std::string& key) {
   const auto hex = FromHex(key);
   if (hex && hex->size() == file.node.size()) {
     return AsText(file.node) == *hex || AsText(file.key) == *hex ? absl::OkStatus()
                                                                  : ForeignLedger(file, key);
   }
-  const absl::StatusOr<SigningKey> loaded = SigningKey::Load(key, KeyUse::kNode);
+  const absl::StatusOr<privacy::SigningKey> loaded =
+      privacy::SigningKey::Load(key, privacy::KeyUse::kNode);
   if (absl::IsNotFound(loaded.status())) {
     return UsageError(fmt::format(
         "--key takes the 64 hexadecimal digits of a node id or of a public key, as `ruvd init` "
@@ -178,37 +184,38 @@ absl::Status CheckWhose(const ledger::LedgerFileSummary& file, const std::string
   RETURN_IF_ERROR(loaded.status());
   return file.key == loaded->public_key()
              ? absl::OkStatus()
-             : ForeignLedger(file, ToHex(NodeIdOf(loaded->public_key())));
+             : ForeignLedger(file, ToHex(privacy::NodeIdOf(loaded->public_key())));
 }
 
-absl::StatusOr<ledger::LedgerFileDemands> DemandsOf(const VerifyFlags& flags) {
-  ledger::LedgerFileDemands demands;
+absl::StatusOr<storage::ledger::LedgerFileDemands> DemandsOf(const VerifyFlags& flags) {
+  storage::ledger::LedgerFileDemands demands;
   ASSIGN_OR_RETURN(demands.budgets, flags.budget.Budgets());
   if (!flags.counter.empty()) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.counter, kMaxPrivacyCounterBytes));
-    ASSIGN_OR_RETURN(demands.counter, ledger::ParseCounter(text));
+    ASSIGN_OR_RETURN(demands.counter, storage::ledger::ParseCounter(text));
   }
   return demands;
 }
 
-absl::StatusOr<std::vector<UnitAccount>> AccountsOf(const ledger::LedgerFileSummary& file,
-                                                    const std::vector<PrivacyBudget>& budgets,
-                                                    double delta) {
+absl::StatusOr<std::vector<UnitAccount>> AccountsOf(
+    const storage::ledger::LedgerFileSummary& file,
+    const std::vector<privacy::PrivacyBudget>& budgets, double delta) {
   std::vector<UnitAccount> accounts;
-  for (const PrivacyUnit unit : kBothUnits) {
+  for (const privacy::PrivacyUnit unit : kBothUnits) {
     const auto totals = file.totals.find(unit);
-    ASSIGN_OR_RETURN(accounts.emplace_back(),
-                     AccountOf(unit, totals == file.totals.end() ? LedgerTotals{} : totals->second,
-                               delta, budgets));
+    ASSIGN_OR_RETURN(
+        accounts.emplace_back(),
+        AccountOf(unit, totals == file.totals.end() ? storage::LedgerTotals{} : totals->second,
+                  delta, budgets));
   }
   return accounts;
 }
 
 absl::Status VerifyFile(CommandContext& context, const VerifyFlags& flags) {
-  ASSIGN_OR_RETURN(const ledger::LedgerFileDemands demands, DemandsOf(flags));
+  ASSIGN_OR_RETURN(const storage::ledger::LedgerFileDemands demands, DemandsOf(flags));
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.file, limits::kMaxLedgerFileBytes));
-  ASSIGN_OR_RETURN(const ledger::LedgerFileSummary file,
-                   ledger::VerifyLedgerFile(AsBytes(bytes), demands));
+  ASSIGN_OR_RETURN(const storage::ledger::LedgerFileSummary file,
+                   storage::ledger::VerifyLedgerFile(AsBytes(bytes), demands));
   if (!flags.key.empty()) {
     RETURN_IF_ERROR(CheckWhose(file, flags.key));
   }
@@ -249,41 +256,42 @@ struct LedgerFlags {
 };
 
 // A key is not made here: a new one would be of another node.
-absl::StatusOr<NodeKey> KeyOfStoppedNode(const NodeConfig& config) {
-  const std::string path = std::filesystem::path(config.node.data_dir) / kNodeKeyFile;
+absl::StatusOr<privacy::NodeKey> KeyOfStoppedNode(const config::NodeConfig& config) {
+  const std::string path = std::filesystem::path(config.node.data_dir) / admission::kNodeKeyFile;
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
     return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
                  "the node's key {} is missing, which its ledger is signed with; put it back",
                  path);
   }
-  return NodeKey::LoadOrCreate(path);
+  return privacy::NodeKey::LoadOrCreate(path);
 }
 
 // A stopped node's ledger, whose chain, signatures and counter were checked; nothing is written.
 struct StoppedLedger {
   StoppedStore store;
-  std::unique_ptr<NodeKey> key;  // the ledger points to it
-  std::unique_ptr<PrivacyLedgerStore> ledger;
+  std::unique_ptr<privacy::NodeKey> key;  // the ledger points to it
+  std::unique_ptr<storage::PrivacyLedgerStore> ledger;
 };
 
 absl::StatusOr<StoppedLedger> OpenStoppedLedger(const CommandContext& context,
                                                 const ConfigFlags& flags) {
   StoppedLedger opened;
   ASSIGN_OR_RETURN(opened.store, OpenStoppedStore(context, flags));
-  ASSIGN_OR_RETURN(NodeKey key, KeyOfStoppedNode(opened.store.config));
-  opened.key = std::make_unique<NodeKey>(std::move(key));
-  ASSIGN_OR_RETURN(opened.ledger, PrivacyLedgerStore::Open(
-                                      *opened.store.database,
-                                      {.read_only = true,
-                                       .key = opened.key.get(),
-                                       .counter_file = PrivacyCounterFileOf(opened.store.config)}));
+  ASSIGN_OR_RETURN(privacy::NodeKey key, KeyOfStoppedNode(opened.store.config));
+  opened.key = std::make_unique<privacy::NodeKey>(std::move(key));
+  ASSIGN_OR_RETURN(opened.ledger,
+                   storage::PrivacyLedgerStore::Open(
+                       *opened.store.database,
+                       {.read_only = true,
+                        .key = opened.key.get(),
+                        .counter_file = node::PrivacyCounterFileOf(opened.store.config)}));
   return opened;
 }
 
 // What the counter says was charged, or its absence stands for, and the exported entries lack.
-uint64_t MissingUnits(const PrivacyLedgerStore& ledger, const ledger::LedgerFileSummary& file,
-                      PrivacyUnit unit) {
+uint64_t MissingUnits(const storage::PrivacyLedgerStore& ledger,
+                      const storage::ledger::LedgerFileSummary& file, privacy::PrivacyUnit unit) {
   const auto totals = file.totals.find(unit);
   const uint64_t exported = totals == file.totals.end() ? 0 : totals->second.rho_q32;
   return ledger.totals(unit).rho_q32 - exported;
@@ -295,19 +303,21 @@ absl::Status ExportToNewFile(CommandContext& context, const LedgerFlags& flags) 
     return UsageError(fmt::format("{} exists already; name a new file for --out", flags.file));
   }
   ASSIGN_OR_RETURN(const StoppedLedger opened, OpenStoppedLedger(context, flags.config));
-  ASSIGN_OR_RETURN(
-      const std::string bytes,
-      ledger::ExportLedger(*opened.store.database, *opened.key, SystemClock().WallMillis()));
-  ASSIGN_OR_RETURN(const ledger::LedgerFileSummary file, ledger::VerifyLedgerFile(AsBytes(bytes)));
+  ASSIGN_OR_RETURN(const std::string bytes,
+                   storage::ledger::ExportLedger(*opened.store.database, *opened.key,
+                                                 SystemClock().WallMillis()));
+  ASSIGN_OR_RETURN(const storage::ledger::LedgerFileSummary file,
+                   storage::ledger::VerifyLedgerFile(AsBytes(bytes)));
   RETURN_IF_ERROR(WriteFileAtomically(flags.file, bytes));
   json missing = json::object();
-  for (const PrivacyUnit unit : kBothUnits) {
+  for (const privacy::PrivacyUnit unit : kBothUnits) {
     if (const uint64_t units = MissingUnits(*opened.ledger, file, unit); units > 0) {
       missing[std::string(UnitName(unit))] = units;
       context.err << fmt::format(
           "rho {:.6g} of {}-level privacy is not in the file: {} counts it, or is missing, which "
           "stands for one release; whoever checks the file has to add it\n",
-          RhoOf(units), UnitName(unit), PrintableLine(PrivacyCounterFileOf(opened.store.config)));
+          RhoOf(units), UnitName(unit),
+          PrintableLine(node::PrivacyCounterFileOf(opened.store.config)));
     }
   }
   if (context.json) {
@@ -326,13 +336,13 @@ absl::Status ExportToNewFile(CommandContext& context, const LedgerFlags& flags) 
 
 // What a node that reads this record shares under; anything doubtful is private.
 struct StoredTier {
-  ConsentTier tier = ConsentTier::kPrivate;
+  privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
   int64_t since_ms = 0;  // 0: always
   std::string consent;   // whether the record counts
 };
 
-StoredTier TierOf(Database& database, const NodeKey& key) {
-  const auto record = ConsentStore(database).Get();
+StoredTier TierOf(storage::Database& database, const privacy::NodeKey& key) {
+  const auto record = storage::ConsentStore(database).Get();
   if (!record.ok()) {
     return {.consent = "unreadable, so nothing leaves: " + MessageOf(record.status())};
   }
@@ -355,23 +365,24 @@ struct NextUpdate {
   double needed_epsilon = 0;  // of one update, for a node alone
 };
 
-absl::StatusOr<NextUpdate> NextUpdateOf(const NodeConfig& config) {
+absl::StatusOr<NextUpdate> NextUpdateOf(const config::NodeConfig& config) {
   const auto values = static_cast<size_t>(config.federation.core_rank) *
                       static_cast<size_t>(config.federation.core_rank);
   NextUpdate next{.delta = double{config.privacy.delta}};
-  ASSIGN_OR_RETURN(const dp::NoiseGrid grid,
-                   GridWithin(double{config.privacy.release_epsilon}, next.delta,
-                              double{config.privacy.clip_norm}, values));
-  ASSIGN_OR_RETURN(next.epsilon,
-                   dp::EpsilonOfRho(dp::GaussianRho(grid.NoiseMultiplier()), next.delta));
-  const dp::SnrQuestion alone{.noise_multiplier = grid.NoiseMultiplier(),
-                              .dimension = values,
-                              .signal = double{config.privacy.signal}};
-  ASSIGN_OR_RETURN(next.snr_of_one, dp::PredictSnr(alone));
-  ASSIGN_OR_RETURN(const dp::SnrNeeds needs, dp::NeedsOfSnr(alone));
+  ASSIGN_OR_RETURN(const privacy::dp::NoiseGrid grid,
+                   sharing::GridWithin(double{config.privacy.release_epsilon}, next.delta,
+                                       double{config.privacy.clip_norm}, values));
+  ASSIGN_OR_RETURN(next.epsilon, privacy::dp::EpsilonOfRho(
+                                     privacy::dp::GaussianRho(grid.NoiseMultiplier()), next.delta));
+  const privacy::dp::SnrQuestion alone{.noise_multiplier = grid.NoiseMultiplier(),
+                                       .dimension = values,
+                                       .signal = double{config.privacy.signal}};
+  ASSIGN_OR_RETURN(next.snr_of_one, privacy::dp::PredictSnr(alone));
+  ASSIGN_OR_RETURN(const privacy::dp::SnrNeeds needs, privacy::dp::NeedsOfSnr(alone));
   next.needed_nodes = std::max(1.0, std::ceil(needs.contributors));
-  ASSIGN_OR_RETURN(next.needed_epsilon,
-                   dp::EpsilonOfRho(dp::GaussianRho(needs.noise_multiplier), next.delta));
+  ASSIGN_OR_RETURN(
+      next.needed_epsilon,
+      privacy::dp::EpsilonOfRho(privacy::dp::GaussianRho(needs.noise_multiplier), next.delta));
   return next;
 }
 
@@ -388,12 +399,12 @@ std::string NextUpdateText(const absl::StatusOr<NextUpdate>& next) {
 }
 
 absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
-  ASSIGN_OR_RETURN(const std::vector<PrivacyBudget> budgets, flags.budget.Budgets());
+  ASSIGN_OR_RETURN(const std::vector<privacy::PrivacyBudget> budgets, flags.budget.Budgets());
   ASSIGN_OR_RETURN(const StoppedLedger opened, OpenStoppedLedger(context, flags.config));
   const StoredTier stored = TierOf(*opened.store.database, *opened.key);
-  const LedgerHead head = opened.ledger->head();
+  const privacy::LedgerHead head = opened.ledger->head();
   std::vector<UnitAccount> accounts;
-  for (const PrivacyUnit unit : kBothUnits) {
+  for (const privacy::PrivacyUnit unit : kBothUnits) {
     ASSIGN_OR_RETURN(accounts.emplace_back(),
                      AccountOf(unit, opened.ledger->totals(unit), flags.budget.delta, budgets));
   }
@@ -401,7 +412,7 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
   if (context.json) {
     context.out << ToJsonLine(
         json{{"node", ToHex(opened.key->id())},
-             {"tier", TierName(stored.tier)},
+             {"tier", privacy::TierName(stored.tier)},
              {"next_epsilon", next.ok() ? json(next->epsilon) : json()},
              {"next_snr_of_one", next.ok() ? json(next->snr_of_one) : json()},
              {"needed_nodes", next.ok() ? json(next->needed_nodes) : json()},
@@ -417,7 +428,7 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
   }
   context.out << FormatFields(
                      {{"node", ToHex(opened.key->id())},
-                      {"tier", std::string(TierName(stored.tier))},
+                      {"tier", std::string(privacy::TierName(stored.tier))},
                       {"since", stored.since_ms == 0 ? "always" : UtcText(stored.since_ms)},
                       {"consent", stored.consent},
                       {"next update", PrintableLine(NextUpdateText(next))},
@@ -458,4 +469,4 @@ void AddPrivacyVerbs(VerbTable& verbs) {
   show->config.AddTo(status);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -20,7 +20,7 @@
 #include "node/terminal/limits.h"
 #include "node/version.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 constexpr char kServeGroup[] = "Run a node";
@@ -36,7 +36,7 @@ sigset_t ServeSignals() {
 }
 
 // Waits for a signal to stop, and returns it.
-int AwaitStop(const sigset_t& signals, Node& node) {
+int AwaitStop(const sigset_t& signals, node::Node& node) {
   for (;;) {
     int signal = 0;
     sigwait(&signals, &signal);
@@ -57,8 +57,8 @@ std::string OrDash(const std::string& text) {
 }
 
 absl::Status Serve(CommandContext& context, const ConfigFlags& flags, const StartNode& start_node) {
-  ASSIGN_OR_RETURN(const NodeConfig config, flags.Load(context, nullptr));
-  RETURN_IF_ERROR(CheckConfig(config));
+  ASSIGN_OR_RETURN(const config::NodeConfig config, flags.Load(context, nullptr));
+  RETURN_IF_ERROR(config::CheckConfig(config));
   // Blocked before any thread starts, so that every thread inherits it and only sigwait sees them.
   const sigset_t signals = ServeSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
@@ -70,7 +70,7 @@ absl::Status Serve(CommandContext& context, const ConfigFlags& flags, const Star
     pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
     return started.status();
   }
-  const std::unique_ptr<Node> node = *std::move(started);
+  const std::unique_ptr<node::Node> node = *std::move(started);
   context.out << fmt::format("ready api={} federation={} metrics={} id={}", node->api_address(),
                              OrDash(node->federation_address()), OrDash(node->metrics_address()),
                              node->id())
@@ -108,4 +108,4 @@ void AddServeVerbs(VerbTable& verbs, const StartNode& start_node) {
   verbs.Add("version", kServeGroup, "The version of this program", Version);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

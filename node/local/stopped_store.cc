@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "node/process/node_files.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 absl::StatusOr<StoppedStore> OpenStoppedStore(const CommandContext& context,
                                               const ConfigFlags& flags, bool with_reserve) {
@@ -21,16 +21,16 @@ absl::StatusOr<StoppedStore> OpenStoppedStore(const CommandContext& context,
     store.config.storage.soft_reserve_bytes = 0;
     store.config.storage.hard_reserve_bytes = 0;
   }
-  ASSIGN_OR_RETURN(const std::string path, StorePathOf(store.config));
+  ASSIGN_OR_RETURN(const std::string path, node::StorePathOf(store.config));
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
     return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
                  "there is no store in {}{}; check node.data_dir", path,
                  error ? " that could be looked at: " + error.message() : "");
   }
-  ASSIGN_OR_RETURN(store.source, MakeSealKeySource(store.config));
-  ASSIGN_OR_RETURN(store.database, OpenNodeStore(store.config, *store.source, SystemClock()));
+  ASSIGN_OR_RETURN(store.source, node::MakeSealKeySource(store.config));
+  ASSIGN_OR_RETURN(store.database, node::OpenNodeStore(store.config, *store.source, SystemClock()));
   return store;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -12,13 +12,13 @@
 #include "privacy/seal/seal_key_source.h"
 #include "storage/db/database.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // The open store of a node that does not run, and where its key came from.
 struct StoppedStore {
-  NodeConfig config;
-  std::unique_ptr<SealKeySource> source;
-  std::unique_ptr<Database> database;
+  config::NodeConfig config;
+  std::unique_ptr<privacy::SealKeySource> source;
+  std::unique_ptr<storage::Database> database;
 };
 
 // Opens the store that the flags name. Without the disk reserve unless asked: removing things is
@@ -27,4 +27,4 @@ struct StoppedStore {
 absl::StatusOr<StoppedStore> OpenStoppedStore(const CommandContext& context,
                                               const ConfigFlags& flags, bool with_reserve = false);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -12,15 +12,15 @@
 #include "storage/patterns/pattern_check.h"
 #include "storage/verify/row_checks.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 // What does not open Database::Verify complains of.
-absl::Status CheckItems(Database& database, StoreReport* report) {
+absl::Status CheckItems(storage::Database& database, storage::StoreReport* report) {
   return database.Scan(
-      ColumnFamily::kItem, "", "",
-      [report](const RowView& row) -> absl::StatusOr<bool> {
-        if (const absl::Status status = DecodeItem(row.value).status(); !status.ok()) {
+      storage::ColumnFamily::kItem, "", "",
+      [report](const storage::RowView& row) -> absl::StatusOr<bool> {
+        if (const absl::Status status = storage::DecodeItem(row.value).status(); !status.ok()) {
           report->Complain("item " + ToHex(AsBytes(row.key)) + ": " + MessageOf(status));
         }
         return true;
@@ -28,10 +28,10 @@ absl::Status CheckItems(Database& database, StoreReport* report) {
       [](std::string_view) -> absl::StatusOr<bool> { return true; });
 }
 
-absl::Status CheckPatterns(Database& database, StoreReport* report,
+absl::Status CheckPatterns(storage::Database& database, storage::StoreReport* report,
                            std::vector<std::string>* facts) {
-  ASSIGN_OR_RETURN(const auto collections, VerifyPatterns(database, {}, report));
-  for (const PatternCollectionCheck& found : collections) {
+  ASSIGN_OR_RETURN(const auto collections, storage::VerifyPatterns(database, {}, report));
+  for (const storage::PatternCollectionCheck& found : collections) {
     facts->push_back(fmt::format(
         "collection {} (model package {}, {} values): {} patterns, {} tombstones; {}",
         found.collection, ToHex(found.model_hash), found.dimension, found.patterns,
@@ -49,13 +49,13 @@ absl::Status CheckPatterns(Database& database, StoreReport* report,
 
 }  // namespace
 
-std::vector<StoreCheck> StoreChecks(std::vector<std::string>* facts) {
-  std::vector<StoreCheck> checks = RowChecks();
-  checks.push_back({"patterns", [facts](Database& database, StoreReport* report) {
+std::vector<storage::StoreCheck> StoreChecks(std::vector<std::string>* facts) {
+  std::vector<storage::StoreCheck> checks = storage::RowChecks();
+  checks.push_back({"patterns", [facts](storage::Database& database, storage::StoreReport* report) {
                       return CheckPatterns(database, report, facts);
                     }});
   checks.push_back({"items", CheckItems});
   return checks;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -20,46 +20,46 @@
 #include "storage/db/disk_reserve.h"
 #include "storage/patterns/pattern_collections.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using nlohmann::json;
 
-std::string_view StateName(DataKeyInfo::State state) {
+std::string_view StateName(storage::DataKeyInfo::State state) {
   switch (state) {
-    case DataKeyInfo::State::kActive:
+    case storage::DataKeyInfo::State::kActive:
       return "active";
-    case DataKeyInfo::State::kRetired:
+    case storage::DataKeyInfo::State::kRetired:
       return "retired";
-    case DataKeyInfo::State::kDestroyed:
+    case storage::DataKeyInfo::State::kDestroyed:
       return "destroyed";
   }
   return "destroyed";
 }
 
-json LossOf(const RecoveryReport& recovery) {
+json LossOf(const storage::RecoveryReport& recovery) {
   return recovery.last_loss
              ? json{{"at_ms", recovery.last_loss->at_ms}, {"changes", recovery.last_loss->changes}}
              : json(nullptr);
 }
 
-std::string DescribeLoss(const RecoveryReport& recovery) {
+std::string DescribeLoss(const storage::RecoveryReport& recovery) {
   if (!recovery.last_loss) {
     return "none";
   }
-  const RecoveryReport::Loss& loss = *recovery.last_loss;
+  const storage::RecoveryReport::Loss& loss = *recovery.last_loss;
   const std::string when = fmt::format("found {:%Y-%m-%d %H:%M:%S} UTC",
                                        fmt::gmtime(static_cast<std::time_t>(loss.at_ms / 1000)));
   return loss.changes > 0 ? fmt::format("{} changes, {}", loss.changes, when)
                           : "the mark was damaged, " + when;
 }
 
-json CollectionsJson(const absl::StatusOr<std::vector<PatternCollection>>& collections) {
+json CollectionsJson(const absl::StatusOr<std::vector<storage::PatternCollection>>& collections) {
   if (!collections.ok()) {
     return {{"error", MessageOf(collections.status())}};
   }
   json list = json::array();
-  for (const PatternCollection& collection : *collections) {
+  for (const storage::PatternCollection& collection : *collections) {
     list.push_back({{"collection", collection.number},
                     {"model_package", ToHex(collection.model_hash)},
                     {"dimension", collection.dimension},
@@ -70,9 +70,10 @@ json CollectionsJson(const absl::StatusOr<std::vector<PatternCollection>>& colle
   return list;
 }
 
-void PrintCollections(CommandContext& context, const std::vector<PatternCollection>& collections) {
+void PrintCollections(CommandContext& context,
+                      const std::vector<storage::PatternCollection>& collections) {
   std::vector<std::vector<std::string>> rows;
-  for (const PatternCollection& collection : collections) {
+  for (const storage::PatternCollection& collection : collections) {
     rows.push_back({std::to_string(collection.number),
                     collection.damaged ? "unreadable" : ToHex(collection.model_hash),
                     std::to_string(collection.dimension), std::to_string(collection.patterns)});
@@ -82,9 +83,9 @@ void PrintCollections(CommandContext& context, const std::vector<PatternCollecti
   }
 }
 
-json KeysJson(const Database& database) {
+json KeysJson(const storage::Database& database) {
   json keys = json::array();
-  for (const DataKeyInfo& key : database.DataKeys()) {
+  for (const storage::DataKeyInfo& key : database.DataKeys()) {
     keys.push_back({{"id", key.id},
                     {"scope", key.scope},
                     {"state", StateName(key.state)},
@@ -93,9 +94,9 @@ json KeysJson(const Database& database) {
   return keys;
 }
 
-void PrintKeys(CommandContext& context, const Database& database) {
+void PrintKeys(CommandContext& context, const storage::Database& database) {
   std::vector<std::vector<std::string>> rows;
-  for (const DataKeyInfo& key : database.DataKeys()) {
+  for (const storage::DataKeyInfo& key : database.DataKeys()) {
     rows.push_back({std::to_string(key.id), key.scope, std::string(StateName(key.state))});
   }
   context.out << "\n" << FormatTable({"DATA KEY", "SCOPE", "STATE"}, rows);
@@ -103,17 +104,17 @@ void PrintKeys(CommandContext& context, const Database& database) {
 
 }  // namespace
 
-absl::Status PrintStoreStatus(CommandContext& context, const Database& database) {
-  const RecoveryReport& recovery = database.recovery();
+absl::Status PrintStoreStatus(CommandContext& context, const storage::Database& database) {
+  const storage::RecoveryReport& recovery = database.recovery();
   // What cannot be read is no reason to hide the rest.
-  const absl::StatusOr<std::vector<PatternCollection>> collections =
+  const absl::StatusOr<std::vector<storage::PatternCollection>> collections =
       ListPatternCollections(database);
-  ASSIGN_OR_RETURN(const uint64_t free, FreeBytesOfFileSystem(database.path()));
+  ASSIGN_OR_RETURN(const uint64_t free, storage::FreeBytesOfFileSystem(database.path()));
   const uint64_t bytes = BytesOfFolder(database.path());
-  const std::string health(HealthName(database.Health()));
+  const std::string health(storage::HealthName(database.Health()));
   if (context.json) {
     context.out << ToJsonLine(json{{"path", database.path()},
-                                   {"schema", kSchemaVersion},
+                                   {"schema", storage::kSchemaVersion},
                                    {"health", health},
                                    {"bytes", bytes},
                                    {"free_bytes", free},
@@ -126,7 +127,7 @@ absl::Status PrintStoreStatus(CommandContext& context, const Database& database)
     return absl::OkStatus();
   }
   context.out << FormatFields({{"path", database.path()},
-                               {"schema", std::to_string(kSchemaVersion)},
+                               {"schema", std::to_string(storage::kSchemaVersion)},
                                {"health", health},
                                {"bytes", std::to_string(bytes)},
                                {"free bytes", std::to_string(free)},
@@ -154,4 +155,4 @@ uint64_t BytesOfFolder(const std::string& folder) {
   return bytes;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -10,12 +10,12 @@
 #include "node/terminal/command.h"
 #include "storage/db/database.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // What `ruvd store status` says: health, size, collections of patterns and data keys.
-absl::Status PrintStoreStatus(CommandContext& context, const Database& database);
+absl::Status PrintStoreStatus(CommandContext& context, const storage::Database& database);
 
 // Of the files in a folder, without folders in it; a file that vanishes meanwhile counts 0.
 uint64_t BytesOfFolder(const std::string& folder);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

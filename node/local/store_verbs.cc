@@ -36,7 +36,7 @@
 #include "storage/patterns/pattern_collections.h"
 #include "storage/trajectories/trajectory_store.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using nlohmann::json;
@@ -47,7 +47,7 @@ constexpr uint32_t kOwnerOnly = 0600;
 struct StoreFlags {
   ConfigFlags config;
   std::string folder;  // of a backup
-  BackupAccess backup;
+  node::BackupAccess backup;
   bool verify_only = false;
   bool accept_older_ledger = false;
   bool data_keys = false;
@@ -71,11 +71,11 @@ absl::Status Status(CommandContext& context, const StoreFlags& flags) {
   return PrintStoreStatus(context, *store.database);
 }
 
-void PrintReport(CommandContext& context, const StoreReport& report,
+void PrintReport(CommandContext& context, const storage::StoreReport& report,
                  const std::vector<std::string>& facts) {
   if (context.json) {
     json families = json::array();
-    for (const StoreReport::Family& family : report.families) {
+    for (const storage::StoreReport::Family& family : report.families) {
       families.push_back({{"name", family.name},
                           {"rows", family.rows},
                           {"bytes", family.bytes},
@@ -90,7 +90,7 @@ void PrintReport(CommandContext& context, const StoreReport& report,
     return;
   }
   std::vector<std::vector<std::string>> rows;
-  for (const StoreReport::Family& family : report.families) {
+  for (const storage::StoreReport::Family& family : report.families) {
     rows.push_back({std::string(family.name), std::to_string(family.rows),
                     std::to_string(family.bytes), std::to_string(family.erased),
                     std::to_string(family.broken)});
@@ -108,9 +108,9 @@ void PrintReport(CommandContext& context, const StoreReport& report,
 
 absl::Status Verify(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
-  ASSIGN_OR_RETURN(StoreReport report, store.database->Verify());
+  ASSIGN_OR_RETURN(storage::StoreReport report, store.database->Verify());
   std::vector<std::string> facts;
-  for (const StoreCheck& check : StoreChecks(&facts)) {
+  for (const storage::StoreCheck& check : StoreChecks(&facts)) {
     if (const absl::Status status = check.run(*store.database, &report); !status.ok()) {
       report.Complain(fmt::format("{}: {}", check.name, MessageOf(status)));
     }
@@ -125,7 +125,7 @@ absl::Status Verify(CommandContext& context, const StoreFlags& flags) {
                report.problem_count);
 }
 
-absl::Status Reseal(Database& database) {
+absl::Status Reseal(storage::Database& database) {
   for (bool more = true; more;) {
     ASSIGN_OR_RETURN(more, database.ResealStep());
   }
@@ -133,8 +133,8 @@ absl::Status Reseal(Database& database) {
 }
 
 // Once the rows of erased users are gone nothing says any more whose their companions were.
-absl::Status CompactWithoutErased(Database& database) {
-  ASSIGN_OR_RETURN(const auto trajectories, TrajectoryStore::Open(database));
+absl::Status CompactWithoutErased(storage::Database& database) {
+  ASSIGN_OR_RETURN(const auto trajectories, storage::TrajectoryStore::Open(database));
   RETURN_IF_ERROR(trajectories->ForgetErased().status());
   return database.Compact();
 }
@@ -150,15 +150,15 @@ absl::Status Compact(CommandContext& context, const StoreFlags& flags) {
   return absl::OkStatus();
 }
 
-uint64_t BytesOf(const BackupManifest& manifest) {
+uint64_t BytesOf(const storage::BackupManifest& manifest) {
   uint64_t bytes = 0;
-  for (const BackupManifest::File& file : manifest.files) {
+  for (const storage::BackupManifest::File& file : manifest.files) {
     bytes += file.size;
   }
   return bytes;
 }
 
-json ManifestJson(const BackupManifest& manifest) {
+json ManifestJson(const storage::BackupManifest& manifest) {
   return json{{"store_id", ToHex(AsBytes(manifest.store_id))},
               {"schema", manifest.schema},
               {"created_ms", manifest.created_ms},
@@ -168,7 +168,7 @@ json ManifestJson(const BackupManifest& manifest) {
               {"bytes", BytesOf(manifest)}};
 }
 
-void PrintManifest(CommandContext& context, const BackupManifest& manifest) {
+void PrintManifest(CommandContext& context, const storage::BackupManifest& manifest) {
   if (context.json) {
     context.out << ToJsonLine(ManifestJson(manifest));
     return;
@@ -189,7 +189,7 @@ absl::Status CheckRunning(const StoreFlags& flags) {
 
 absl::Status BackUpRunning(CommandContext& context, const StoreFlags& flags) {
   RETURN_IF_ERROR(CheckRunning(flags));
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto backup, client.BackUpStore(flags.name));
   if (context.json) {
     context.out << ToJsonLine(backup);
@@ -213,28 +213,29 @@ absl::Status Backup(CommandContext& context, const StoreFlags& flags) {
     return BackUpRunning(context, flags);
   }
   ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
-  ASSIGN_OR_RETURN(const BackupManifest manifest, store.database->Backup(flags.folder));
+  ASSIGN_OR_RETURN(const storage::BackupManifest manifest, store.database->Backup(flags.folder));
   PrintManifest(context, manifest);
   return absl::OkStatus();
 }
 
 absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
-  ASSIGN_OR_RETURN(const NodeConfig config, flags.config.Load(context, nullptr));
-  ASSIGN_OR_RETURN(const auto source, MakeSealKeySource(config));
-  ASSIGN_OR_RETURN(const RestoreKeys keys, FindRestoreKeys(*source, flags.backup));
+  ASSIGN_OR_RETURN(const config::NodeConfig config, flags.config.Load(context, nullptr));
+  ASSIGN_OR_RETURN(const auto source, node::MakeSealKeySource(config));
+  ASSIGN_OR_RETURN(const node::RestoreKeys keys, node::FindRestoreKeys(*source, flags.backup));
   if (flags.verify_only) {
-    ASSIGN_OR_RETURN(const BackupManifest manifest, VerifyBackup(flags.backup.folder, keys.backup));
+    ASSIGN_OR_RETURN(const storage::BackupManifest manifest,
+                     storage::VerifyBackup(flags.backup.folder, keys.backup));
     PrintManifest(context, manifest);
     return absl::OkStatus();
   }
-  RestoreOptions options{.backup = flags.backup.folder,
-                         .key = keys.backup,
-                         .accept_older_ledger = flags.accept_older_ledger};
+  storage::RestoreOptions options{.backup = flags.backup.folder,
+                                  .key = keys.backup,
+                                  .accept_older_ledger = flags.accept_older_ledger};
   std::error_code error;
   const bool had_folder = std::filesystem::exists(config.node.data_dir, error);
-  RETURN_IF_ERROR(ChooseRestoreKeys(keys, config, *source, &options));
-  ASSIGN_OR_RETURN(options.store, StorePathOf(config));
-  const absl::StatusOr<RestoreReport> report = RestoreBackup(options);
+  RETURN_IF_ERROR(node::ChooseRestoreKeys(keys, config, *source, &options));
+  ASSIGN_OR_RETURN(options.store, node::StorePathOf(config));
+  const absl::StatusOr<storage::RestoreReport> report = storage::RestoreBackup(options);
   if (!report.ok()) {
     if (!had_folder) {
       std::filesystem::remove(config.node.data_dir, error);  // an empty one
@@ -259,24 +260,24 @@ absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
 }
 
 void Wipe(std::string* secret) {
-  SecureWipe({reinterpret_cast<uint8_t*>(secret->data()), secret->size()});
+  privacy::SecureWipe({reinterpret_cast<uint8_t*>(secret->data()), secret->size()});
 }
 
 // A flag that does nothing with this kind of key is refused: it would promise what is not done.
-absl::Status CheckRotation(const StoreFlags& flags, const SealKeySource& source) {
+absl::Status CheckRotation(const StoreFlags& flags, const privacy::SealKeySource& source) {
   for (const auto& [flag, file] : {std::pair("--new-passphrase-file", flags.new_passphrase_file),
                                    std::pair("--keep-old-key", flags.keep_old_key)}) {
     if (file && file->empty()) {
       return UsageError(fmt::format("{} names no file; give one, or leave the flag out", flag));
     }
   }
-  const SealKeySource::Kind kind = source.kind();
-  if (flags.new_passphrase_file && kind != SealKeySource::Kind::kPassphrase) {
+  const privacy::SealKeySource::Kind kind = source.kind();
+  if (flags.new_passphrase_file && kind != privacy::SealKeySource::Kind::kPassphrase) {
     return UsageError(
         "--new-passphrase-file is for a store whose storage.seal_key is passphrase; give "
         "--storage.seal_key passphrase or the node's configuration, or leave it out");
   }
-  if (flags.keep_old_key && kind != SealKeySource::Kind::kFile) {
+  if (flags.keep_old_key && kind != privacy::SealKeySource::Kind::kFile) {
     return UsageError(
         "--keep-old-key is for a store whose storage.seal_key is file: a passphrase and a "
         "credential are kept where they come from");
@@ -302,33 +303,33 @@ absl::Status KeepOldKey(const std::string& key_file, const std::string& copy) {
   if (std::filesystem::exists(copy, error)) {
     return UsageError(fmt::format("{} exists already; name a new file for --keep-old-key", copy));
   }
-  ASSIGN_OR_RETURN(std::string key, ReadSecretFile(key_file, "seal key file"));
+  ASSIGN_OR_RETURN(std::string key, privacy::ReadSecretFile(key_file, "seal key file"));
   const absl::Status status = WriteFileAtomically(copy, key, kOwnerOnly);
   Wipe(&key);
   return status;
 }
 
-absl::StatusOr<SealKey> StartRotation(const StoreFlags& flags, const StoppedStore& store) {
-  if (store.source->kind() != SealKeySource::Kind::kPassphrase) {
+absl::StatusOr<privacy::SealKey> StartRotation(const StoreFlags& flags, const StoppedStore& store) {
+  if (store.source->kind() != privacy::SealKeySource::Kind::kPassphrase) {
     return store.source->StartRotation("");
   }
   ASSIGN_OR_RETURN(
       std::string passphrase,
-      ReadPassphraseFile(flags.new_passphrase_file.value_or(store.config.storage.passphrase_file)));
-  absl::StatusOr<SealKey> next = store.source->StartRotation(passphrase);
+      node::ReadPassphraseFile(flags.new_passphrase_file.value_or(store.config.storage.passphrase_file)));
+  absl::StatusOr<privacy::SealKey> next = store.source->StartRotation(passphrase);
   Wipe(&passphrase);
   return next;
 }
 
 // What the operator has to do now.
-std::string AfterRotation(const StoreFlags& flags, SealKeySource::Kind kind) {
-  if (kind == SealKeySource::Kind::kPassphrase) {
+std::string AfterRotation(const StoreFlags& flags, privacy::SealKeySource::Kind kind) {
+  if (kind == privacy::SealKeySource::Kind::kPassphrase) {
     return !flags.new_passphrase_file
                ? ""
                : "storage.passphrase_file must hold the new passphrase before the next start; "
                  "backups made before this open with the former one\n";
   }
-  if (kind == SealKeySource::Kind::kCredential) {
+  if (kind == privacy::SealKeySource::Kind::kCredential) {
     return "backups made before this open with the former credential: keep it\n";
   }
   return !flags.keep_old_key
@@ -339,7 +340,7 @@ std::string AfterRotation(const StoreFlags& flags, SealKeySource::Kind kind) {
 
 // Seals what the store holds under new data keys. The node's key is new by then, whatever becomes
 // of this.
-absl::Status RotateDataKeys(Database& database) {
+absl::Status RotateDataKeys(storage::Database& database) {
   absl::Status status = database.RotateDataKeys("");
   if (status.ok()) {
     status = Reseal(database);
@@ -355,7 +356,7 @@ absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
   if (flags.keep_old_key) {
     RETURN_IF_ERROR(KeepOldKey(store.source->path(), *flags.keep_old_key));
   }
-  ASSIGN_OR_RETURN(const SealKey next, StartRotation(flags, store));
+  ASSIGN_OR_RETURN(const privacy::SealKey next, StartRotation(flags, store));
   RETURN_IF_ERROR(store.database->ChangeSealKey(next));
   RETURN_IF_ERROR(store.source->FinishRotation());
   // Before anything else can fail: the operator has to know, or the next start fails.
@@ -366,8 +367,9 @@ absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
   const absl::Status data_keys =
       flags.data_keys ? RotateDataKeys(*store.database) : absl::OkStatus();
   const auto all = store.database->DataKeys();
-  const auto keys = std::ranges::count_if(
-      all, [](const DataKeyInfo& key) { return key.state != DataKeyInfo::State::kDestroyed; });
+  const auto keys = std::ranges::count_if(all, [](const storage::DataKeyInfo& key) {
+    return key.state != storage::DataKeyInfo::State::kDestroyed;
+  });
   context.out << (context.json ? ToJsonLine(json{{"data_keys", keys},
                                                  {"kept_key", flags.keep_old_key.value_or("")}})
                                : fmt::format("it wraps {} data keys\n", keys));
@@ -376,14 +378,15 @@ absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
 
 // What was learned from an erased user is no longer shared once the node starts.
 absl::Status WithdrawConsents(const StoppedStore& store, const std::string& user) {
-  const auto key_file = std::filesystem::path(store.config.node.data_dir) / kNodeKeyFile;
+  const auto key_file = std::filesystem::path(store.config.node.data_dir) / admission::kNodeKeyFile;
   std::error_code error;
   if (!std::filesystem::exists(key_file, error) && !error) {
     return absl::OkStatus();  // no node signed a consent here
   }
-  ASSIGN_OR_RETURN(const NodeKey key, NodeKey::LoadOrCreate(key_file));
-  UserConsentStore consents(*store.database);
-  ASSIGN_OR_RETURN(const std::unique_ptr<ConsentBook> book, ConsentBook::Open(consents, key));
+  ASSIGN_OR_RETURN(const privacy::NodeKey key, privacy::NodeKey::LoadOrCreate(key_file));
+  storage::UserConsentStore consents(*store.database);
+  ASSIGN_OR_RETURN(const std::unique_ptr<storage::ConsentBook> book,
+                   storage::ConsentBook::Open(consents, key));
   return book->Withdraw(user, SystemClock().WallMillis()).status();
 }
 
@@ -392,8 +395,9 @@ absl::Status EraseInStore(CommandContext& context, const StoreFlags& flags) {
   // What cannot be noted about consents must not keep the user's words here.
   const absl::Status withdrawn =
       flags.collection ? absl::OkStatus() : WithdrawConsents(store, flags.user);
-  RETURN_IF_ERROR(flags.collection ? ErasePatternCollection(*store.database, *flags.collection)
-                                   : store.database->Erase(KeyScope::User(flags.user)));
+  RETURN_IF_ERROR(flags.collection
+                      ? storage::ErasePatternCollection(*store.database, *flags.collection)
+                      : store.database->Erase(storage::KeyScope::User(flags.user)));
   RETURN_IF_ERROR(CompactWithoutErased(*store.database));
   return withdrawn;
 }
@@ -405,7 +409,7 @@ absl::Status EraseOnNode(CommandContext& context, const StoreFlags& flags) {
         "remove single patterns with `ruvd pattern rm`");
   }
   RETURN_IF_ERROR(CheckRunning(flags));
-  NodeClient client(context.server, context.credentials);
+  client::NodeClient client(context.server, context.credentials);
   return client.EraseUser(flags.user).status();
 }
 
@@ -489,4 +493,4 @@ void AddStoreVerbs(VerbTable& verbs) {
                  "On the node at --server, which goes on serving");
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -9,12 +9,13 @@
 #include "absl/status/statusor.h"
 #include "node/process/node.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 class VerbTable;
 
 // Node::Start; a seam, so that the command line can be tested without a node.
-using StartNode = std::function<absl::StatusOr<std::unique_ptr<Node>>(const NodeConfig&)>;
+using StartNode =
+    std::function<absl::StatusOr<std::unique_ptr<node::Node>>(const config::NodeConfig&)>;
 
 // The verbs that work on this machine: they start nodes, or read and write a node's data folder.
 void AddServeVerbs(VerbTable& verbs, const StartNode& start_node);  // version, serve
@@ -26,4 +27,4 @@ void AddStoreVerbs(VerbTable& verbs);      // store status, verify, compact, bac
 void AddAdmissionVerbs(VerbTable& verbs);  // token create, join, cert renew, revoke, ...
 void AddPrivacyVerbs(VerbTable& verbs);    // privacy status, export, verify, ...
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

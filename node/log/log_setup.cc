@@ -73,7 +73,7 @@ std::unique_ptr<spdlog::formatter> MakeJsonLogFormatter(std::string node_name) {
   return std::make_unique<JsonFormatter>(std::move(node_name));
 }
 
-void SetUpLogging(const NodeConfig::LogSection& config, std::string_view node_name) {
+void SetUpLogging(const config::NodeConfig::LogSection& config, std::string_view node_name) {
   auto logger =
       std::make_shared<spdlog::logger>("ruvd", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_level(spdlog::level::from_str(config.level));

@@ -15,7 +15,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::metrics {
 namespace {
 
 const prometheus::Histogram::BucketBoundaries kSeconds = {0.001, 0.003, 0.01, 0.03, 0.1,
@@ -185,4 +185,4 @@ absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Create(const std::string& list
   return metrics;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::metrics

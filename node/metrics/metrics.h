@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::metrics {
 
 // The node's Prometheus metrics, all named ruvd_*. Recording is thread-safe and takes well under a
 // microsecond; without a listen address everything is recorded all the same, so that code need not
@@ -49,4 +49,4 @@ class Metrics {
   virtual void RemoveReaders() = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::metrics

@@ -14,11 +14,11 @@
 #include "federation/membership/evidence.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 constexpr std::string_view kEvidenceMagic("RUVDLLM-EVIDENCE-v1\0", 20);
-constexpr size_t kProofBytes = EvidenceTable::kStoredBytes;
+constexpr size_t kProofBytes = federation::EvidenceTable::kStoredBytes;
 
 }  // namespace
 
@@ -51,4 +51,4 @@ absl::Status EvidenceFile::Keep(const std::vector<std::string>& proofs) const {
   return WriteFileAtomically(path_, bytes);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::node {
 
 // DATA_DIR/evidence: proofs of members that equivocated, as GossipCore::Evidence gives them. They
 // prove themselves, so the file needs no seal. Not thread-safe.
@@ -27,4 +27,4 @@ class EvidenceFile {
   const std::string path_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::node

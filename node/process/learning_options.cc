@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <optional>
 
-namespace ruvd {
+namespace ruvd::node {
 
-BackgroundOptions RoundOptionsOf(const NodeConfig::LearningSection& learning,
-                                 const SimilarityScale& scale) {
+learning::BackgroundOptions RoundOptionsOf(const config::NodeConfig::LearningSection& learning,
+                                           const inference::SimilarityScale& scale) {
   return {.min_rating = learning.min_rating,
           .cluster_similarity =
               learning.cluster_similarity == 0 ? scale.same : learning.cluster_similarity,
@@ -22,26 +22,28 @@ BackgroundOptions RoundOptionsOf(const NodeConfig::LearningSection& learning,
           .quality_decay = learning.quality_decay};
 }
 
-DeepOptions DeepOptionsOf(const NodeConfig::LearningSection& learning,
-                          const SimilarityScale& scale) {
-  return {.min_rating = learning.min_rating,
-          .rank = learning.deep_rank,
-          .steps = learning.deep_steps,
-          .learning_rate = static_cast<double>(learning.deep_learning_rate),
-          .guard = DeepGuardByName(learning.deep_guard).value_or(DeepGuard::kReplay),
-          .ewc_strength = static_cast<double>(learning.deep_ewc_strength),
-          .banks = learning.deep_banks,
-          .bank_rank = learning.deep_bank_rank,
-          .bank_training = {.residual_rate = learning.deep_bank_rate,
-                            .residual_decay = learning.deep_bank_decay},
-          .scope = learning.deep_scope == "all" ? std::nullopt : std::optional(scale.same),
-          .memory_bytes = std::min(DeepOptions().memory_bytes, learning.memory_bytes / 2)};
+learning::DeepOptions DeepOptionsOf(const config::NodeConfig::LearningSection& learning,
+                                    const inference::SimilarityScale& scale) {
+  return {
+      .min_rating = learning.min_rating,
+      .rank = learning.deep_rank,
+      .steps = learning.deep_steps,
+      .learning_rate = static_cast<double>(learning.deep_learning_rate),
+      .guard =
+          learning::DeepGuardByName(learning.deep_guard).value_or(learning::DeepGuard::kReplay),
+      .ewc_strength = static_cast<double>(learning.deep_ewc_strength),
+      .banks = learning.deep_banks,
+      .bank_rank = learning.deep_bank_rank,
+      .bank_training = {.residual_rate = learning.deep_bank_rate,
+                        .residual_decay = learning.deep_bank_decay},
+      .scope = learning.deep_scope == "all" ? std::nullopt : std::optional(scale.same),
+      .memory_bytes = std::min(learning::DeepOptions().memory_bytes, learning.memory_bytes / 2)};
 }
 
-FederatedModelOptions FederatedOptionsOf(const NodeConfig& config) {
+sharing::FederatedModelOptions FederatedOptionsOf(const config::NodeConfig& config) {
   const auto& federation = config.federation;
-  return {.strategy = {.strategy =
-                           StrategyByName(federation.strategy).value_or(Strategy::kTimestepAligned),
+  return {.strategy = {.strategy = federation::StrategyByName(federation.strategy)
+                                       .value_or(federation::Strategy::kTimestepAligned),
                        .timestep_weight = double{federation.timestep_weight},
                        .quality_weight = double{federation.quality_weight},
                        .schedule_weight = double{federation.schedule_weight}},
@@ -50,4 +52,4 @@ FederatedModelOptions FederatedOptionsOf(const NodeConfig& config) {
           .min_rating = config.learning.min_rating};
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::node

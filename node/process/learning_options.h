@@ -9,17 +9,17 @@
 #include "node/learning/deep_round.h"
 #include "node/sharing/federated_model.h"
 
-namespace ruvd {
+namespace ruvd::node {
 
 // What the section `learning` of a configuration says to the loops; `scale` is that of the model's
 // embeddings, for similarities that are left to it.
-BackgroundOptions RoundOptionsOf(const NodeConfig::LearningSection& learning,
-                                 const SimilarityScale& scale);
-DeepOptions DeepOptionsOf(const NodeConfig::LearningSection& learning,
-                          const SimilarityScale& scale);
+learning::BackgroundOptions RoundOptionsOf(const config::NodeConfig::LearningSection& learning,
+                                           const inference::SimilarityScale& scale);
+learning::DeepOptions DeepOptionsOf(const config::NodeConfig::LearningSection& learning,
+                                    const inference::SimilarityScale& scale);
 
 // What the sections `federation` and `learning` say to rounds of updates; layout, texts and file
 // are the caller's to fill in.
-FederatedModelOptions FederatedOptionsOf(const NodeConfig& config);
+sharing::FederatedModelOptions FederatedOptionsOf(const config::NodeConfig& config);
 
-}  // namespace ruvd
+}  // namespace ruvd::node

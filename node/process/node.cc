@@ -20,7 +20,7 @@
 #include "node/process/node_impl.h"
 #include "node/process/node_metrics.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 // One core stays free for the io and learning threads, where there is more than one.
@@ -31,14 +31,14 @@ int InferenceThreads(int configured) {
 
 }  // namespace
 
-NodeImpl::NodeImpl(NodeConfig config)
+NodeImpl::NodeImpl(config::NodeConfig config)
     : config_(std::move(config)),
       runner_(InferenceThreads(config_.inference.threads)),
       started_(clock_.Now()) {}
 
 absl::Status NodeImpl::Start() {
-  RETURN_IF_ERROR(CheckKernelsVariable());
-  ASSIGN_OR_RETURN(metrics_, Metrics::Create(config_.metrics.listen));
+  RETURN_IF_ERROR(inference::CheckKernelsVariable());
+  ASSIGN_OR_RETURN(metrics_, metrics::Metrics::Create(config_.metrics.listen));
   RETURN_IF_ERROR(LoadModel());
   RETURN_IF_ERROR(OpenStores());
   RETURN_IF_ERROR(StartActors());
@@ -54,31 +54,34 @@ absl::Status NodeImpl::Start() {
 }
 
 absl::Status NodeImpl::LoadModel() {
-  ASSIGN_OR_RETURN(package_, LoadModelPackage(config_.model.path));
+  ASSIGN_OR_RETURN(package_, inference::LoadModelPackage(config_.model.path));
   model_ = package_.model;
   for (const std::string& warning : model_->tokenizer().warnings()) {
     LogWarning("{}: {}", config_.model.path, warning);
   }
-  const Precision precision =
-      config_.inference.precision == "exact" ? Precision::kExact : Precision::kFast;
+  const inference::Precision precision = config_.inference.precision == "exact"
+                                             ? inference::Precision::kExact
+                                             : inference::Precision::kFast;
   ASSIGN_OR_RETURN(serving_,
-                   DefaultBackend().Load(model_, {.precision = precision, .runner = runner_}));
-  ASSIGN_OR_RETURN(scoring_, DefaultBackend().Load(model_, {.runner = runner_}));
+                   inference::DefaultBackend().Load(model_, {.precision = precision, .runner = runner_}));
+  ASSIGN_OR_RETURN(scoring_, inference::DefaultBackend().Load(model_, {.runner = runner_}));
   RETURN_IF_ERROR(MakePrefixTree());
   ASSIGN_OR_RETURN(training_, DefaultBackend().Load(model_, {.runner = SerialRunner()}));
   deep_runner_ = LowPriorityRunner(config_.learning.deep_threads);
   ASSIGN_OR_RETURN(deep_training_, DefaultBackend().Load(model_, {.runner = *deep_runner_}));
-  ASSIGN_OR_RETURN(Frame frame, RandomFrame(*model_, config_.federation.core_rank,
-                                            config_.federation.frame_seed));
-  frame_ = std::make_unique<Frame>(std::move(frame));
+  ASSIGN_OR_RETURN(
+      inference::Frame frame,
+      inference::RandomFrame(*model_, config_.federation.core_rank, config_.federation.frame_seed));
+  frame_ = std::make_unique<inference::Frame>(std::move(frame));
   return absl::OkStatus();
 }
 
 absl::Status NodeImpl::MakePrefixTree() {
-  ASSIGN_OR_RETURN(const KvFormat format, ParseKvFormat(config_.inference.kv_format));
-  ASSIGN_OR_RETURN(auto pool, DefaultBackend().CreateKvPool(model_->config(), format,
+  ASSIGN_OR_RETURN(const inference::KvFormat format,
+                   inference::ParseKvFormat(config_.inference.kv_format));
+  ASSIGN_OR_RETURN(auto pool, inference::DefaultBackend().CreateKvPool(model_->config(), format,
                                                             config_.inference.kv_bytes));
-  prefixes_ = std::make_shared<PrefixTree>(std::move(pool));
+  prefixes_ = std::make_shared<inference::PrefixTree>(std::move(pool));
   return absl::OkStatus();
 }
 
@@ -97,7 +100,7 @@ absl::Status NodeImpl::Drain(Duration deadline) {
   constexpr Duration kStopping = std::chrono::seconds(1);
   federation_->Leave(std::clamp<Duration>(end - kClosing - 2 * kStopping - clock_.Now(),
                                           Duration(0), limits::kDrainMax));
-  const DrainReport report = actors_->DrainAndWait(end - kClosing);
+  const runtime::DrainReport report = actors_->DrainAndWait(end - kClosing);
   orderly_ = report.complete;
   StopNow();
   if (!report.complete) {
@@ -159,10 +162,10 @@ void NodeImpl::StopNow() {
   }
 }
 
-absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config) {
+absl::StatusOr<std::unique_ptr<Node>> Node::Start(const config::NodeConfig& config) {
   auto node = std::make_unique<NodeImpl>(config);
   RETURN_IF_ERROR(node->Start());
   return node;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::node

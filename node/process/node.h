@@ -11,14 +11,14 @@
 #include "base/clock.h"
 #include "node/config/config.h"
 
-namespace ruvd {
+namespace ruvd::node {
 
 // A running node: the composition of all rooms. Owns every thread, socket and file.
 class Node {
  public:
   // Opens the store, loads the model, starts actors and servers. On error nothing is left running
   // and the message says what to change.
-  static absl::StatusOr<std::unique_ptr<Node>> Start(const NodeConfig& config);
+  static absl::StatusOr<std::unique_ptr<Node>> Start(const config::NodeConfig& config);
   virtual ~Node() = default;
 
   // Where the services listen, with the real ports.
@@ -38,4 +38,4 @@ class Node {
   virtual absl::Status Drain(Duration deadline) = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -24,47 +24,47 @@
 #include "privacy/sodium.h"
 #include "storage/db/file_key.h"
 
-namespace ruvd {
+namespace ruvd::node {
 
 absl::Status NodeImpl::StartActors() {
   uint64_t seed = 0;
   std::memcpy(&seed, files_->key.id().data(), sizeof(seed));
-  ActorSystemOptions options;
+  runtime::ActorSystemOptions options;
   options.seed = seed ^ static_cast<uint64_t>(clock_.WallMillis());
-  options.on_failure = [](const ActorFailure& failure) {
+  options.on_failure = [](const runtime::ActorFailure& failure) {
     LogError("actor {} failed and restarts: {}", failure.actor, MessageOf(failure.status));
   };
-  options.on_escalation = [](const ActorFailure& failure) {
+  options.on_escalation = [](const runtime::ActorFailure& failure) {
     Log(LogLevel::kCritical, "actor {} failed too often and is stopped: {}", failure.actor,
         MessageOf(failure.status));
   };
-  actors_ = std::make_unique<ActorSystem>(io_pool_, std::move(options));
-  StartMaintenanceActor(*actors_, {.database = database_.get(),
-                                   .patterns = patterns_.get(),
-                                   .graph = pattern_graph_.get(),
-                                   .pool = &upkeep_pool_,
-                                   .cancelled = [this] { return stopping_.load(); }});
-  instant_ = std::make_unique<InstantLoop>(
-      InstantLoopOptions{.clock = &clock_, .on = config_.learning.instant});
-  throttle_ = std::make_unique<LearningThrottle>(
-      LearningThrottleOptions{.clock = &clock_,
-                              .slow_down = static_cast<double>(config_.learning.slow_down),
-                              .memory_bytes = config_.learning.memory_bytes,
-                              .session_bytes = [this] { return instant_->status().bytes; }});
+  actors_ = std::make_unique<runtime::ActorSystem>(io_pool_, std::move(options));
+  actors::StartMaintenanceActor(*actors_, {.database = database_.get(),
+                                           .patterns = patterns_.get(),
+                                           .graph = pattern_graph_.get(),
+                                           .pool = &upkeep_pool_,
+                                           .cancelled = [this] { return stopping_.load(); }});
+  instant_ = std::make_unique<serving::InstantLoop>(
+      serving::InstantLoopOptions{.clock = &clock_, .on = config_.learning.instant});
+  throttle_ = std::make_unique<learning::LearningThrottle>(learning::LearningThrottleOptions{
+      .clock = &clock_,
+      .slow_down = static_cast<double>(config_.learning.slow_down),
+      .memory_bytes = config_.learning.memory_bytes,
+      .session_bytes = [this] { return instant_->status().bytes; }});
   RETURN_IF_ERROR(LoadGeneralText());
   RETURN_IF_ERROR(StartFederation());
-  ASSIGN_OR_RETURN(recorder_, StartWitnessActor(*actors_, {.clock = &clock_,
-                                                           .log = witness_.get(),
-                                                           .sessions = sessions_.get(),
-                                                           .fence = &fence_}));
-  std::optional<DgrOptions> dgr;
-  if (const auto strategy = DgrStrategyByName(config_.retrieval.dgr)) {
-    dgr = DgrOptions{.strategy = *strategy,
-                     .max_retrievals = config_.retrieval.dgr_queries,
-                     .min_t = config_.retrieval.dgr_min_t};
+  ASSIGN_OR_RETURN(recorder_, actors::StartWitnessActor(*actors_, {.clock = &clock_,
+                                                                   .log = witness_.get(),
+                                                                   .sessions = sessions_.get(),
+                                                                   .fence = &fence_}));
+  std::optional<inference::DgrOptions> dgr;
+  if (const auto strategy = inference::DgrStrategyByName(config_.retrieval.dgr)) {
+    dgr = inference::DgrOptions{.strategy = *strategy,
+                                .max_retrievals = config_.retrieval.dgr_queries,
+                                .min_t = config_.retrieval.dgr_min_t};
   }
   StartRouter();
-  inference_ = StartInferenceActor(
+  inference_ = actors::StartInferenceActor(
       *actors_, {.queue = static_cast<size_t>(config_.inference.queue),
                  .services = {.clock = &clock_,
                               .adapters = adapters_.get(),
@@ -73,7 +73,7 @@ absl::Status NodeImpl::StartActors() {
                               .package_id = package_.id,
                               .model_name = model_->config().name,
                               .prefixes = prefixes_,
-                              .sampler = SamplerByName(config_.inference.sampler),
+                              .sampler = inference::SamplerByName(config_.inference.sampler),
                               .max_tokens_limit = config_.inference.max_tokens_limit,
                               .recorder = recorder_.get(),
                               .expect_user = [this](const std::string& id) { ExpectUser(id); },
@@ -94,25 +94,27 @@ absl::Status NodeImpl::StartActors() {
 }
 
 void NodeImpl::StartRouter() {
-  const std::optional<ScorerKind> kind = RouterKindByName(config_.inference.router);
+  const std::optional<inference::ScorerKind> kind =
+      serving::RouterKindByName(config_.inference.router);
   if (!kind) {
     return;
   }
   uint64_t seed = 0;
-  SecureRandomBytes({reinterpret_cast<uint8_t*>(&seed), sizeof(seed)});
-  router_ = std::make_unique<RequestRouter>(RequestRouterOptions{
+  privacy::SecureRandomBytes({reinterpret_cast<uint8_t*>(&seed), sizeof(seed)});
+  router_ = std::make_unique<serving::RequestRouter>(serving::RequestRouterOptions{
       .kind = *kind, .exploration = config_.inference.router_exploration, .seed = seed});
   // The learning actor says so once it knows whether it learns.
   router_->SetExploring(false);
-  absl::StatusOr<SealKey> key = FileKey(*database_, "learned/router-key", "the router");
+  absl::StatusOr<privacy::SealKey> key =
+      storage::FileKey(*database_, "learned/router-key", "the router");
   absl::Status status = key.ok() ? MakeDataFolder(LearnedDirOf(config_)) : key.status();
   if (status.ok()) {
-    auto learner = RouterLearner::Open({.router = router_.get(),
-                                        .folder = LearnedDirOf(config_),
-                                        .key = *std::move(key),
-                                        .value = config_.inference.router_value,
-                                        .min_rating = config_.learning.min_rating},
-                                       *trajectories_);
+    auto learner = learning::RouterLearner::Open({.router = router_.get(),
+                                                  .folder = LearnedDirOf(config_),
+                                                  .key = *std::move(key),
+                                                  .value = config_.inference.router_value,
+                                                  .min_rating = config_.learning.min_rating},
+                                                 *trajectories_);
     status = learner.status();
     if (learner.ok()) {
       router_learner_ = *std::move(learner);
@@ -125,7 +127,7 @@ void NodeImpl::StartRouter() {
   }
 }
 
-LearningServices NodeImpl::ServicesOfLearning() {
+learning::LearningServices NodeImpl::ServicesOfLearning() {
   return {.clock = &clock_,
           .transformer = training_.get(),
           .trajectories = trajectories_.get(),
@@ -142,10 +144,10 @@ LearningServices NodeImpl::ServicesOfLearning() {
 }
 
 absl::Status NodeImpl::StartLearning() {
-  LearningActorOptions learning;
+  actors::LearningActorOptions learning;
   learning.services = ServicesOfLearning();
   learning.round = RoundOptionsOf(config_.learning, Scale());
-  const absl::Status trainable = train::RulesOf(training_->model()).status();
+  const absl::Status trainable = inference::train::RulesOf(training_->model()).status();
   learning.enabled = config_.learning.enabled && trainable.ok();
   if (config_.learning.enabled && !trainable.ok()) {
     learning.disabled_because = MessageOf(trainable);
@@ -162,26 +164,27 @@ absl::Status NodeImpl::StartLearning() {
   learning.throttle = throttle_.get();
   learning.router = router_learner_.get();
   RETURN_IF_ERROR(StartDeep(learning.services));
-  learning.on_feedback = [this](const Trajectory& trajectory) {
-    if (auto rating = RatingOf(trajectory)) {
+  learning.on_feedback = [this](const storage::Trajectory& trajectory) {
+    if (auto rating = learning::RatingOf(trajectory)) {
       deep_->OnRated(*std::move(rating));
     }
   };
-  learning.withdraw = [this](const LearningChange& change) {
-    return WithdrawDeep(*catalog_, change);
+  learning.withdraw = [this](const storage::LearningChange& change) {
+    return actors::WithdrawDeep(*catalog_, change);
   };
-  learning.on_pattern = [this](const PatternId& id) { federation_->OnPatternStored(id); };
-  learning_ = StartLearningActor(*actors_, learning);
+  learning.on_pattern = [this](const storage::PatternId& id) { federation_->OnPatternStored(id); };
+  learning_ = actors::StartLearningActor(*actors_, learning);
   return absl::OkStatus();
 }
 
-absl::Status NodeImpl::StartDeep(const LearningServices& services) {
-  DeepActorOptions options;
-  options.enabled = config_.learning.enabled && train::RulesOf(training_->model()).ok();
-  absl::StatusOr<SealKey> key = FileKey(*database_, kLearnedKeyRow, "checkpoints of deep rounds");
+absl::Status NodeImpl::StartDeep(const learning::LearningServices& services) {
+  actors::DeepActorOptions options;
+  options.enabled = config_.learning.enabled && inference::train::RulesOf(training_->model()).ok();
+  absl::StatusOr<privacy::SealKey> key =
+      storage::FileKey(*database_, kLearnedKeyRow, "checkpoints of deep rounds");
   const absl::Status folder = MakeDataFolder(LearnedDirOf(config_));
   if (key.ok() && folder.ok()) {
-    deep_memories_ = std::make_unique<DeepMemories>(LearnedDirOf(config_), *key);
+    deep_memories_ = std::make_unique<learning::DeepMemories>(LearnedDirOf(config_), *key);
     options.services.memories = deep_memories_.get();
     options.services.checkpoint_key = *std::move(key);
   } else {  // a full disk keeps no node from serving
@@ -199,65 +202,66 @@ absl::Status NodeImpl::StartDeep(const LearningServices& services) {
   options.interval = std::chrono::hours(config_.learning.deep_hours);
   options.pool = &deep_pool_;
   options.throttle = throttle_.get();
-  deep_ = StartDeepActor(*actors_, options);
+  deep_ = actors::StartDeepActor(*actors_, options);
   return absl::OkStatus();
 }
 
 absl::Status NodeImpl::LoadGeneralText() {
   if (config_.learning.general_text.empty()) {
-    general_passages_ = BuiltInPassages(*model_);
+    general_passages_ = learning::BuiltInPassages(*model_);
     return absl::OkStatus();
   }
-  auto passages = ReadGeneralText(config_.learning.general_text, *model_);
+  auto passages = learning::ReadGeneralText(config_.learning.general_text, *model_);
   if (!passages.ok()) {
     return Annotate(passages.status(), "learning.general_text");
   }
   general_passages_ = *std::move(passages);
-  general_text_ = GeneralTextGate(general_passages_.measured);
+  general_text_ = learning::GeneralTextGate(general_passages_.measured);
   return absl::OkStatus();
 }
 
-UpdateLayout NodeImpl::LayoutOfUpdates() const {
+sharing::UpdateLayout NodeImpl::LayoutOfUpdates() const {
   return {.frame = frame_.get(),
           .model_hash = package_.id,
-          .boundaries = DeepBanks(config_.federation.banks).boundaries};
+          .boundaries = learning::DeepBanks(config_.federation.banks).boundaries};
 }
 
 absl::Status NodeImpl::OpenFederatedModel() {
-  FederatedModelOptions options = FederatedOptionsOf(config_);
+  sharing::FederatedModelOptions options = FederatedOptionsOf(config_);
   options.layout = LayoutOfUpdates();
   options.self = files_->key.id();
   options.general = general_passages_.measured;
-  absl::StatusOr<SealKey> key = FileKey(*database_, kLearnedKeyRow, "the global adapter");
+  absl::StatusOr<privacy::SealKey> key =
+      storage::FileKey(*database_, kLearnedKeyRow, "the global adapter");
   const absl::Status folder = MakeDataFolder(LearnedDirOf(config_));
   if (key.ok() && folder.ok()) {
     options.path = LearnedDirOf(config_) + "/global-adapter";
-    options.reputations = ReputationFile(LearnedDirOf(config_) + "/reputations", *key);
+    options.reputations = sharing::ReputationFile(LearnedDirOf(config_) + "/reputations", *key);
     options.key = *std::move(key);
   } else {  // a full disk keeps no node from serving
     LogWarning("the global adapter would not outlive a restart: {}",
                MessageOf(key.ok() ? folder : key.status()));
   }
-  ASSIGN_OR_RETURN(federated_model_, FederatedModel::Open(std::move(options)));
+  ASSIGN_OR_RETURN(federated_model_, sharing::FederatedModel::Open(std::move(options)));
   return absl::OkStatus();
 }
 
 absl::Status NodeImpl::StartFederation() {
   if (!config_.federation.enabled) {
-    federation_ = MakeIsolatedFederation(clock_);
+    federation_ = actors::MakeIsolatedFederation(clock_);
     return absl::OkStatus();
   }
   if (!LinksArePlain()) {
-    auto tls = LinkTls::Create(LinkTlsPathOf(config_));
+    auto tls = transport::LinkTls::Create(LinkTlsPathOf(config_));
     if (!tls.ok()) {  // a full disk keeps no node from serving
       LogError("this node links to nobody until the next start: {}", MessageOf(tls.status()));
-      federation_ = MakeIsolatedFederation(clock_);
+      federation_ = actors::MakeIsolatedFederation(clock_);
       return absl::OkStatus();
     }
     link_tls_ = *std::move(tls);
   }
   PrepareReleases();
-  FederationActorOptions options;
+  actors::FederationActorOptions options;
   ASSIGN_OR_RETURN(options.gossip.certificate, LoadCertificate(config_, clock_));
   options.certificate = [this, first = options.gossip.certificate] {
     return LoadCertificate(config_, clock_).value_or(first);
@@ -270,9 +274,9 @@ absl::Status NodeImpl::StartFederation() {
   options.gossip.seeds = config_.federation.seeds;
   options.gossip.relay = config_.federation.relay;
   options.gossip.max_stale = std::chrono::hours(config_.federation.max_stale_hours);
-  UpdateRules rules;
+  federation::UpdateRules rules;
   rules.rank_of_target[frame_->target] = static_cast<uint32_t>(frame_->rank);
-  rules.banks = kTimestepBanks;
+  rules.banks = inference::kTimestepBanks;
   options.gossip.update_rules = rules;
   options.gossip.pattern_rules.dimension = patterns_->dimension();
   options.gossip.pattern_rules.cores = rules;
@@ -298,8 +302,8 @@ absl::Status NodeImpl::StartFederation() {
   options.dial = [this](const std::string& address) { dialer_.Dial(address); };
   options.round = std::chrono::seconds(config_.federation.round_seconds);
   options.masked_period = std::chrono::seconds(config_.federation.masked_seconds);
-  if (auto key = FileKey(*database_, kLearnedKeyRow, "masked sums"); key.ok()) {
-    options.masked_means = MaskedMeansFile(LearnedDirOf(config_) + "/masked-means", *key);
+  if (auto key = storage::FileKey(*database_, kLearnedKeyRow, "masked sums"); key.ok()) {
+    options.masked_means = sharing::MaskedMeansFile(LearnedDirOf(config_) + "/masked-means", *key);
   } else {
     LogWarning("masked sums would not outlive a restart: {}", MessageOf(key.status()));
   }
@@ -308,7 +312,7 @@ absl::Status NodeImpl::StartFederation() {
   };
   RETURN_IF_ERROR(options.trust.load_revocations().status());
   options.trust.keep_revocations =
-      [this, issuer = options.gossip.certificate.issuer](const RevocationList& list) {
+      [this, issuer = options.gossip.certificate.issuer](const privacy::RevocationList& list) {
         return revocations_.Keep(list, issuer);
       };
   options.trust.load_evidence = [file = EvidenceFile(config_.node.data_dir)] {
@@ -318,10 +322,10 @@ absl::Status NodeImpl::StartFederation() {
       [file = EvidenceFile(config_.node.data_dir)](const std::vector<std::string>& proofs) {
         return file.Keep(proofs);
       };
-  ASSIGN_OR_RETURN(federation_, StartFederationActor(*actors_, options));
+  ASSIGN_OR_RETURN(federation_, actors::StartFederationActor(*actors_, options));
   federates_ = true;
   dialer_.Bind(*federation_, link_tls_.get());
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -18,7 +18,7 @@
 #include "privacy/seal/secret_file.h"
 #include "privacy/seal/secret_slots.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 constexpr char kSealKeyFile[] = "seal.key";
@@ -31,7 +31,7 @@ constexpr char kAdapterFolder[] = "adapters";
 constexpr char kLearnedFolder[] = "learned";
 constexpr char kLinkTlsFile[] = "link-tls.pem";
 
-absl::Status CheckDataDir(const NodeConfig& config) {
+absl::Status CheckDataDir(const config::NodeConfig& config) {
   return config.node.data_dir.empty()
              ? Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
                      "node.data_dir is not set; name the folder where this node keeps its data")
@@ -40,11 +40,11 @@ absl::Status CheckDataDir(const NodeConfig& config) {
 
 // A change of the seal key that a crash interrupted is finished or taken back. The store is not a
 // new one: with a next key at hand none is made (Database::Open), so one of the two opened it.
-absl::Status SettleRotation(const Database& database, SealKeySource& source) {
+absl::Status SettleRotation(const storage::Database& database, privacy::SealKeySource& source) {
   return database.opened_with_next_key() ? source.FinishRotation() : source.CancelRotation();
 }
 
-void LogRecovery(const RecoveryReport& recovery) {
+void LogRecovery(const storage::RecoveryReport& recovery) {
   if (recovery.missing() > 0) {
     LogError(
         "the store lost {} acknowledged change(s): its log was damaged or cut after change {} of "
@@ -65,17 +65,18 @@ absl::StatusOr<std::string> ReadPassphraseFile(const std::string& path) {
                  "storage.seal_key is passphrase, but storage.passphrase_file is not set; name the "
                  "file that holds it");
   }
-  ASSIGN_OR_RETURN(std::string text, ReadSecretFile(path, "passphrase file"));
+  ASSIGN_OR_RETURN(std::string text, privacy::ReadSecretFile(path, "passphrase file"));
   text.resize(std::min(text.size(), text.find_first_of("\r\n")));
   return text;
 }
 
-absl::StatusOr<std::unique_ptr<SealKeySource>> MakeSealKeySource(const NodeConfig& config) {
+absl::StatusOr<std::unique_ptr<privacy::SealKeySource>> MakeSealKeySource(
+    const config::NodeConfig& config) {
   RETURN_IF_ERROR(CheckDataDir(config));
   const std::filesystem::path folder = config.node.data_dir;
-  SealKeySource::Options options;
+  privacy::SealKeySource::Options options;
   if (config.storage.seal_key == "passphrase") {
-    options.kind = SealKeySource::Kind::kPassphrase;
+    options.kind = privacy::SealKeySource::Kind::kPassphrase;
     options.path = folder / kPassphraseParametersFile;
     ASSIGN_OR_RETURN(options.passphrase, ReadPassphraseFile(config.storage.passphrase_file));
   } else if (config.storage.seal_key == "credential") {
@@ -86,23 +87,23 @@ absl::StatusOr<std::unique_ptr<SealKeySource>> MakeSealKeySource(const NodeConfi
                    "unit with LoadCredentialEncrypted={}",
                    kCredentialsVariable, kCredential);
     }
-    options.kind = SealKeySource::Kind::kCredential;
+    options.kind = privacy::SealKeySource::Kind::kCredential;
     options.path = std::filesystem::path(credentials) / kCredential;
   } else {
     options.path = folder / kSealKeyFile;
   }
-  return std::make_unique<SealKeySource>(std::move(options));
+  return std::make_unique<privacy::SealKeySource>(std::move(options));
 }
 
-absl::StatusOr<std::string> StorePathOf(const NodeConfig& config) {
+absl::StatusOr<std::string> StorePathOf(const config::NodeConfig& config) {
   RETURN_IF_ERROR(CheckDataDir(config));
   return (std::filesystem::path(config.node.data_dir) / kStoreFolder).string();
 }
 
-absl::Status CheckKeyIsThere(const std::string& store, const SealKeySource& source) {
+absl::Status CheckKeyIsThere(const std::string& store, const privacy::SealKeySource& source) {
   std::error_code error;
   const bool has_store = std::filesystem::exists(std::filesystem::path(store) / "CURRENT", error);
-  if (!has_store || source.kind() == SealKeySource::Kind::kCredential ||
+  if (!has_store || source.kind() == privacy::SealKeySource::Kind::kCredential ||
       std::filesystem::exists(source.path(), error)) {
     return absl::OkStatus();
   }
@@ -112,47 +113,51 @@ absl::Status CheckKeyIsThere(const std::string& store, const SealKeySource& sour
                store, source.path());
 }
 
-std::string BackupDirOf(const NodeConfig& config) {
+std::string BackupDirOf(const config::NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / kBackupFolder).string();
 }
 
-std::string AdapterDirOf(const NodeConfig& config) {
+std::string AdapterDirOf(const config::NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / kAdapterFolder).string();
 }
 
-std::string LearnedDirOf(const NodeConfig& config) {
+std::string LearnedDirOf(const config::NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / kLearnedFolder).string();
 }
 
-std::string LinkTlsPathOf(const NodeConfig& config) {
+std::string LinkTlsPathOf(const config::NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / kLinkTlsFile).string();
 }
 
-absl::StatusOr<NodeFiles> OpenNodeFiles(const NodeConfig& config) {
+absl::StatusOr<NodeFiles> OpenNodeFiles(const config::NodeConfig& config) {
   RETURN_IF_ERROR(CheckDataDir(config));
   RETURN_IF_ERROR(MakeDataFolder(config.node.data_dir));
   const std::filesystem::path folder = config.node.data_dir;
-  ASSIGN_OR_RETURN(NodeKey key, NodeKey::LoadOrCreate(folder / kNodeKeyFile));
+  ASSIGN_OR_RETURN(privacy::NodeKey key,
+                   privacy::NodeKey::LoadOrCreate(folder / admission::kNodeKeyFile));
   ASSIGN_OR_RETURN(auto source, MakeSealKeySource(config));
   return NodeFiles{
       .key = std::move(key), .seal_source = std::move(source), .store_path = folder / kStoreFolder};
 }
 
-absl::StatusOr<std::unique_ptr<Database>> OpenNodeStore(const NodeConfig& config,
-                                                        SealKeySource& source, const Clock& clock) {
+absl::StatusOr<std::unique_ptr<storage::Database>> OpenNodeStore(const config::NodeConfig& config,
+                                                                 privacy::SealKeySource& source,
+                                                                 const Clock& clock) {
   ASSIGN_OR_RETURN(const std::string path, StorePathOf(config));
-  if (!SecretsCanBeLocked()) {
+  if (!privacy::SecretsCanBeLocked()) {
     LogWarning(
         "memory cannot be locked (RLIMIT_MEMLOCK, LimitMEMLOCK= of the unit), so keys of the store "
         "may reach the swap space");
   }
   RETURN_IF_ERROR(CheckKeyIsThere(path, source));
-  ASSIGN_OR_RETURN(const SealKeys keys, source.Load());
-  DatabaseOptions options{.path = path, .seal_key = keys.current, .next_seal_key = keys.next};
+  ASSIGN_OR_RETURN(const privacy::SealKeys keys, source.Load());
+  storage::DatabaseOptions options{
+      .path = path, .seal_key = keys.current, .next_seal_key = keys.next};
   options.clock = &clock;
   options.soft_reserve_bytes = config.storage.soft_reserve_bytes;
   options.hard_reserve_bytes = config.storage.hard_reserve_bytes;
-  ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(std::move(options)));
+  ASSIGN_OR_RETURN(std::unique_ptr<storage::Database> database,
+                   storage::Database::Open(std::move(options)));
   if (keys.next) {
     RETURN_IF_ERROR(SettleRotation(*database, source));
   }
@@ -160,13 +165,15 @@ absl::StatusOr<std::unique_ptr<Database>> OpenNodeStore(const NodeConfig& config
   return database;
 }
 
-std::string CertificatePath(const NodeConfig& config) {
+std::string CertificatePath(const config::NodeConfig& config) {
   return config.federation.certificate.empty()
-             ? (std::filesystem::path(config.node.data_dir) / kNodeCertificateFile).string()
+             ? (std::filesystem::path(config.node.data_dir) / admission::kNodeCertificateFile)
+                   .string()
              : config.federation.certificate;
 }
 
-absl::StatusOr<AdmissionCert> LoadCertificate(const NodeConfig& config, const Clock& clock) {
+absl::StatusOr<privacy::AdmissionCert> LoadCertificate(const config::NodeConfig& config,
+                                                       const Clock& clock) {
   const std::string path = CertificatePath(config);
   const absl::StatusOr<std::string> bytes = ReadFile(path, limits::kMaxKeyFileBytes);
   if (!bytes.ok()) {
@@ -174,10 +181,11 @@ absl::StatusOr<AdmissionCert> LoadCertificate(const NodeConfig& config, const Cl
                     "federation needs an admission certificate (`ruvd join` gets one with a token; "
                     "ruvd cert issue makes one on the authority's node)");
   }
-  ASSIGN_OR_RETURN(AdmissionCert certificate, AdmissionCert::Parse(AsBytes(*bytes)));
-  PublicKey authority = certificate.issuer;
+  ASSIGN_OR_RETURN(privacy::AdmissionCert certificate,
+                   privacy::AdmissionCert::Parse(AsBytes(*bytes)));
+  privacy::PublicKey authority = certificate.issuer;
   if (!config.federation.authority.empty()) {
-    ASSIGN_OR_RETURN(authority, ParsePublicKey(config.federation.authority));
+    ASSIGN_OR_RETURN(authority, admission::ParsePublicKey(config.federation.authority));
   }
   if (absl::Status status = certificate.Verify(authority, clock.WallMillis()); !status.ok()) {
     return Annotate(status, path);
@@ -185,4 +193,4 @@ absl::StatusOr<AdmissionCert> LoadCertificate(const NodeConfig& config, const Cl
   return certificate;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::node

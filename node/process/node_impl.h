@@ -69,7 +69,7 @@
 #include "storage/trajectories/trajectory_store.h"
 #include "storage/witness/witness_log.h"
 
-namespace ruvd {
+namespace ruvd::node {
 
 // The row of the key that seals files of DATA_DIR/learned.
 inline constexpr char kLearnedKeyRow[] = "learned/checkpoint-key";
@@ -78,7 +78,7 @@ inline constexpr char kLearnedKeyRow[] = "learned/checkpoint-key";
 // dependence, so that destruction takes them down in the reverse order.
 class NodeImpl final : public Node {
  public:
-  explicit NodeImpl(NodeConfig config);
+  explicit NodeImpl(config::NodeConfig config);
   ~NodeImpl() override { StopNow(); }
 
   absl::Status Start();
@@ -100,21 +100,23 @@ class NodeImpl final : public Node {
   // What keeps it from starting is logged: requests are then served as they ask for.
   void StartRouter();
   absl::Status StartLearning();
-  absl::Status StartDeep(const LearningServices& services);
+  absl::Status StartDeep(const learning::LearningServices& services);
   absl::Status LoadGeneralText();
-  const SimilarityScale& Scale() const {
-    return package_.whitening == nullptr ? kPlainSimilarity : kWhitenedSimilarity;
+  const inference::SimilarityScale& Scale() const {
+    return package_.whitening == nullptr ? inference::kPlainSimilarity
+                                         : inference::kWhitenedSimilarity;
   }
   absl::Status StartFederation();
   absl::Status OpenFederatedModel();
-  UpdateLayout LayoutOfUpdates() const;
+  sharing::UpdateLayout LayoutOfUpdates() const;
   // What loops that learn work with, but for what each of them has of its own.
-  LearningServices ServicesOfLearning();
+  learning::LearningServices ServicesOfLearning();
   // What is wrong with ledger or policy keeps it from releasing anything, not the node from
   // serving.
   void PrepareReleases();
   // As `release` has policy, scope and ledger.
-  void PrepareCentroids(const DpReleaseOptions& release, const PrivacyBudget& budget);
+  void PrepareCentroids(const sharing::DpReleaseOptions& release,
+                        const privacy::PrivacyBudget& budget);
   bool LinksArePlain() const { return config_.federation.tls == "off"; }
   absl::Status StartServers();
   absl::Status StartLinkServer();
@@ -129,49 +131,50 @@ class NodeImpl final : public Node {
   void LookAtCertificateAgain();
   // Plain, or TLS with tokens, as the configuration has it.
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ApiCredentials();
-  void FillStatus(NodeStatus* status) const;
+  void FillStatus(api::NodeStatus* status) const;
   // Stops servers, actors and threads, whatever state they are in. Idempotent.
   void StopNow();
 
-  const NodeConfig config_;
+  const config::NodeConfig config_;
   const Clock& clock_ = SystemClock();
-  std::unique_ptr<Metrics> metrics_;
+  std::unique_ptr<metrics::Metrics> metrics_;
   std::unique_ptr<NodeFiles> files_;
 
-  std::unique_ptr<Database> database_;
-  std::unique_ptr<TrajectoryStore> trajectories_;
-  std::unique_ptr<PatternStore> patterns_;
-  std::unique_ptr<ItemStore> items_;
-  std::unique_ptr<ConsentStore> consent_;
-  std::unique_ptr<UserConsentStore> user_consents_;
-  std::unique_ptr<WithdrawalStore> withdrawals_;
-  std::unique_ptr<ReleaseSourceStore> release_sources_;
-  std::unique_ptr<ConsentBook> consents_;
-  std::unique_ptr<PrivacyLedgerStore> ledger_;  // null: it could not be opened
-  std::unique_ptr<DpRelease> release_;          // null: the node does not federate
-  std::unique_ptr<DpCentroids> centroids_;      // null: as well
-  std::unique_ptr<CounterStore> counters_;
-  std::unique_ptr<GraphStore> graph_;
-  std::unique_ptr<SessionIndex> sessions_;
-  std::unique_ptr<PatternGraph> pattern_graph_;
-  std::unique_ptr<ChangeStore> changes_;
-  std::unique_ptr<AnswerStore> answers_;
-  std::unique_ptr<WitnessLog> witness_;
+  std::unique_ptr<storage::Database> database_;
+  std::unique_ptr<storage::TrajectoryStore> trajectories_;
+  std::unique_ptr<storage::PatternStore> patterns_;
+  std::unique_ptr<storage::ItemStore> items_;
+  std::unique_ptr<storage::ConsentStore> consent_;
+  std::unique_ptr<storage::UserConsentStore> user_consents_;
+  std::unique_ptr<storage::WithdrawalStore> withdrawals_;
+  std::unique_ptr<storage::ReleaseSourceStore> release_sources_;
+  std::unique_ptr<storage::ConsentBook> consents_;
+  std::unique_ptr<storage::PrivacyLedgerStore> ledger_;  // null: it could not be opened
+  std::unique_ptr<sharing::DpRelease> release_;          // null: the node does not federate
+  std::unique_ptr<sharing::DpCentroids> centroids_;      // null: as well
+  std::unique_ptr<storage::CounterStore> counters_;
+  std::unique_ptr<storage::GraphStore> graph_;
+  std::unique_ptr<storage::SessionIndex> sessions_;
+  std::unique_ptr<serving::PatternGraph> pattern_graph_;
+  std::unique_ptr<storage::ChangeStore> changes_;
+  std::unique_ptr<storage::AnswerStore> answers_;
+  std::unique_ptr<storage::WitnessLog> witness_;
 
-  ModelPackage package_;
-  std::shared_ptr<const Model> model_;  // the package's
+  inference::ModelPackage package_;
+  std::shared_ptr<const inference::Model> model_;  // the package's
   ThreadParallelRunner runner_;
-  std::shared_ptr<PrefixTree> prefixes_;   // of the serving transformer
-  std::unique_ptr<Transformer> serving_;   // used on compute_pool_ only
-  std::unique_ptr<Transformer> scoring_;   // used on compute_pool_ only
-  std::unique_ptr<Transformer> training_;  // used on learning_pool_ only
+  std::shared_ptr<inference::PrefixTree> prefixes_;   // of the serving transformer
+  std::unique_ptr<inference::Transformer> serving_;   // used on compute_pool_ only
+  std::unique_ptr<inference::Transformer> scoring_;   // used on compute_pool_ only
+  std::unique_ptr<inference::Transformer> training_;  // used on learning_pool_ only
   std::unique_ptr<ThreadParallelRunner> deep_runner_;
-  std::unique_ptr<Transformer> deep_training_;  // used on deep_pool_ only
-  std::unique_ptr<Frame> frame_;
-  std::unique_ptr<FederatedModel> federated_model_;  // used on learning_pool_ only; null: none
-  std::unique_ptr<AdapterCatalog> catalog_;
-  std::unique_ptr<AdapterSource> adapters_;
-  UsualEntropy usual_entropy_;  // used on compute_pool_ only
+  std::unique_ptr<inference::Transformer> deep_training_;  // used on deep_pool_ only
+  std::unique_ptr<inference::Frame> frame_;
+  std::unique_ptr<sharing::FederatedModel>
+      federated_model_;  // used on learning_pool_ only; null: none
+  std::unique_ptr<serving::AdapterCatalog> catalog_;
+  std::unique_ptr<serving::AdapterSource> adapters_;
+  serving::UsualEntropy usual_entropy_;  // used on compute_pool_ only
 
   ThreadPool io_pool_{{.name = "io", .threads = 2}};
   ThreadPool compute_pool_{{.name = "inference", .threads = 1}};
@@ -184,31 +187,31 @@ class NodeImpl final : public Node {
   ThreadPool deep_pool_{{.name = "deep", .threads = 1, .low_priority = true}};
   std::atomic<bool> stopping_{false};  // ends what nobody waits for
   std::atomic<bool> aborting_{false};  // ends what requests wait for, too
-  RevocationFile revocations_{config_.node.data_dir};
-  std::unique_ptr<LinkTls> link_tls_;        // null: links are plain
-  std::unique_ptr<AdmissionOffice> office_;  // null: the authority's key is elsewhere
-  std::shared_ptr<ApiTokens> api_tokens_;    // null: nobody is asked for one
+  admission::RevocationFile revocations_{config_.node.data_dir};
+  std::unique_ptr<transport::LinkTls> link_tls_;        // null: links are plain
+  std::unique_ptr<admission::AdmissionOffice> office_;  // null: the authority's key is elsewhere
+  std::shared_ptr<transport::ApiTokens> api_tokens_;    // null: nobody is asked for one
   std::atomic<bool> looking_at_certificate_{false};
   Mutex certificate_mutex_;  // held while the authority is asked
-  std::unique_ptr<CertificateKeeper> certificate_
+  std::unique_ptr<admission::CertificateKeeper> certificate_
       ABSL_GUARDED_BY(certificate_mutex_);  // null: the node does not federate
-  LinkDialer dialer_;
-  std::unique_ptr<ActorSystem> actors_;
-  std::unique_ptr<FederationActor> federation_;
-  ErasureFence fence_{clock_};
-  std::unique_ptr<RequestRecorder> recorder_;
-  std::unique_ptr<InstantLoop> instant_;
-  std::unique_ptr<LearningThrottle> throttle_;
-  std::unique_ptr<RequestRouter> router_;          // null: it is off
-  std::unique_ptr<RouterLearner> router_learner_;  // with it
-  std::unique_ptr<InferenceActor> inference_;
-  std::unique_ptr<LearningActor> learning_;
-  GeneralTextGate general_text_;      // used on deep_pool_ only
-  GeneralPassages general_passages_;  // of deep rounds
-  std::unique_ptr<DeepMemories> deep_memories_;
-  std::unique_ptr<DeepActor> deep_;
+  api::LinkDialer dialer_;
+  std::unique_ptr<runtime::ActorSystem> actors_;
+  std::unique_ptr<sharing::FederationActor> federation_;
+  serving::ErasureFence fence_{clock_};
+  std::unique_ptr<serving::RequestRecorder> recorder_;
+  std::unique_ptr<serving::InstantLoop> instant_;
+  std::unique_ptr<learning::LearningThrottle> throttle_;
+  std::unique_ptr<serving::RequestRouter> router_;           // null: it is off
+  std::unique_ptr<learning::RouterLearner> router_learner_;  // with it
+  std::unique_ptr<serving::InferenceActor> inference_;
+  std::unique_ptr<learning::LearningActor> learning_;
+  learning::GeneralTextGate general_text_;      // used on deep_pool_ only
+  learning::GeneralPassages general_passages_;  // of deep rounds
+  std::unique_ptr<learning::DeepMemories> deep_memories_;
+  std::unique_ptr<learning::DeepActor> deep_;
 
-  std::unique_ptr<PatternFeed> pattern_feed_;
+  std::unique_ptr<api::PatternFeed> pattern_feed_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<grpc::Service*> link_services_;  // those on the port of peers
   std::vector<grpc::Service*> api_services_;   // those on the port of clients
@@ -222,4 +225,4 @@ class NodeImpl final : public Node {
   bool orderly_ = false;  // every message was finished before the stop
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::node

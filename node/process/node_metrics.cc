@@ -7,15 +7,16 @@
 #include <utility>
 #include <vector>
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
-void AddCacheMetrics(PrefixTree& prefixes, Metrics* metrics) {
-  using Read = double (*)(const PrefixTree::Stats&, const KvPool::Usage&);
+void AddCacheMetrics(inference::PrefixTree& prefixes, metrics::Metrics* metrics) {
+  using Read = double (*)(const inference::PrefixTree::Stats&, const inference::KvPool::Usage&);
   const auto add = [&prefixes, metrics](std::string name, std::string help, bool counter,
                                         Read read) {
     metrics->AddReader(std::move(name), std::move(help), "", counter, [&prefixes, read] {
-      return std::vector<Metrics::Sample>{{"", read(prefixes.stats(), prefixes.pool()->usage())}};
+      return std::vector<metrics::Metrics::Sample>{
+          {"", read(prefixes.stats(), prefixes.pool()->usage())}};
     });
   };
   add("ruvd_kv_bytes", "Memory of keys and values in use", false,
@@ -34,12 +35,12 @@ void AddCacheMetrics(PrefixTree& prefixes, Metrics* metrics) {
       [](const auto& stats, const auto&) { return static_cast<double>(stats.evicted_pages); });
 }
 
-void AddThrottleMetrics(const LearningThrottle& throttle, Metrics* metrics) {
-  using Read = double (*)(const LearningThrottleStatus&);
+void AddThrottleMetrics(const learning::LearningThrottle& throttle, metrics::Metrics* metrics) {
+  using Read = double (*)(const learning::LearningThrottleStatus&);
   const auto add = [&throttle, metrics](std::string name, std::string help, bool counter,
                                         Read read) {
     metrics->AddReader(std::move(name), std::move(help), "", counter, [&throttle, read] {
-      return std::vector<Metrics::Sample>{{"", read(throttle.status())}};
+      return std::vector<metrics::Metrics::Sample>{{"", read(throttle.status())}};
     });
   };
   add("ruvd_learning_paused_seconds_total", "Time that learning waited for serving", true,
@@ -54,12 +55,12 @@ void AddThrottleMetrics(const LearningThrottle& throttle, Metrics* metrics) {
       [](const auto& status) { return static_cast<double>(status.memory_bytes); });
 }
 
-void AddReleaseMetrics(const DpRelease& release, Metrics* metrics) {
-  using Read = double (*)(const DpReleaseView&);
+void AddReleaseMetrics(const sharing::DpRelease& release, metrics::Metrics* metrics) {
+  using Read = double (*)(const sharing::DpReleaseView&);
   const auto add = [&release, metrics](std::string name, std::string help, bool counter,
                                        Read read) {
     metrics->AddReader(std::move(name), std::move(help), "", counter, [&release, read] {
-      return std::vector<Metrics::Sample>{{"", read(release.View())}};
+      return std::vector<metrics::Metrics::Sample>{{"", read(release.View())}};
     });
   };
   add("ruvd_privacy_epsilon_spent",
@@ -81,15 +82,15 @@ void AddReleaseMetrics(const DpRelease& release, Metrics* metrics) {
 
 }  // namespace
 
-uint64_t DeadLetterTotal(const ActorSystem& actors) {
+uint64_t DeadLetterTotal(const runtime::ActorSystem& actors) {
   uint64_t total = 0;
-  for (size_t reason = 0; reason < kDeadLetterReasons; ++reason) {
-    total += actors.dead_letters().count(static_cast<DeadLetterReason>(reason));
+  for (size_t reason = 0; reason < runtime::kDeadLetterReasons; ++reason) {
+    total += actors.dead_letters().count(static_cast<runtime::DeadLetterReason>(reason));
   }
   return total;
 }
 
-void AddNodeMetrics(const MetricSources& sources, Metrics* metrics) {
+void AddNodeMetrics(const MetricSources& sources, metrics::Metrics* metrics) {
   AddCacheMetrics(*sources.prefixes, metrics);
   AddThrottleMetrics(*sources.throttle, metrics);
   if (sources.release != nullptr) {
@@ -97,41 +98,41 @@ void AddNodeMetrics(const MetricSources& sources, Metrics* metrics) {
   }
   metrics->AddReader(
       "ruvd_patterns", "Patterns in the store", "", false, [&patterns = *sources.patterns] {
-        return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns.size())}};
+        return std::vector<metrics::Metrics::Sample>{{"", static_cast<double>(patterns.size())}};
       });
-  metrics->AddReader(
-      "ruvd_patterns_pending", "Patterns that are not in the graph yet", "", false,
-      [&patterns = *sources.patterns] {
-        return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns.Stats().pending)}};
-      });
-  metrics->AddReader(
-      "ruvd_requests_running", "Requests waiting or running", "", false,
-      [&inference = *sources.inference] {
-        return std::vector<Metrics::Sample>{{"", static_cast<double>(inference.running())}};
-      });
+  metrics->AddReader("ruvd_patterns_pending", "Patterns that are not in the graph yet", "", false,
+                     [&patterns = *sources.patterns] {
+                       return std::vector<metrics::Metrics::Sample>{
+                           {"", static_cast<double>(patterns.Stats().pending)}};
+                     });
+  metrics->AddReader("ruvd_requests_running", "Requests waiting or running", "", false,
+                     [&inference = *sources.inference] {
+                       return std::vector<metrics::Metrics::Sample>{
+                           {"", static_cast<double>(inference.running())}};
+                     });
   metrics->AddReader(
       "ruvd_dead_letters_total", "Messages between actors that were lost", "reason", true,
       [&actors = *sources.actors] {
-        std::vector<Metrics::Sample> samples;
-        for (size_t i = 0; i < kDeadLetterReasons; ++i) {
-          const auto reason = static_cast<DeadLetterReason>(i);
-          samples.push_back({std::string(DeadLetterReasonName(reason)),
+        std::vector<metrics::Metrics::Sample> samples;
+        for (size_t i = 0; i < runtime::kDeadLetterReasons; ++i) {
+          const auto reason = static_cast<runtime::DeadLetterReason>(i);
+          samples.push_back({std::string(runtime::DeadLetterReasonName(reason)),
                              static_cast<double>(actors.dead_letters().count(reason))});
         }
         return samples;
       });
   metrics->AddReader("ruvd_patterns_removed_total", "Patterns that expired or were evicted",
                      "cause", true, [&patterns = *sources.patterns] {
-                       const PatternStoreStats stats = patterns.Stats();
-                       return std::vector<Metrics::Sample>{
+                       const storage::PatternStoreStats stats = patterns.Stats();
+                       return std::vector<metrics::Metrics::Sample>{
                            {"expired", static_cast<double>(stats.expired)},
                            {"evicted", static_cast<double>(stats.evicted)}};
                      });
-  metrics->AddReader(
-      "ruvd_patterns_damaged", "Patterns with rows that cannot be read", "", false,
-      [&patterns = *sources.patterns] {
-        return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns.Stats().damaged)}};
-      });
+  metrics->AddReader("ruvd_patterns_damaged", "Patterns with rows that cannot be read", "", false,
+                     [&patterns = *sources.patterns] {
+                       return std::vector<metrics::Metrics::Sample>{
+                           {"", static_cast<double>(patterns.Stats().damaged)}};
+                     });
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -13,22 +13,22 @@
 #include "node/sharing/dp_release.h"
 #include "storage/patterns/pattern_store.h"
 
-namespace ruvd {
+namespace ruvd::node {
 
 // What a node's readings are taken from. All borrowed; they outlive Metrics::RemoveReaders.
 struct MetricSources {
-  PrefixTree* prefixes = nullptr;
-  const PatternStore* patterns = nullptr;
-  const InferenceActor* inference = nullptr;
-  const ActorSystem* actors = nullptr;
-  const LearningThrottle* throttle = nullptr;
-  const DpRelease* release = nullptr;  // null: the node does not federate
+  inference::PrefixTree* prefixes = nullptr;
+  const storage::PatternStore* patterns = nullptr;
+  const serving::InferenceActor* inference = nullptr;
+  const runtime::ActorSystem* actors = nullptr;
+  const learning::LearningThrottle* throttle = nullptr;
+  const sharing::DpRelease* release = nullptr;  // null: the node does not federate
 };
 
 // Adds the readers of a node's state; what happens is counted where it happens.
-void AddNodeMetrics(const MetricSources& sources, Metrics* metrics);
+void AddNodeMetrics(const MetricSources& sources, metrics::Metrics* metrics);
 
 // Messages between actors that nobody handled, for whatever reason.
-uint64_t DeadLetterTotal(const ActorSystem& actors);
+uint64_t DeadLetterTotal(const runtime::ActorSystem& actors);
 
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -16,26 +16,25 @@
 #include "privacy/limits.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 constexpr std::string_view kOpenPolicy =
     "version = 1\n[scope.default]\ntiers = [\"masked\", \"dp\", \"public\"]\n"
     "purposes = [\"training\", \"sharing\"]\n";
 
-absl::StatusOr<SitePolicy> ReadPolicy(const std::string& path) {
+absl::StatusOr<privacy::SitePolicy> ReadPolicy(const std::string& path) {
   if (path.empty()) {
-    return SitePolicy::Parse(kOpenPolicy);
+    return privacy::SitePolicy::Parse(kOpenPolicy);
   }
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path, limits::kMaxPolicyBytes));
-  return SitePolicy::Parse(text);
+  return privacy::SitePolicy::Parse(text);
 }
 
-absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> OpenLedger(const NodeConfig& config,
-                                                               std::vector<PrivacyBudget> budgets,
-                                                               const NodeKey& key,
-                                                               Database& database) {
-  return PrivacyLedgerStore::Open(
+absl::StatusOr<std::unique_ptr<storage::PrivacyLedgerStore>> OpenLedger(
+    const config::NodeConfig& config, std::vector<privacy::PrivacyBudget> budgets,
+    const privacy::NodeKey& key, storage::Database& database) {
+  return storage::PrivacyLedgerStore::Open(
       database,
       {.budgets = std::move(budgets), .key = &key, .counter_file = PrivacyCounterFileOf(config)});
 }
@@ -44,7 +43,7 @@ absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> OpenLedger(const NodeConfig&
 
 void NodeImpl::PrepareReleases() {
   const auto& privacy = config_.privacy;
-  DpReleaseOptions options{
+  sharing::DpReleaseOptions options{
       .scope = privacy.scope,
       .clip_norm = double{privacy.clip_norm},
       .epsilon = double{privacy.release_epsilon},
@@ -52,19 +51,19 @@ void NodeImpl::PrepareReleases() {
       .signal = double{privacy.signal},
       .interval = std::chrono::seconds(privacy.release_seconds),
       .layout = LayoutOfUpdates(),
-      .random = SecureRandomBytes,
+      .random = privacy::SecureRandomBytes,
       .clock = &clock_,
   };
-  absl::StatusOr<SitePolicy> policy = ReadPolicy(privacy.policy);
+  absl::StatusOr<privacy::SitePolicy> policy = ReadPolicy(privacy.policy);
   if (policy.ok()) {
     options.policy = *std::move(policy);
   } else {  // an empty one refuses every scope
     LogError("nothing is shared: {} [{}]", MessageOf(policy.status()), ReasonOf(policy.status()));
   }
-  const auto budget =
-      PrivacyBudget::Within(PrivacyUnit::kNode, double{privacy.node_epsilon}, options.delta);
-  const auto of_examples =
-      PrivacyBudget::Within(PrivacyUnit::kExample, double{privacy.example_epsilon}, options.delta);
+  const auto budget = privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode,
+                                                     double{privacy.node_epsilon}, options.delta);
+  const auto of_examples = privacy::PrivacyBudget::Within(
+      privacy::PrivacyUnit::kExample, double{privacy.example_epsilon}, options.delta);
   options.unavailable = budget.status();
   options.unavailable.Update(of_examples.status());
   if (options.unavailable.ok()) {
@@ -80,13 +79,14 @@ void NodeImpl::PrepareReleases() {
     LogError("no noised update is released: {} [{}]", MessageOf(options.unavailable),
              ReasonOf(options.unavailable));
   }
-  PrepareCentroids(options, of_examples.value_or(PrivacyBudget()));
-  release_ = DpRelease::Create(std::move(options));
+  privacy::PrepareCentroids(options, of_examples.value_or(privacy::PrivacyBudget()));
+  release_ = sharing::DpRelease::Create(std::move(options));
 }
 
-void NodeImpl::PrepareCentroids(const DpReleaseOptions& release, const PrivacyBudget& budget) {
+void NodeImpl::PrepareCentroids(const sharing::DpReleaseOptions& release,
+                                const privacy::PrivacyBudget& budget) {
   const auto& privacy = config_.privacy;
-  centroids_ = DpCentroids::Create({
+  centroids_ = sharing::DpCentroids::Create({
       .enabled = privacy.centroids,
       .policy = release.policy,
       .scope = release.scope,
@@ -104,9 +104,9 @@ void NodeImpl::PrepareCentroids(const DpReleaseOptions& release, const PrivacyBu
           [this, services = ServicesOfLearning()](int64_t now_ms) {
             return GatherCentroidLessons(services, *consents_, config_.learning.min_rating, now_ms);
           },
-      .random = SecureRandomBytes,
+      .random = privacy::SecureRandomBytes,
       .clock = &clock_,
   });
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::node

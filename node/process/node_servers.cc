@@ -31,29 +31,32 @@
 #include "node/version.h"
 #include "storage/counters/store_life.h"
 
-namespace ruvd {
+namespace ruvd::node {
 
 absl::Status NodeImpl::OpenOffice() {
-  const auto key = std::filesystem::path(config_.node.data_dir) / kAuthorityKeyFile;
+  const auto key = std::filesystem::path(config_.node.data_dir) / admission::kAuthorityKeyFile;
   std::error_code error;
   if (!std::filesystem::exists(key, error)) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(office_, AdmissionOffice::Open(config_.node.data_dir, revocations_, clock_));
+  ASSIGN_OR_RETURN(office_,
+                   admission::AdmissionOffice::Open(config_.node.data_dir, revocations_, clock_));
   pattern_pool_.Post([this] { RefreshRevocations(); });
   if (LinksArePlain()) {
     LogWarning("nobody can join here by a token while federation.tls is off");
     return absl::OkStatus();
   }
-  const AdmissionDependencies dependencies = {
+  const api::AdmissionDependencies dependencies = {
       .office = office_.get(),
       .tls = link_tls_.get(),
       .files = &pattern_pool_,
       .self = files_->key.id(),
-      .on_revoked = [this](const RevocationList& list) { federation_->SetRevocations(list); }};
-  services_.push_back(MakeAdmissionService(dependencies));
+      .on_revoked = [this](const privacy::RevocationList& list) {
+        federation_->SetRevocations(list);
+      }};
+  services_.push_back(api::MakeAdmissionService(dependencies));
   link_services_.push_back(services_.back().get());
-  services_.push_back(MakeAuthorityService(dependencies));
+  services_.push_back(api::MakeAuthorityService(dependencies));
   api_services_.push_back(services_.back().get());
   return absl::OkStatus();
 }
@@ -68,8 +71,8 @@ void NodeImpl::RefreshRevocations() {
 }
 
 absl::Status NodeImpl::OpenCertificateKeeper() {
-  ASSIGN_OR_RETURN(AdmissionCert present, LoadCertificate(config_, clock_));
-  CertificateKeeperOptions options{
+  ASSIGN_OR_RETURN(privacy::AdmissionCert present, LoadCertificate(config_, clock_));
+  admission::CertificateKeeperOptions options{
       .path = CertificatePath(config_),
       .load = [this] { return LoadCertificate(config_, clock_); },
       .key = &files_->key,
@@ -77,11 +80,11 @@ absl::Status NodeImpl::OpenCertificateKeeper() {
       .office = office_.get(),
       .addresses = {},
       .renew =
-          [this](const std::string& address, const AdmissionCert& certificate) {
-            return RenewAt(address, certificate, files_->key, limits::kRenewalPatience, clock_);
+          [this](const std::string& address, const privacy::AdmissionCert& certificate) {
+            return admission::RenewAt(address, certificate, files_->key, limits::kRenewalPatience, clock_);
           },
       .take =
-          [this](const AdmissionCert& certificate) {
+          [this](const privacy::AdmissionCert& certificate) {
             LogInfo("this node goes on with a certificate that ends at {:%Y-%m-%d %H:%M:%S} UTC",
                     fmt::gmtime(static_cast<std::time_t>(certificate.not_after_ms / 1000)));
             federation_->SetCertificate(certificate);
@@ -92,7 +95,8 @@ absl::Status NodeImpl::OpenCertificateKeeper() {
   }
   {
     const MutexLock lock(certificate_mutex_);
-    certificate_ = std::make_unique<CertificateKeeper>(std::move(options), std::move(present));
+    certificate_ =
+        std::make_unique<admission::CertificateKeeper>(std::move(options), std::move(present));
   }
   pattern_pool_.Post([this] { LookAtCertificateAgain(); });
   return absl::OkStatus();
@@ -124,13 +128,13 @@ void NodeImpl::LookAtCertificateAgain() {
 }
 
 absl::Status NodeImpl::StartLinkServer() {
-  services_.push_back(MakeFederationService(*federation_, link_tls_.get()));
+  services_.push_back(api::MakeFederationService(*federation_, link_tls_.get()));
   link_services_.push_back(services_.back().get());
   RETURN_IF_ERROR(OpenOffice());
   RETURN_IF_ERROR(OpenCertificateKeeper());
   ASSIGN_OR_RETURN(
-      RunningServer running,
-      StartServer(
+      api::RunningServer running,
+      api::StartServer(
           config_.federation.listen, limits::kMaxLinkMessageBytes, link_services_,
           LinksArePlain() ? grpc::InsecureServerCredentials() : link_tls_->server_credentials()));
   federation_server_ = std::move(running.server);
@@ -143,13 +147,14 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> NodeImpl::ApiCredential
   if (api.tls_cert.empty()) {
     return grpc::InsecureServerCredentials();
   }
-  RETURN_IF_ERROR(RequireTls13());
-  RETURN_IF_ERROR(CheckServerCertificate(api.tls_cert, api.tls_key, clock_.WallMillis()));
-  auto credentials = ServerCredentials(api.tls_cert, api.tls_key);
+  RETURN_IF_ERROR(transport::RequireTls13());
+  RETURN_IF_ERROR(
+      transport::CheckServerCertificate(api.tls_cert, api.tls_key, clock_.WallMillis()));
+  auto credentials = transport::ServerCredentials(api.tls_cert, api.tls_key);
   if (!api.token_file.empty()) {
-    api_tokens_ = std::make_shared<ApiTokens>(api.token_file);
+    api_tokens_ = std::make_shared<transport::ApiTokens>(api.token_file);
     RETURN_IF_ERROR(api_tokens_->Reload());
-    credentials->SetAuthMetadataProcessor(MakeTokenProcessor(api_tokens_));
+    credentials->SetAuthMetadataProcessor(api::MakeTokenProcessor(api_tokens_));
   }
   return credentials;
 }
@@ -166,14 +171,14 @@ absl::Status NodeImpl::StartServers() {
   if (federates_) {
     RETURN_IF_ERROR(StartLinkServer());
   }
-  ASSIGN_OR_RETURN(const uint64_t life, StoreLife(*database_));
-  pattern_feed_ =
-      std::make_unique<PatternFeed>(PatternFeed::Options{.patterns = patterns_.get(),
-                                                         .executor = &pattern_pool_,
-                                                         .max_streams = limits::kMaxPatternWatches,
-                                                         .page = limits::kPatternWatchPage,
-                                                         .log_id = life});
-  ServiceDependencies dependencies;
+  ASSIGN_OR_RETURN(const uint64_t life, storage::StoreLife(*database_));
+  pattern_feed_ = std::make_unique<api::PatternFeed>(
+      api::PatternFeed::Options{.patterns = patterns_.get(),
+                                .executor = &pattern_pool_,
+                                .max_streams = limits::kMaxPatternWatches,
+                                .page = limits::kPatternWatchPage,
+                                .log_id = life});
+  api::ServiceDependencies dependencies;
   dependencies.clock = &clock_;
   dependencies.model = model_.get();
   dependencies.package_id = package_.id;
@@ -185,8 +190,9 @@ absl::Status NodeImpl::StartServers() {
   dependencies.patterns = patterns_.get();
   dependencies.witness = witness_.get();
   dependencies.adapters = catalog_.get();
-  const std::optional<HostPort> address = ParseHostPort(config_.api.listen);
-  dependencies.paths_are_local = !config_.api.allow_remote && address && IsLoopback(address->host);
+  const std::optional<config::HostPort> address = config::ParseHostPort(config_.api.listen);
+  dependencies.paths_are_local =
+      !config_.api.allow_remote && address && config::IsLoopback(address->host);
   dependencies.database = database_.get();
   dependencies.sessions = sessions_.get();
   dependencies.trajectories = trajectories_.get();
@@ -202,22 +208,22 @@ absl::Status NodeImpl::StartServers() {
   dependencies.stopping = [this] { return stopping_.load(); };
   dependencies.federation = federation_.get();
   dependencies.consents = consents_.get();
-  dependencies.fill_status = [this](NodeStatus* status) { FillStatus(status); };
-  for (auto make : {MakeInferenceService, MakeLearningService, MakePatternService,
-                    MakeWitnessService, MakeAdminService, MakeAdapterService}) {
+  dependencies.fill_status = [this](api::NodeStatus* status) { FillStatus(status); };
+  for (auto make : {api::MakeInferenceService, api::MakeLearningService, api::MakePatternService,
+                    api::MakeWitnessService, api::MakeAdminService, api::MakeAdapterService}) {
     services_.push_back(make(dependencies));
     api_services_.push_back(services_.back().get());
   }
   ASSIGN_OR_RETURN(auto credentials, ApiCredentials());
-  ASSIGN_OR_RETURN(RunningServer running,
-                   StartServer(config_.api.listen, limits::kMaxApiMessageBytes, api_services_,
+  ASSIGN_OR_RETURN(api::RunningServer running,
+                   api::StartServer(config_.api.listen, limits::kMaxApiMessageBytes, api_services_,
                                std::move(credentials)));
   api_server_ = std::move(running.server);
   api_address_ = running.address;
   return absl::OkStatus();
 }
 
-void NodeImpl::FillStatus(NodeStatus* status) const {
+void NodeImpl::FillStatus(api::NodeStatus* status) const {
   status->node_id = id();
   status->name = config_.node.name;
   status->version = kVersion;
@@ -226,22 +232,22 @@ void NodeImpl::FillStatus(NodeStatus* status) const {
   status->model_hash = ToHex(model_->hash());
   status->model_package = ToHex(package_.id);
   status->embedding_dimension = patterns_->dimension();
-  const PatternStoreStats patterns = patterns_->Stats();
+  const storage::PatternStoreStats patterns = patterns_->Stats();
   status->patterns = patterns.patterns;
   status->patterns_capacity = patterns.capacity;
   status->patterns_pending = patterns.pending;
   status->patterns_problem = patterns.checkpoint.problem;
   status->trajectories = trajectories_->size();
   status->sessions = sessions_->size();
-  const WitnessLogCounts witness = witness_->counts();
+  const storage::WitnessLogCounts witness = witness_->counts();
   status->witness_stored = witness.stored;
   status->witness_queued = witness.queued;
   status->witness_refused = witness.refused + witness.unfit;
   status->witness_crowded_out = witness.crowded_out;
   status->dead_letters = DeadLetterTotal(*actors_);
-  status->storage_health = std::string(HealthName(database_->Health()));
+  status->storage_health = std::string(storage::HealthName(database_->Health()));
   status->uptime_seconds = std::chrono::duration<double>(clock_.Now() - started_).count();
   status->requests_running = inference_->running();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -16,89 +16,91 @@
 #include "storage/db/file_key.h"
 #include "storage/witness/witness_archive_key.h"
 
-namespace ruvd {
+namespace ruvd::node {
 
 absl::Status NodeImpl::OpenStores() {
   ASSIGN_OR_RETURN(NodeFiles files, OpenNodeFiles(config_));
   files_ = std::make_unique<NodeFiles>(std::move(files));
   ASSIGN_OR_RETURN(database_, OpenNodeStore(config_, *files_->seal_source, clock_));
-  if (const size_t removed = RemoveUnfinishedBackups(BackupDirOf(config_)); removed > 0) {
+  if (const size_t removed = storage::RemoveUnfinishedBackups(BackupDirOf(config_)); removed > 0) {
     LogWarning("{} backup(s) in {} were interrupted before they were whole, and are removed",
                removed, BackupDirOf(config_));
   }
-  ASSIGN_OR_RETURN(trajectories_, TrajectoryStore::Open(*database_, {}));
-  items_ = std::make_unique<ItemStore>(*database_);
-  consent_ = std::make_unique<ConsentStore>(*database_);
-  user_consents_ = std::make_unique<UserConsentStore>(*database_);
-  withdrawals_ = std::make_unique<WithdrawalStore>(*database_);
-  release_sources_ = std::make_unique<ReleaseSourceStore>(*database_);
-  ASSIGN_OR_RETURN(consents_, ConsentBook::Open(*user_consents_, files_->key));
-  counters_ = std::make_unique<CounterStore>(*database_);
-  PatternStoreOptions patterns;
+  ASSIGN_OR_RETURN(trajectories_, storage::TrajectoryStore::Open(*database_, {}));
+  items_ = std::make_unique<storage::ItemStore>(*database_);
+  consent_ = std::make_unique<storage::ConsentStore>(*database_);
+  user_consents_ = std::make_unique<storage::UserConsentStore>(*database_);
+  withdrawals_ = std::make_unique<storage::WithdrawalStore>(*database_);
+  release_sources_ = std::make_unique<storage::ReleaseSourceStore>(*database_);
+  ASSIGN_OR_RETURN(consents_, storage::ConsentBook::Open(*user_consents_, files_->key));
+  counters_ = std::make_unique<storage::CounterStore>(*database_);
+  storage::PatternStoreOptions patterns;
   patterns.dimension = static_cast<uint32_t>(model_->config().width);
   patterns.model_hash = package_.id;
   patterns.capacity = static_cast<size_t>(config_.storage.patterns);
   patterns.m = static_cast<uint32_t>(config_.storage.hnsw_m);
   patterns.ef_construction = static_cast<uint32_t>(config_.storage.hnsw_ef_construction);
-  ASSIGN_OR_RETURN(patterns_, PatternStore::Open(*database_, patterns));
-  SelectionOptions selection;
-  const SimilarityScale& scale = Scale();
+  ASSIGN_OR_RETURN(patterns_, storage::PatternStore::Open(*database_, patterns));
+  inference::SelectionOptions selection;
+  const inference::SimilarityScale& scale = Scale();
   selection.threshold =
       config_.retrieval.similarity == 0 ? scale.related : config_.retrieval.similarity;
   selection.max_adapters = config_.retrieval.max_adapters;
-  AdapterCatalogOptions catalog{.budget = config_.inference.adapter_bytes,
-                                .folder = AdapterDirOf(config_),
-                                .learned_folder = LearnedDirOf(config_),
-                                .package_id = package_.id,
-                                .reach_similarity = selection.threshold};
+  serving::AdapterCatalogOptions catalog{.budget = config_.inference.adapter_bytes,
+                                         .folder = AdapterDirOf(config_),
+                                         .learned_folder = LearnedDirOf(config_),
+                                         .package_id = package_.id,
+                                         .reach_similarity = selection.threshold};
   // A full disk keeps no node from serving.
-  if (auto key = FileKey(*database_, kLearnedKeyRow, "what deep rounds learned"); key.ok()) {
+  if (auto key = storage::FileKey(*database_, kLearnedKeyRow, "what deep rounds learned");
+      key.ok()) {
     catalog.learned_key = *std::move(key);
   }
-  catalog_ = std::make_unique<AdapterCatalog>(*model_, std::move(catalog));
+  catalog_ = std::make_unique<serving::AdapterCatalog>(*model_, std::move(catalog));
   RETURN_IF_ERROR(catalog_->LoadConfigured(config_.inference.adapters));
   catalog_->LoadImported();
   catalog_->LoadLearned();
-  adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, selection, *catalog_);
+  adapters_ = std::make_unique<serving::AdapterSource>(*patterns_, *model_, selection, *catalog_);
   return OpenRecords();
 }
 
 // The first value of a user waits for an fsync of the user's key, which is not to be the inference
 // thread's wait. Where it fails, storing the value says why.
 void NodeImpl::ExpectUser(const std::string& user_id) {
-  pattern_pool_.Post([database = database_.get(), scope = KeyScope::User(user_id)] {
+  pattern_pool_.Post([database = database_.get(), scope = storage::KeyScope::User(user_id)] {
     database->EnsureKey(scope).IgnoreError();
   });
 }
 
 absl::Status NodeImpl::OpenRecords() {
   ASSIGN_OR_RETURN(
-      changes_, ChangeStore::Open(*database_,
-                                  {.image_scope = KeyScope::Collection(patterns_->collection())}));
-  ASSIGN_OR_RETURN(answers_, AnswerStore::Open(*database_));
-  ASSIGN_OR_RETURN(graph_, GraphStore::Open(*database_));
-  SessionIndexOptions sessions;
+      changes_,
+      storage::ChangeStore::Open(
+          *database_, {.image_scope = storage::KeyScope::Collection(patterns_->collection())}));
+  ASSIGN_OR_RETURN(answers_, storage::AnswerStore::Open(*database_));
+  ASSIGN_OR_RETURN(graph_, storage::GraphStore::Open(*database_));
+  storage::SessionIndexOptions sessions;
   sessions.dimension = static_cast<uint32_t>(model_->config().width);
   sessions.embedded_by = std::string(AsText(package_.id));
   sessions.idle_limit = std::chrono::hours(24) * config_.storage.session_days;
   sessions.on_removal = [this](const std::string& id) { pattern_graph_->RemoveSession(id); };
-  ASSIGN_OR_RETURN(sessions_, SessionIndex::Open(*database_, sessions));
+  ASSIGN_OR_RETURN(sessions_, storage::SessionIndex::Open(*database_, sessions));
   if (sessions_->undecodable() > 0) {
     LogWarning("{} conversations cannot be read and are left out; `ruvd store verify` names them",
                sessions_->undecodable());
   }
-  pattern_graph_ =
-      std::make_unique<PatternGraph>(*graph_, *patterns_, *sessions_, config_.retrieval.graph);
-  WitnessLogOptions witness;
+  pattern_graph_ = std::make_unique<serving::PatternGraph>(*graph_, *patterns_, *sessions_,
+                                                           config_.retrieval.graph);
+  storage::WitnessLogOptions witness;
   witness.retention.retention = std::chrono::hours(24) * config_.storage.witness_days;
   witness.retention.capacity = static_cast<size_t>(config_.storage.witness_entries);
   witness.retention.archive_folder = config_.storage.witness_archive;
   if (!config_.storage.witness_archive.empty()) {
-    ASSIGN_OR_RETURN(witness.retention.archive_key, WitnessArchiveKey(*database_));
+    ASSIGN_OR_RETURN(witness.retention.archive_key, storage::WitnessArchiveKey(*database_));
   }
   witness.retention.batch = limits::kWitnessExpiryPerTick;
-  ASSIGN_OR_RETURN(witness_, WitnessLog::Open(*database_, witness));
+  ASSIGN_OR_RETURN(witness_, storage::WitnessLog::Open(*database_, witness));
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -8,12 +8,12 @@
 
 #include "node/config/config.h"
 
-namespace ruvd {
+namespace ruvd::node {
 
 // DATA_DIR/privacy-counter: what the privacy ledger was ever charged, beside the store, so that an
 // older store in its place forgets nothing.
-inline std::string PrivacyCounterFileOf(const NodeConfig& config) {
+inline std::string PrivacyCounterFileOf(const config::NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / "privacy-counter").string();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-namespace ruvd {
+namespace ruvd::node {
 
 void KeepMemoryPrivate() {
   // Neither fails for these values; where an old kernel knows one of them not, the other holds.
@@ -15,4 +15,4 @@ void KeepMemoryPrivate() {
   ::setrlimit(RLIMIT_CORE, &none);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -18,27 +18,28 @@
 #include "privacy/sodium.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 // Empty where the backup's key is not made from a passphrase.
 absl::StatusOr<std::string> DerivationOf(const std::string& folder) {
-  const auto bytes = ReadFile(folder + "/" + kBackupDerivationFile, limits::kMaxKeyFileBytes);
+  const auto bytes =
+      ReadFile(folder + "/" + storage::kBackupDerivationFile, limits::kMaxKeyFileBytes);
   return absl::IsNotFound(bytes.status()) ? absl::StatusOr<std::string>("") : bytes;
 }
 
-bool Opens(const std::string& folder, const SealKey& key) {
-  return ReadBackupManifest(folder, key).ok();
+bool Opens(const std::string& folder, const privacy::SealKey& key) {
+  return storage::ReadBackupManifest(folder, key).ok();
 }
 
-absl::StatusOr<SealKey> ReadKeyFile(const std::string& path) {
-  ASSIGN_OR_RETURN(std::string bytes, ReadSecretFile(path, "seal key file"));
-  const absl::StatusOr<SealKey> key = SealKey::FromBytes(AsBytes(bytes));
-  SecureWipe({reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()});
+absl::StatusOr<privacy::SealKey> ReadKeyFile(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string bytes, privacy::ReadSecretFile(path, "seal key file"));
+  const absl::StatusOr<privacy::SealKey> key = privacy::SealKey::FromBytes(AsBytes(bytes));
+  privacy::SecureWipe({reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()});
   return key.ok() ? key : Annotate(key.status(), "seal key file " + path);
 }
 
-absl::StatusOr<SealKey> KeyOfThen(const BackupAccess& access) {
+absl::StatusOr<privacy::SealKey> KeyOfThen(const BackupAccess& access) {
   if (!access.key_file.empty()) {
     return ReadKeyFile(access.key_file);
   }
@@ -49,14 +50,15 @@ absl::StatusOr<SealKey> KeyOfThen(const BackupAccess& access) {
                  access.folder);
   }
   ASSIGN_OR_RETURN(std::string passphrase, ReadPassphraseFile(access.passphrase_file));
-  const SealKeySource source(
-      {.kind = SealKeySource::Kind::kPassphrase, .path = "", .passphrase = std::move(passphrase)});
+  const privacy::SealKeySource source({.kind = privacy::SealKeySource::Kind::kPassphrase,
+                                       .path = "",
+                                       .passphrase = std::move(passphrase)});
   return source.DeriveWith(derivation);
 }
 
 absl::Status NoneOpens(const BackupAccess& access) {
   // Where there is no manifest at all, or none that could be one, that is what to say.
-  const absl::Status any = ReadBackupManifest(access.folder, SealKey::Generate()).status();
+  const absl::Status any = storage::ReadBackupManifest(access.folder, privacy::SealKey::Generate()).status();
   if (ReasonOf(any) != reasons::kBackupInvalid) {
     return any;
   }
@@ -69,12 +71,12 @@ absl::Status NoneOpens(const BackupAccess& access) {
 
 }  // namespace
 
-absl::StatusOr<RestoreKeys> FindRestoreKeys(const SealKeySource& source,
+absl::StatusOr<RestoreKeys> FindRestoreKeys(const privacy::SealKeySource& source,
                                             const BackupAccess& access) {
-  ASSIGN_OR_RETURN(const std::optional<SealKeys> present, source.LoadExisting());
+  ASSIGN_OR_RETURN(const std::optional<privacy::SealKeys> present, source.LoadExisting());
   if (!access.key_file.empty() || !access.passphrase_file.empty()) {
-    ASSIGN_OR_RETURN(SealKey then, KeyOfThen(access));
-    RETURN_IF_ERROR(ReadBackupManifest(access.folder, then).status());
+    ASSIGN_OR_RETURN(privacy::SealKey then, KeyOfThen(access));
+    RETURN_IF_ERROR(storage::ReadBackupManifest(access.folder, then).status());
     return RestoreKeys{.backup = std::move(then), .present = present, .adopt = {}};
   }
   if (present && Opens(access.folder, present->current)) {
@@ -84,8 +86,8 @@ absl::StatusOr<RestoreKeys> FindRestoreKeys(const SealKeySource& source,
     return RestoreKeys{.backup = *present->next, .present = present, .adopt = {}};
   }
   ASSIGN_OR_RETURN(std::string derivation, DerivationOf(access.folder));
-  if (source.kind() == SealKeySource::Kind::kPassphrase && !derivation.empty()) {
-    ASSIGN_OR_RETURN(SealKey derived, source.DeriveWith(derivation));
+  if (source.kind() == privacy::SealKeySource::Kind::kPassphrase && !derivation.empty()) {
+    ASSIGN_OR_RETURN(privacy::SealKey derived, source.DeriveWith(derivation));
     if (Opens(access.folder, derived)) {
       return RestoreKeys{
           .backup = std::move(derived), .present = present, .adopt = std::move(derivation)};
@@ -94,19 +96,19 @@ absl::StatusOr<RestoreKeys> FindRestoreKeys(const SealKeySource& source,
   return NoneOpens(access);
 }
 
-absl::Status ChooseRestoreKeys(const RestoreKeys& keys, const NodeConfig& config,
-                               SealKeySource& source, RestoreOptions* options) {
-  const std::optional<SealKeys>& present = keys.present;
+absl::Status ChooseRestoreKeys(const RestoreKeys& keys, const config::NodeConfig& config,
+                               privacy::SealKeySource& source, storage::RestoreOptions* options) {
+  const std::optional<privacy::SealKeys>& present = keys.present;
   if (!present) {
     ASSIGN_OR_RETURN(const std::string store, StorePathOf(config));
     RETURN_IF_ERROR(CheckKeyIsThere(store, source));
     RETURN_IF_ERROR(MakeDataFolder(config.node.data_dir));
     options->key = keys.backup;
-    options->make_key = [&source, adopt = keys.adopt]() -> absl::StatusOr<SealKey> {
+    options->make_key = [&source, adopt = keys.adopt]() -> absl::StatusOr<privacy::SealKey> {
       if (!adopt.empty()) {
         RETURN_IF_ERROR(source.Adopt(adopt));
       }
-      ASSIGN_OR_RETURN(const SealKeys made, source.Load());
+      ASSIGN_OR_RETURN(const privacy::SealKeys made, source.Load());
       return made.current;
     };
     return absl::OkStatus();
@@ -127,4 +129,4 @@ absl::Status ChooseRestoreKeys(const RestoreKeys& keys, const NodeConfig& config
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -36,9 +36,9 @@ constexpr char kDebugVariable[] = "RUVD_DEBUGGABLE";
 int main(int argc, char** argv) {
   const char* const debuggable = std::getenv(kDebugVariable);
   if (debuggable == nullptr || std::string_view(debuggable) != "1") {
-    ruvd::KeepMemoryPrivate();
+    ruvd::node::KeepMemoryPrivate();
   }
-  ruvd::CommandContext context{.out = std::cout,
+  ruvd::cli::CommandContext context{.out = std::cout,
                                .err = std::cerr,
                                .environment = Environment(),
                                .out_is_terminal = ::isatty(STDOUT_FILENO) == 1};
@@ -47,5 +47,5 @@ int main(int argc, char** argv) {
     context.columns = size.ws_col;
     context.rows = size.ws_row;
   }
-  return ruvd::RunProgram(std::vector<std::string>(argv + 1, argv + argc), context);
+  return ruvd::node::RunProgram(std::vector<std::string>(argv + 1, argv + argc), context);
 }

@@ -6,44 +6,44 @@
 #include "node/cli/verbs.h"
 #include "node/tools/verbs.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 // The order is that of `ruvd --help`.
-void AddAllVerbs(VerbTable& verbs, const StartNode& start_node) {
-  AddDemoVerb(verbs);
-  AddServeVerbs(verbs, start_node);
-  AddIdentityVerbs(verbs);
-  AddAdmissionVerbs(verbs);
-  AddTourVerb(verbs);
-  AddRunVerb(verbs);
-  AddRateVerb(verbs);
-  AddLearningVerbs(verbs);
-  AddConvertVerb(verbs);
-  AddTextVerbs(verbs);
-  AddPatternVerbs(verbs);
-  AddAdapterVerbs(verbs);
-  AddWitnessVerbs(verbs);
-  AddConsentVerbs(verbs);
-  AddPrivacyVerbs(verbs);
-  AddPreviewVerb(verbs);
-  AddStoreVerbs(verbs);
-  AddClusterVerbs(verbs);
-  AddModelVerbs(verbs);
-  AddQuantizeVerb(verbs);
-  AddEvaluateVerb(verbs);
-  AddWhitenVerb(verbs);
-  AddFrameVerb(verbs);
-  AddBackendsVerb(verbs);
-  AddConfigVerbs(verbs);
+void AddAllVerbs(cli::VerbTable& verbs, const cli::StartNode& start_node) {
+  cli::AddDemoVerb(verbs);
+  cli::AddServeVerbs(verbs, start_node);
+  cli::AddIdentityVerbs(verbs);
+  cli::AddAdmissionVerbs(verbs);
+  cli::AddTourVerb(verbs);
+  cli::AddRunVerb(verbs);
+  cli::AddRateVerb(verbs);
+  cli::AddLearningVerbs(verbs);
+  cli::AddConvertVerb(verbs);
+  cli::AddTextVerbs(verbs);
+  cli::AddPatternVerbs(verbs);
+  cli::AddAdapterVerbs(verbs);
+  cli::AddWitnessVerbs(verbs);
+  cli::AddConsentVerbs(verbs);
+  cli::AddPrivacyVerbs(verbs);
+  cli::AddPreviewVerb(verbs);
+  cli::AddStoreVerbs(verbs);
+  cli::AddClusterVerbs(verbs);
+  cli::AddModelVerbs(verbs);
+  cli::AddQuantizeVerb(verbs);
+  cli::AddEvaluateVerb(verbs);
+  cli::AddWhitenVerb(verbs);
+  cli::AddFrameVerb(verbs);
+  cli::AddBackendsVerb(verbs);
+  cli::AddConfigVerbs(verbs);
 }
 
 }  // namespace
 
-int RunProgram(const std::vector<std::string>& arguments, CommandContext& context,
-               const StartNode& start_node) {
+int RunProgram(const std::vector<std::string>& arguments, cli::CommandContext& context,
+               const cli::StartNode& start_node) {
   return RunCommandLine(arguments, context,
-                        [&](VerbTable& verbs) { AddAllVerbs(verbs, start_node); });
+                        [&](cli::VerbTable& verbs) { AddAllVerbs(verbs, start_node); });
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::node

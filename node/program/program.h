@@ -9,12 +9,12 @@
 #include "node/local/verbs.h"
 #include "node/terminal/command.h"
 
-namespace ruvd {
+namespace ruvd::node {
 
 // Runs `ruvd` with all its verbs: those that ask a node, those that work on this machine's data
 // folder, and those that work on model files. `arguments` are without the program's name. The
 // result is the exit code of the process.
-int RunProgram(const std::vector<std::string>& arguments, CommandContext& context,
-               const StartNode& start_node = &Node::Start);
+int RunProgram(const std::vector<std::string>& arguments, cli::CommandContext& context,
+               const cli::StartNode& start_node = &Node::Start);
 
-}  // namespace ruvd
+}  // namespace ruvd::node

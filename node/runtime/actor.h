@@ -17,7 +17,7 @@
 #include "node/runtime/cell.h"
 #include "node/runtime/ref.h"
 
-namespace ruvd {
+namespace ruvd::runtime {
 
 // What an actor may use while it handles something: its only way to time, randomness and others.
 // Valid during the call that got it. Not thread-safe, and need not be.
@@ -168,4 +168,4 @@ class MessagePayload final : public Payload {
 };
 
 }  // namespace actor_internal
-}  // namespace ruvd
+}  // namespace ruvd::runtime

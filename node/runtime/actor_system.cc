@@ -7,7 +7,7 @@
 
 #include "base/mutex.h"
 
-namespace ruvd {
+namespace ruvd::runtime {
 
 DrainReport ActorSystem::DrainAndWait(TimePoint deadline) {
   struct Shared {
@@ -36,4 +36,4 @@ std::vector<ActorStats> ActorSystem::Stats() const {
   return stats;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::runtime

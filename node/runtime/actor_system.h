@@ -19,7 +19,7 @@
 #include "node/runtime/ref.h"
 #include "node/runtime/system_state.h"
 
-namespace ruvd {
+namespace ruvd::runtime {
 
 template <typename Msg>
 struct SpawnOptions {
@@ -87,4 +87,4 @@ Ref<Msg> ActorSystem::Spawn(
   return Ref<Msg>(std::move(cell));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::runtime

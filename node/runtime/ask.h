@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "node/runtime/system_state.h"
 
-namespace ruvd {
+namespace ruvd::runtime {
 
 namespace actor_internal {
 
@@ -84,4 +84,4 @@ class ReplyTo {
   std::shared_ptr<Owner> owner_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::runtime

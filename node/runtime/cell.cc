@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "node/runtime/limits.h"
 
-namespace ruvd::actor_internal {
+namespace ruvd::runtime::actor_internal {
 namespace {
 
 // FNV-1a: names must give the same trace on every standard library.
@@ -283,4 +283,4 @@ void Cell::DropDead(std::optional<Envelope> envelope, DeadLetterReason reason) {
   system_->Release();
 }
 
-}  // namespace ruvd::actor_internal
+}  // namespace ruvd::runtime::actor_internal

@@ -24,7 +24,7 @@
 #include "node/runtime/options.h"
 #include "node/runtime/system_state.h"
 
-namespace ruvd {
+namespace ruvd::runtime {
 
 enum class ActorState : uint8_t { kRunning, kRestarting, kStopped };
 
@@ -170,4 +170,4 @@ class Cell : public std::enable_shared_from_this<Cell> {
 };
 
 }  // namespace actor_internal
-}  // namespace ruvd
+}  // namespace ruvd::runtime

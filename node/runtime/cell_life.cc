@@ -10,7 +10,7 @@
 #include "node/runtime/cell.h"
 #include "node/runtime/limits.h"
 
-namespace ruvd::actor_internal {
+namespace ruvd::runtime::actor_internal {
 
 void Cell::Fail(const absl::Status& status, Work work) {
   const bool stopping = std::holds_alternative<StopWork>(work);
@@ -264,4 +264,4 @@ absl::Status Cell::RunTimer(TimerId id) {
   return status;
 }
 
-}  // namespace ruvd::actor_internal
+}  // namespace ruvd::runtime::actor_internal

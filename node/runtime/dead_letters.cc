@@ -5,7 +5,7 @@
 
 #include <bit>
 
-namespace ruvd {
+namespace ruvd::runtime {
 
 std::string_view DeadLetterReasonName(DeadLetterReason reason) {
   switch (reason) {
@@ -34,4 +34,4 @@ void DeadLetters::Record(DeadLetterReason reason, const std::string& actor) {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::runtime

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-namespace ruvd {
+namespace ruvd::runtime {
 
 // Why a message was never handled.
 enum class DeadLetterReason : uint8_t {
@@ -51,4 +51,4 @@ class DeadLetters {
   std::array<std::atomic<uint64_t>, kDeadLetterReasons> counts_{};
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::runtime

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-namespace ruvd::actor_internal {
+namespace ruvd::runtime::actor_internal {
 
 Mailbox::Mailbox(MailboxOptions options) : options_(options) {
   RUVD_CHECK(options_.capacity > 0 && options_.control_capacity > 0);
@@ -78,4 +78,4 @@ std::vector<Envelope> Mailbox::TakeAll() {
   return all;
 }
 
-}  // namespace ruvd::actor_internal
+}  // namespace ruvd::runtime::actor_internal

@@ -17,7 +17,7 @@
 #include "node/runtime/dead_letters.h"
 #include "node/runtime/options.h"
 
-namespace ruvd::actor_internal {
+namespace ruvd::runtime::actor_internal {
 
 class Cell;
 
@@ -68,4 +68,4 @@ class Mailbox {
   std::array<std::deque<Envelope>, 2> lanes_;  // by Priority
 };
 
-}  // namespace ruvd::actor_internal
+}  // namespace ruvd::runtime::actor_internal

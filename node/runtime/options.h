@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "node/runtime/dead_letters.h"
 
-namespace ruvd {
+namespace ruvd::runtime {
 
 // What a full normal lane does with one message more. The control lane always rejects.
 enum class Overflow : uint8_t {
@@ -59,4 +59,4 @@ struct ActorSystemOptions {
   std::function<void(const DeadLetter&)> on_dead_letter;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::runtime

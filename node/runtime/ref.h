@@ -16,7 +16,7 @@
 #include "node/runtime/ask.h"
 #include "node/runtime/cell.h"
 
-namespace ruvd {
+namespace ruvd::runtime {
 
 template <typename Msg>
 class Actor;
@@ -133,4 +133,4 @@ void Ref<Msg>::Ask(Make&& make, TimePoint deadline,
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::runtime

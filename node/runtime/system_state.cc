@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "node/runtime/cell.h"
 
-namespace ruvd::actor_internal {
+namespace ruvd::runtime::actor_internal {
 
 thread_local const SystemState* SystemState::current_ = nullptr;
 
@@ -118,4 +118,4 @@ size_t SystemState::Abort() {
   return lost;
 }
 
-}  // namespace ruvd::actor_internal
+}  // namespace ruvd::runtime::actor_internal

@@ -19,7 +19,7 @@
 #include "node/runtime/dead_letters.h"
 #include "node/runtime/options.h"
 
-namespace ruvd {
+namespace ruvd::runtime {
 
 struct DrainReport {
   // Everything accepted was processed and every actor stopped in order.
@@ -114,4 +114,4 @@ class WorkToken {
 };
 
 }  // namespace actor_internal
-}  // namespace ruvd
+}  // namespace ruvd::runtime

@@ -22,7 +22,7 @@
 #include "node/serving/learned_file.h"
 #include "node/serving/served_adapters.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 constexpr std::array<std::string_view, 4> kOriginNames = {"config", "loaded", "imported",
@@ -65,12 +65,12 @@ absl::Status Invalid(fmt::format_string<Args...> what, Args&&... args) {
                fmt::format(what, std::forward<Args>(args)...));
 }
 
-AdapterSummary Summarise(const Talora& talora) {
+AdapterSummary Summarise(const inference::Talora& talora) {
   AdapterSummary summary{.banks = !talora.residuals.empty(),
                          .schedule = talora.schedule,
                          .training = talora.training,
                          .trunk = talora.trunk != nullptr};
-  std::vector<const Adapter*> parts;
+  std::vector<const inference::Adapter*> parts;
   if (talora.trunk != nullptr) {
     parts.push_back(talora.trunk.get());
   }
@@ -80,7 +80,7 @@ AdapterSummary Summarise(const Talora& talora) {
   summary.kind = parts.front()->kind;
   summary.frame_id = parts.front()->frame_id;
   std::set<std::string_view> tensors;
-  for (const Adapter* part : parts) {
+  for (const inference::Adapter* part : parts) {
     for (const auto& [tensor, change] : part->targets) {
       summary.rank = std::max(summary.rank, static_cast<uint32_t>(change.rank));
       tensors.insert(tensor);
@@ -91,7 +91,7 @@ AdapterSummary Summarise(const Talora& talora) {
 }
 
 // What this node's deep loop learned is told by its name alone, when it is served and taken back.
-absl::Status CheckName(const Talora& adapter) {
+absl::Status CheckName(const inference::Talora& adapter) {
   if (adapter.name == kDeepAdapter) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "an adapter called '{}' is what a node's own deep loop learned; give this one "
@@ -107,7 +107,7 @@ std::string_view AdapterOriginName(AdapterOrigin origin) {
   return kOriginNames.at(static_cast<size_t>(origin));
 }
 
-AdapterCatalog::AdapterCatalog(const Model& model, AdapterCatalogOptions options)
+AdapterCatalog::AdapterCatalog(const inference::Model& model, AdapterCatalogOptions options)
     : model_(model), options_(std::move(options)), registry_(model.hash(), options_.budget) {}
 
 absl::Status AdapterCatalog::LoadConfigured(std::span<const std::string> entries) {
@@ -121,7 +121,7 @@ absl::Status AdapterCatalog::LoadConfigured(std::span<const std::string> entries
       return Invalid("inference.adapters: the weight of {} must be between -{} and {}", text,
                      limits::kMaxAdapterWeight, limits::kMaxAdapterWeight);
     }
-    auto adapter = LoadTaloraFile(entry.file, model_);
+    auto adapter = inference::LoadTaloraFile(entry.file, model_);
     const absl::Status usable = adapter.ok() ? CheckName(**adapter) : adapter.status();
     if (!usable.ok()) {
       return Annotate(usable, "inference.adapters");
@@ -165,7 +165,7 @@ void AdapterCatalog::LoadLearned() {
   LoadFolder(options_.learned_folder, AdapterOrigin::kLearned, 1);
 }
 
-absl::StatusOr<std::shared_ptr<const Talora>> AdapterCatalog::ReadKept(
+absl::StatusOr<std::shared_ptr<const inference::Talora>> AdapterCatalog::ReadKept(
     const std::string& path) const {
   ASSIGN_OR_RETURN(const std::string bytes, ReadAdapterFile(path, options_.learned_key));
   return ParseTaloraFile(AsBytes(bytes), model_, std::filesystem::path(path).stem().string());
@@ -229,9 +229,9 @@ std::shared_ptr<const AdapterReach> AdapterCatalog::ReadReach(const std::string&
   return std::make_shared<const AdapterReach>();
 }
 
-absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(std::shared_ptr<const Talora> adapter,
-                                                     float weight,
-                                                     std::optional<AdapterReach> reach) {
+absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(
+    std::shared_ptr<const inference::Talora> adapter, float weight,
+    std::optional<AdapterReach> reach) {
   if (options_.learned_folder.empty() || !options_.learned_key) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
                  "this node has no folder or no key for what it learns; give it a data folder");
@@ -239,7 +239,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(std::shared_ptr<const Talor
   if (!ValidWeight(weight)) {
     return WeightError(Shown(adapter->name));
   }
-  ASSIGN_OR_RETURN(const std::string file, SerializeTaloraFile(*adapter, model_));
+  ASSIGN_OR_RETURN(const std::string file, inference::SerializeTaloraFile(*adapter, model_));
   // What is served is what the file gives, or a version read again would not be the same: scales
   // that one alpha does not express are rounded into the factors.
   ASSIGN_OR_RETURN(adapter, ParseTaloraFile(AsBytes(file), model_, adapter->name));
@@ -282,7 +282,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Load(const std::string& path,
   if (!ValidWeight(weight.value_or(0))) {
     return WeightError(Shown(path));
   }
-  ASSIGN_OR_RETURN(auto adapter, LoadTaloraFile(path, model_));
+  ASSIGN_OR_RETURN(auto adapter, inference::LoadTaloraFile(path, model_));
   RETURN_IF_ERROR(CheckName(*adapter));
   const float own = WeightOrInherited(adapter->name, weight);
   return Add(std::move(adapter), {.weight = own, .origin = AdapterOrigin::kLoaded, .path = path});
@@ -318,7 +318,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Import(std::string_view file,
   return added;
 }
 
-absl::StatusOr<CatalogEntry> AdapterCatalog::Add(std::shared_ptr<const Talora> adapter,
+absl::StatusOr<CatalogEntry> AdapterCatalog::Add(std::shared_ptr<const inference::Talora> adapter,
                                                  Source source) {
   const MutexLock one(changes_);
   return AddInTurn(std::move(adapter), std::move(source));
@@ -339,13 +339,14 @@ absl::Status AdapterCatalog::CheckRoom(const Key& key) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<CatalogEntry> AdapterCatalog::AddInTurn(std::shared_ptr<const Talora> adapter,
-                                                       Source source) {
+absl::StatusOr<CatalogEntry> AdapterCatalog::AddInTurn(
+    std::shared_ptr<const inference::Talora> adapter, Source source) {
   const Key key(adapter->name, adapter->version);
   RETURN_IF_ERROR(CheckRoom(key));
   // The file may be called otherwise than the adapter in it: a file without a name has the path's.
-  const auto reload = [this, path = source.path,
-                       name = adapter->name]() -> absl::StatusOr<std::shared_ptr<const Talora>> {
+  const auto reload =
+      [this, path = source.path,
+       name = adapter->name]() -> absl::StatusOr<std::shared_ptr<const inference::Talora>> {
     ASSIGN_OR_RETURN(const std::string bytes, ReadAdapterFile(path, options_.learned_key));
     return ParseTaloraFile(AsBytes(bytes), model_, name);
   };
@@ -359,7 +360,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::AddInTurn(std::shared_ptr<const Tal
     sources_.erase(key);
     return status;
   }
-  for (const VersionInfo& info : registry_.List()) {
+  for (const inference::VersionInfo& info : registry_.List()) {
     if (info.name == key.first && info.version == key.second) {
       CatalogEntry entry = Describe(info);
       entry.adapter = std::move(adapter);
@@ -370,7 +371,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::AddInTurn(std::shared_ptr<const Tal
                Shown(key.first), key.second);
 }
 
-CatalogEntry AdapterCatalog::Describe(const VersionInfo& info) const {
+CatalogEntry AdapterCatalog::Describe(const inference::VersionInfo& info) const {
   CatalogEntry entry{.info = info};
   const MutexLock lock(mutex_);
   if (const auto source = sources_.find({info.name, info.version}); source != sources_.end()) {
@@ -386,7 +387,7 @@ CatalogEntry AdapterCatalog::Describe(const VersionInfo& info) const {
 absl::StatusOr<CatalogEntry> AdapterCatalog::Find(std::string_view name,
                                                   std::optional<uint32_t> version) {
   ASSIGN_OR_RETURN(auto adapter, registry_.Get(name, version));
-  for (const VersionInfo& info : registry_.List()) {
+  for (const inference::VersionInfo& info : registry_.List()) {
     if (info.name == adapter->name && info.version == adapter->version) {
       CatalogEntry entry = Describe(info);
       entry.adapter = std::move(adapter);
@@ -400,7 +401,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Find(std::string_view name,
 
 absl::StatusOr<uint32_t> AdapterCatalog::ServedVersion(std::string_view name,
                                                        std::optional<uint32_t> version) const {
-  for (const VersionInfo& info : registry_.List()) {
+  for (const inference::VersionInfo& info : registry_.List()) {
     if (info.name == name && (version ? info.version == *version : info.served)) {
       return info.version;
     }
@@ -452,7 +453,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Rollback(std::string_view name,
 
 std::vector<CatalogEntry> AdapterCatalog::List() const {
   std::vector<CatalogEntry> entries;
-  for (const VersionInfo& info : registry_.List()) {
+  for (const inference::VersionInfo& info : registry_.List()) {
     entries.push_back(Describe(info));
   }
   return entries;
@@ -470,4 +471,4 @@ absl::Status CheckAdapterChoice(const AdapterChoice& choice) {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

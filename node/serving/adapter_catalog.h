@@ -23,12 +23,12 @@
 #include "node/serving/inference.h"
 #include "privacy/seal/seal.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // An adapter of a request that acts in steps with t_min < t <= t_max, t being the masked share of
 // the active window: [0, 1] is every step.
 struct RangedPart {
-  std::shared_ptr<const Talora> adapter;
+  std::shared_ptr<const inference::Talora> adapter;
   float weight = 1;
   float t_min = 0;
   float t_max = 1;
@@ -46,22 +46,22 @@ std::string_view AdapterOriginName(AdapterOrigin origin);
 
 // What is worth knowing of an adapter without reading it.
 struct AdapterSummary {
-  AdapterKind kind = AdapterKind::kLora;
+  inference::AdapterKind kind = inference::AdapterKind::kLora;
   Digest frame_id{};
   uint32_t rank = 0;     // the largest of a target
   uint32_t targets = 0;  // matrices that it changes
   bool banks = false;    // the rest is of those with timestep banks
-  BankSchedule schedule;
-  TaloraTraining training;
+  inference::BankSchedule schedule;
+  inference::TaloraTraining training;
   bool trunk = false;
 };
 
 // A version as its users see it.
 struct CatalogEntry {
-  VersionInfo info;
+  inference::VersionInfo info;
   AdapterSummary summary;
-  std::shared_ptr<const Talora> adapter;  // where it was asked for or added, else null
-  float weight = 0;                       // of requests that choose nothing
+  std::shared_ptr<const inference::Talora> adapter;  // where it was asked for or added, else null
+  float weight = 0;                                  // of requests that choose nothing
   AdapterOrigin origin = AdapterOrigin::kConfig;
   std::string path;
   // The prompts that requests which choose nothing get it for; null: all.
@@ -75,7 +75,7 @@ struct AdapterCatalogOptions {
   // Where files are kept of what the node itself learned. Empty: nothing is published.
   std::string learned_folder;
   // Seals them, and beside them which prompts they are for. Empty: nothing is published.
-  std::optional<SealKey> learned_key;
+  std::optional<privacy::SealKey> learned_key;
   Digest package_id{};             // of the model that embeds prompts
   float reach_similarity = 0.60F;  // cosine at which a prompt is near a centroid
 };
@@ -85,7 +85,7 @@ struct AdapterCatalogOptions {
 class AdapterCatalog {
  public:
   // `model` outlives this.
-  AdapterCatalog(const Model& model, AdapterCatalogOptions options);
+  AdapterCatalog(const inference::Model& model, AdapterCatalogOptions options);
 
   // `entries` of inference.adapters are FILE or FILE=WEIGHT, the weight for requests that choose
   // nothing; without one: 1. CONFIG_INVALID for a weight out of range, a version that occurs twice
@@ -107,7 +107,8 @@ class AdapterCatalog {
   // weight; its file is kept. `reach`: those alone whose prompts it covers, as far as embeddings
   // are of the package it names. FAILED_PRECONDITION without a folder, or with a reach and without
   // its key; otherwise as Import.
-  absl::StatusOr<CatalogEntry> Publish(std::shared_ptr<const Talora> adapter, float weight,
+  absl::StatusOr<CatalogEntry> Publish(std::shared_ptr<const inference::Talora> adapter,
+                                       float weight,
                                        std::optional<AdapterReach> reach = std::nullopt);
   // The files of what was published before, with weight 1; as LoadImported. One whose prompts
   // cannot be read, or are of another package, is there for requests that name it only.
@@ -123,7 +124,7 @@ class AdapterCatalog {
   absl::StatusOr<CatalogEntry> Rollback(std::string_view name, std::optional<uint32_t> version);
 
   std::vector<CatalogEntry> List() const;
-  RegistryStats Stats() const { return registry_.Stats(); }
+  inference::RegistryStats Stats() const { return registry_.Stats(); }
 
   // What a request gets: the chosen ones, or without choices the served version of each name with
   // its own weight, unless the prompt's embedding is beyond its reach. Those of weight zero are
@@ -150,27 +151,27 @@ class AdapterCatalog {
   };
   using Key = std::pair<std::string, uint32_t>;
 
-  absl::StatusOr<CatalogEntry> Add(std::shared_ptr<const Talora> adapter, Source source)
+  absl::StatusOr<CatalogEntry> Add(std::shared_ptr<const inference::Talora> adapter, Source source)
       ABSL_LOCKS_EXCLUDED(changes_);
-  absl::StatusOr<CatalogEntry> AddInTurn(std::shared_ptr<const Talora> adapter, Source source)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(changes_);
+  absl::StatusOr<CatalogEntry> AddInTurn(std::shared_ptr<const inference::Talora> adapter,
+                                         Source source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(changes_);
   absl::Status CheckRoom(const Key& key) const;
   void WarnOfSmallBudget() const;
   // What stands beside a learned file. A reach that covers nothing where it cannot be used.
   std::shared_ptr<const AdapterReach> ReadReach(const std::string& path) const;
-  absl::StatusOr<std::shared_ptr<const Talora>> ReadKept(const std::string& path) const;
+  absl::StatusOr<std::shared_ptr<const inference::Talora>> ReadKept(const std::string& path) const;
   // The files of a folder.
   void LoadFolder(const std::string& folder, AdapterOrigin origin, float weight);
-  CatalogEntry Describe(const VersionInfo& info) const;
+  CatalogEntry Describe(const inference::VersionInfo& info) const;
   float WeightOrInherited(std::string_view name, std::optional<float> weight) const;
   absl::StatusOr<uint32_t> ServedVersion(std::string_view name,
                                          std::optional<uint32_t> version) const;
   // Some of them, and how many more there are.
   std::string KnownNames() const;
 
-  const Model& model_;
+  const inference::Model& model_;
   const AdapterCatalogOptions options_;
-  TaloraRegistry registry_;
+  inference::TaloraRegistry registry_;
   Mutex changes_;  // one change of the set at a time
   mutable Mutex mutex_;
   std::map<Key, Source> sources_ ABSL_GUARDED_BY(mutex_);
@@ -180,4 +181,4 @@ class AdapterCatalog {
 // [0, 1], naming the adapter.
 absl::Status CheckAdapterChoice(const AdapterChoice& choice);
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

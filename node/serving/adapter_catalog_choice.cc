@@ -12,14 +12,14 @@
 #include "base/status.h"
 #include "node/serving/adapter_catalog.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 std::string AdapterCatalog::KnownNames() const {
   // A status travels in gRPC's metadata, of which 8 KiB arrive.
   constexpr size_t kMostNames = 8;
   std::string known;
   size_t names = 0;
-  for (const VersionInfo& info : registry_.List()) {
+  for (const inference::VersionInfo& info : registry_.List()) {
     if (info.served && ++names <= kMostNames) {
       known += fmt::format("{}{}", known.empty() ? "" : ", ", info.name);
     }
@@ -85,4 +85,4 @@ absl::StatusOr<std::vector<RangedPart>> AdapterCatalog::Choose(
   return parts;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

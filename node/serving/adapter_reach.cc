@@ -14,16 +14,17 @@
 #include "node/limits.h"
 #include "storage/db/column_family.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 constexpr char kMagic[] = "RVAR";
 constexpr size_t kMagicBytes = 4;
 constexpr uint32_t kFormat = 1;
 
-constexpr SealContext kContext{.column_family = static_cast<uint32_t>(ColumnFamily::kChange),
-                               .key = "adapter-reach",
-                               .schema = kFormat};
+constexpr privacy::SealContext kContext{
+    .column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
+    .key = "adapter-reach",
+    .schema = kFormat};
 
 absl::Status NoReach() {
   return Error(
@@ -143,13 +144,13 @@ absl::StatusOr<AdapterReach> DecodeAdapterReach(std::span<const uint8_t> bytes) 
   return reach;
 }
 
-absl::Status WriteAdapterReach(const std::string& path, const SealKey& key,
+absl::Status WriteAdapterReach(const std::string& path, const privacy::SealKey& key,
                                const AdapterReach& reach) {
   return WriteFileAtomically(path, key.Seal(kContext, EncodeAdapterReach(reach)), 0600);
 }
 
 absl::StatusOr<std::optional<AdapterReach>> ReadAdapterReach(const std::string& path,
-                                                             const SealKey& key) {
+                                                             const privacy::SealKey& key) {
   const absl::StatusOr<std::string> sealed = ReadFile(path, limits::kMaxReachFileBytes);
   if (absl::IsNotFound(sealed.status())) {
     return std::nullopt;
@@ -160,4 +161,4 @@ absl::StatusOr<std::optional<AdapterReach>> ReadAdapterReach(const std::string& 
   return reach;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

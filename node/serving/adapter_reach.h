@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "privacy/seal/seal.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // Which prompts an adapter was learned for: those whose embedding is near one of these centroids.
 struct AdapterReach {
@@ -41,11 +41,11 @@ std::string EncodeAdapterReach(const AdapterReach& reach);
 absl::StatusOr<AdapterReach> DecodeAdapterReach(std::span<const uint8_t> bytes);
 
 // Centroids say what users wrote about, so the file is sealed. FILE_UNWRITABLE, DISK_FULL.
-absl::Status WriteAdapterReach(const std::string& path, const SealKey& key,
+absl::Status WriteAdapterReach(const std::string& path, const privacy::SealKey& key,
                                const AdapterReach& reach);
 // Nullopt where there is no file. SEAL_BROKEN and INVALID_ARGUMENT where it is damaged or of
 // another store; the errors of reading.
 absl::StatusOr<std::optional<AdapterReach>> ReadAdapterReach(const std::string& path,
-                                                             const SealKey& key);
+                                                             const privacy::SealKey& key);
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -17,11 +17,11 @@
 #include "node/log/log.h"
 #include "node/serving/pattern_payload.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
-absl::StatusOr<PatternId> ParseId(const std::string& hex) {
-  PatternId id{};
+absl::StatusOr<storage::PatternId> ParseId(const std::string& hex) {
+  storage::PatternId id{};
   const std::optional<std::string> bytes = FromHex(hex);
   if (!bytes || bytes->size() != id.size()) {
     return Error(absl::StatusCode::kInternal, reasons::kInternal, "'{}' is no pattern id", hex);
@@ -45,16 +45,16 @@ float Cosine(std::span<const float> a, std::span<const float> b) {
 
 // The largest t below bank `bank`; 0 before the first one, 1 behind the last one.
 float LastBelow(size_t bank) {
-  if (bank == 0 || bank == kTimestepBanks) {
+  if (bank == 0 || bank == inference::kTimestepBanks) {
     return bank == 0 ? 0.0F : 1.0F;
   }
-  return std::nextafter(kBankBoundaries.at(bank - 1), 0.0F);
+  return std::nextafter(inference::kBankBoundaries.at(bank - 1), 0.0F);
 }
 
 }  // namespace
 
-AdapterMix ChosenAdapters::At(float t) const {
-  AdapterMix mix;
+inference::AdapterMix ChosenAdapters::At(float t) const {
+  inference::AdapterMix mix;
   for (const RangedPart& part : parts) {
     if (t > part.t_min && t <= part.t_max) {
       AppendMix(*part.adapter, t, query, part.weight, &mix);
@@ -74,17 +74,18 @@ absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embe
     chosen.uses.push_back(
         {.name = part.adapter->name, .version = part.adapter->version, .weight = part.weight});
   }
-  std::array<BankChoice, kTimestepBanks> banks;
+  std::array<BankChoice, inference::kTimestepBanks> banks;
   // The whole window is masked when a request begins: the bank of t = 1 comes first.
   BankChoice& first = banks.back();
-  ASSIGN_OR_RETURN(first, Retrieve(embedding, BankOf(1), factor));
+  ASSIGN_OR_RETURN(first, Retrieve(embedding, inference::BankOf(1), factor));
   if (first.parts.empty()) {
     first = Federated();
   }
-  std::array<const BankChoice*, kTimestepBanks> choice;
+  std::array<const BankChoice*, inference::kTimestepBanks> choice;
   choice.fill(&first);
   for (size_t bank = 0; bank + 1 < banks.size(); ++bank) {
-    ASSIGN_OR_RETURN(banks[bank], Retrieve(embedding, static_cast<TimestepBank>(bank), factor));
+    ASSIGN_OR_RETURN(banks[bank],
+                     Retrieve(embedding, static_cast<inference::TimestepBank>(bank), factor));
     choice[bank] = banks[bank].parts.empty() ? &first : &banks[bank];
   }
   for (size_t begin = 0; begin < choice.size();) {  // neighbours with one choice are one range
@@ -119,42 +120,44 @@ void AdapterSource::AddParts(const BankChoice& choice, size_t begin, size_t end,
 }
 
 absl::StatusOr<AdapterSource::BankChoice> AdapterSource::Retrieve(std::span<const float> embedding,
-                                                                  TimestepBank bank,
+                                                                  inference::TimestepBank bank,
                                                                   const PatternFactor& factor) {
-  ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits,
+  ASSIGN_OR_RETURN(std::vector<inference::RetrievedPattern> hits,
                    Nearest(embedding, bank, options_.max_adapters, factor));
   return UseHits(std::move(hits));
 }
 
-absl::StatusOr<std::vector<RetrievedPattern>> AdapterSource::Nearest(
-    std::span<const float> query, TimestepBank bank, int k, const PatternFactor& factor) const {
-  ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits, index_.Search(query, bank, k));
+absl::StatusOr<std::vector<inference::RetrievedPattern>> AdapterSource::Nearest(
+    std::span<const float> query, inference::TimestepBank bank, int k,
+    const PatternFactor& factor) const {
+  ASSIGN_OR_RETURN(std::vector<inference::RetrievedPattern> hits, index_.Search(query, bank, k));
   if (factor != nullptr) {
-    for (RetrievedPattern& hit : hits) {
+    for (inference::RetrievedPattern& hit : hits) {
       hit.similarity *= factor(hit.pattern_id);
     }
-    std::ranges::stable_sort(hits, std::ranges::greater(), &RetrievedPattern::similarity);
+    std::ranges::stable_sort(hits, std::ranges::greater(),
+                             &inference::RetrievedPattern::similarity);
   }
   return hits;
 }
 
-std::vector<RetrievedPattern> AdapterSource::InUse(const ChosenAdapters& current,
-                                                   std::span<const float> query,
-                                                   UncertaintyKind kind,
-                                                   const PatternFactor& factor) const {
-  std::vector<RetrievedPattern> in_use;
+std::vector<inference::RetrievedPattern> AdapterSource::InUse(const ChosenAdapters& current,
+                                                              std::span<const float> query,
+                                                              inference::UncertaintyKind kind,
+                                                              const PatternFactor& factor) const {
+  std::vector<inference::RetrievedPattern> in_use;
   for (const AdapterUse& use : current.uses) {
     if (use.pattern_id.empty()) {
       continue;
     }
-    RetrievedPattern& own = in_use.emplace_back();
+    inference::RetrievedPattern& own = in_use.emplace_back();
     own.pattern_id = use.pattern_id;
     own.similarity = std::numeric_limits<float>::lowest();
-    if (kind != UncertaintyKind::kContested) {
+    if (kind != inference::UncertaintyKind::kContested) {
       continue;
     }
-    const absl::StatusOr<PatternId> id = ParseId(use.pattern_id);
-    const absl::StatusOr<Pattern> pattern = id.ok() ? patterns_.Get(*id) : id.status();
+    const absl::StatusOr<storage::PatternId> id = ParseId(use.pattern_id);
+    const absl::StatusOr<storage::Pattern> pattern = id.ok() ? patterns_.Get(*id) : id.status();
     if (pattern.ok()) {
       const float scale = factor != nullptr ? factor(use.pattern_id) : 1.0F;
       own.similarity = scale * Cosine(query, pattern->embedding);
@@ -165,17 +168,21 @@ std::vector<RetrievedPattern> AdapterSource::InUse(const ChosenAdapters& current
 
 absl::StatusOr<ChosenAdapters> AdapterSource::ChooseAgain(const ChosenAdapters& current,
                                                           std::span<const float> query,
-                                                          TimestepBank bank, UncertaintyKind kind,
+                                                          inference::TimestepBank bank,
+                                                          inference::UncertaintyKind kind,
                                                           const PatternFactor& factor) {
-  const std::vector<RetrievedPattern> in_use = InUse(current, query, kind, factor);
+  const std::vector<inference::RetrievedPattern> in_use = InUse(current, query, kind, factor);
   // Where those in use are none of the hits, as many others must be found.
-  const bool others = kind == UncertaintyKind::kUnstable || kind == UncertaintyKind::kContested;
+  const bool others = kind == inference::UncertaintyKind::kUnstable ||
+                      kind == inference::UncertaintyKind::kContested;
   const int searched = options_.max_adapters + (others ? static_cast<int>(in_use.size()) : 0);
-  ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits, Nearest(query, bank, searched, factor));
+  ASSIGN_OR_RETURN(std::vector<inference::RetrievedPattern> hits,
+                   Nearest(query, bank, searched, factor));
   // Of hits that are too far none is used: they make nothing new.
-  std::erase_if(hits,
-                [&](const RetrievedPattern& hit) { return hit.similarity < options_.threshold; });
-  hits = FilterByKind(std::move(hits), kind, in_use);
+  std::erase_if(hits, [&](const inference::RetrievedPattern& hit) {
+    return hit.similarity < options_.threshold;
+  });
+  hits = inference::FilterByKind(std::move(hits), kind, in_use);
   ASSIGN_OR_RETURN(const BankChoice choice, UseHits(std::move(hits)));
   if (choice.parts.empty()) {
     return current;
@@ -186,26 +193,28 @@ absl::StatusOr<ChosenAdapters> AdapterSource::ChooseAgain(const ChosenAdapters& 
   chosen.query = current.query;
   chosen.parts.assign(current.parts.begin(), current.parts.begin() + kept);
   chosen.uses.assign(current.uses.begin(), current.uses.begin() + kept);
-  AddParts(choice, 0, kTimestepBanks, &chosen);
+  AddParts(choice, 0, inference::kTimestepBanks, &chosen);
   return chosen;
 }
 
 absl::StatusOr<AdapterSource::BankChoice> AdapterSource::UseHits(
-    std::vector<RetrievedPattern> hits) {
-  std::erase_if(hits,
-                [&](const RetrievedPattern& hit) { return hit.similarity < options_.threshold; });
+    std::vector<inference::RetrievedPattern> hits) {
+  std::erase_if(hits, [&](const inference::RetrievedPattern& hit) {
+    return hit.similarity < options_.threshold;
+  });
   Load(hits);
-  Selection selection = SelectAdapters(hits, registry_, options_);
+  inference::Selection selection = inference::SelectAdapters(hits, registry_, options_);
   BankChoice choice;
   for (size_t i = 0; i < selection.mix.parts.size(); ++i) {
-    const AdapterMix::Part& part = selection.mix.parts[i];
-    choice.parts.push_back({.adapter = StaticTalora(part.adapter), .weight = part.weight});
+    const inference::AdapterMix::Part& part = selection.mix.parts[i];
+    choice.parts.push_back(
+        {.adapter = inference::StaticTalora(part.adapter), .weight = part.weight});
     choice.uses.push_back({.name = part.adapter->name,
                            .version = part.adapter->version,
                            .weight = part.weight,
                            .pattern_id = selection.hits[i].pattern_id,
                            .similarity = selection.hits[i].similarity});
-    ASSIGN_OR_RETURN(const PatternId id, ParseId(selection.hits[i].pattern_id));
+    ASSIGN_OR_RETURN(const storage::PatternId id, ParseId(selection.hits[i].pattern_id));
     // A full disk or a pattern deleted meanwhile does not keep a request from its answer.
     patterns_.RecordUse(id).IgnoreError();
   }
@@ -221,13 +230,13 @@ AdapterSource::BankChoice AdapterSource::Federated() {
           .uses = {{.name = federated_->name, .version = federated_->version, .weight = 1}}};
 }
 
-void AdapterSource::SetFederated(std::shared_ptr<const Talora> adapter) {
+void AdapterSource::SetFederated(std::shared_ptr<const inference::Talora> adapter) {
   MutexLock lock(mutex_);
   federated_ = std::move(adapter);
 }
 
-void AdapterSource::Load(std::span<const RetrievedPattern> hits) {
-  for (const RetrievedPattern& hit : hits) {
+void AdapterSource::Load(std::span<const inference::RetrievedPattern> hits) {
+  for (const inference::RetrievedPattern& hit : hits) {
     if (registry_.Get(hit.adapter, hit.version).ok()) {
       continue;
     }
@@ -243,15 +252,16 @@ void AdapterSource::Load(std::span<const RetrievedPattern> hits) {
   }
 }
 
-absl::Status AdapterSource::LoadOne(const RetrievedPattern& hit) {
-  ASSIGN_OR_RETURN(const PatternId id, ParseId(hit.pattern_id));
-  ASSIGN_OR_RETURN(const Pattern pattern, patterns_.Get(id));
+absl::Status AdapterSource::LoadOne(const inference::RetrievedPattern& hit) {
+  ASSIGN_OR_RETURN(const storage::PatternId id, ParseId(hit.pattern_id));
+  ASSIGN_OR_RETURN(const storage::Pattern pattern, patterns_.Get(id));
   ASSIGN_OR_RETURN(const PatternPayload payload, DecodePatternPayload(pattern.payload));
   if (payload.adapter.empty()) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<const Adapter> adapter, DecodeAdapter(AsBytes(payload.adapter)));
-  RETURN_IF_ERROR(CheckAdapter(*adapter, model_));
+  ASSIGN_OR_RETURN(std::shared_ptr<const inference::Adapter> adapter,
+                   inference::DecodeAdapter(AsBytes(payload.adapter)));
+  RETURN_IF_ERROR(inference::CheckAdapter(*adapter, model_));
   const std::pair<std::string, uint32_t> version(adapter->name, adapter->version);
   MutexLock lock(mutex_);
   RETURN_IF_ERROR(registry_.Publish(std::move(adapter)));
@@ -263,4 +273,4 @@ absl::Status AdapterSource::LoadOne(const RetrievedPattern& hit) {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -22,7 +22,7 @@
 #include "node/serving/store_pattern_index.h"
 #include "storage/patterns/pattern_store.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // The adapters chosen for one request. The versions are pinned: later changes do not touch a
 // request that has begun.
@@ -33,7 +33,7 @@ struct ChosenAdapters {
   std::vector<float> query = {};  // the prompt's embedding, for routers of timestep banks
 
   // The mix of a step.
-  AdapterMix At(float t) const;
+  inference::AdapterMix At(float t) const;
 };
 
 // Finds the adapters for a prompt. First those of the catalogue that the request chooses, or all
@@ -46,8 +46,8 @@ struct ChosenAdapters {
 class AdapterSource {
  public:
   // All but the options are borrowed and must outlive this.
-  AdapterSource(PatternStore& patterns, const Model& model, SelectionOptions options,
-                AdapterCatalog& catalog)
+  AdapterSource(storage::PatternStore& patterns, const inference::Model& model,
+                inference::SelectionOptions options, AdapterCatalog& catalog)
       : patterns_(patterns),
         model_(model),
         options_(options),
@@ -78,16 +78,17 @@ class AdapterSource {
   // `query`. Where none is found, or all are in use already, `current` itself. `factor` as for
   // Choose.
   absl::StatusOr<ChosenAdapters> ChooseAgain(const ChosenAdapters& current,
-                                             std::span<const float> query, TimestepBank bank,
-                                             UncertaintyKind kind,
+                                             std::span<const float> query,
+                                             inference::TimestepBank bank,
+                                             inference::UncertaintyKind kind,
                                              const PatternFactor& factor = nullptr);
 
   // Replaces the federated adapter, which may have banks of its own; null for none.
-  void SetFederated(std::shared_ptr<const Talora> adapter);
+  void SetFederated(std::shared_ptr<const inference::Talora> adapter);
 
  private:
   struct Part {
-    std::shared_ptr<const Talora> adapter;
+    std::shared_ptr<const inference::Talora> adapter;
     float weight = 1;
   };
   // What acts in a bank: adapters with their weights.
@@ -96,39 +97,41 @@ class AdapterSource {
     std::vector<AdapterUse> uses;  // of each part
   };
   // Those of a bank's patterns.
-  absl::StatusOr<BankChoice> Retrieve(std::span<const float> embedding, TimestepBank bank,
-                                      const PatternFactor& factor);
+  absl::StatusOr<BankChoice> Retrieve(std::span<const float> embedding,
+                                      inference::TimestepBank bank, const PatternFactor& factor);
   // The `k` patterns of a bank nearest to the query, their similarities times the factor, best
   // first.
-  absl::StatusOr<std::vector<RetrievedPattern>> Nearest(std::span<const float> query,
-                                                        TimestepBank bank, int k,
-                                                        const PatternFactor& factor) const;
+  absl::StatusOr<std::vector<inference::RetrievedPattern>> Nearest(
+      std::span<const float> query, inference::TimestepBank bank, int k,
+      const PatternFactor& factor) const;
   // The patterns of a mix, for FilterByKind: with similarities as those of hits where it reads
   // them. One that is deleted has the lowest.
-  std::vector<RetrievedPattern> InUse(const ChosenAdapters& current, std::span<const float> query,
-                                      UncertaintyKind kind, const PatternFactor& factor) const;
+  std::vector<inference::RetrievedPattern> InUse(const ChosenAdapters& current,
+                                                 std::span<const float> query,
+                                                 inference::UncertaintyKind kind,
+                                                 const PatternFactor& factor) const;
   // Those of these hits that are near enough and can be used.
-  absl::StatusOr<BankChoice> UseHits(std::vector<RetrievedPattern> hits);
+  absl::StatusOr<BankChoice> UseHits(std::vector<inference::RetrievedPattern> hits);
   BankChoice Federated();
   // Adds it for the banks from `begin` to before `end`.
   static void AddParts(const BankChoice& choice, size_t begin, size_t end, ChosenAdapters* chosen);
   // Makes the registry hold the adapters of these hits, decoding from the store what is missing.
   // One that cannot be used is passed over, as if the pattern had none.
-  void Load(std::span<const RetrievedPattern> hits);
-  absl::Status LoadOne(const RetrievedPattern& hit);
+  void Load(std::span<const inference::RetrievedPattern> hits);
+  absl::Status LoadOne(const inference::RetrievedPattern& hit);
 
-  PatternStore& patterns_;
-  const Model& model_;
-  const SelectionOptions options_;
+  storage::PatternStore& patterns_;
+  const inference::Model& model_;
+  const inference::SelectionOptions options_;
   AdapterCatalog& catalog_;
   const StorePatternIndex index_;
-  AdapterRegistry registry_;
+  inference::AdapterRegistry registry_;
   Mutex mutex_;
-  std::shared_ptr<const Talora> federated_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const inference::Talora> federated_ ABSL_GUARDED_BY(mutex_);
   // What the registry holds, in order of loading: the oldest goes first.
   std::deque<std::pair<std::string, uint32_t>> loaded_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> reported_
       ABSL_GUARDED_BY(mutex_);  // patterns that a line was written about
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

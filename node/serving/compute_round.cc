@@ -9,13 +9,14 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 // A round over the tasks; each method is a part of it.
 class Round {
  public:
-  Round(std::span<RoundTask> tasks, Transformer& transformer, StepScratch* scratch)
+  Round(std::span<RoundTask> tasks, inference::Transformer& transformer,
+        inference::StepScratch* scratch)
       : tasks_(tasks), transformer_(transformer), scratch_(scratch) {
     outcome_.turns.assign(tasks.size(), Turn::kWaiting);
   }
@@ -33,7 +34,7 @@ class Round {
 
  private:
   // The completion of a task that is neither ended nor parked, or null.
-  Generation* Running(size_t i) const {
+  inference::Generation* Running(size_t i) const {
     return outcome_.turns[i] == Turn::kEnded || tasks_[i].parked ? nullptr
                                                                  : tasks_[i].task->generation();
   }
@@ -51,8 +52,8 @@ class Round {
       if (task.EndIfUnwanted()) {
         outcome_.turns[i] = Turn::kEnded;
         completion_ended_ = completion_ended_ || completion;
-      } else if (Generation* generation = Running(i); generation != nullptr) {
-        const size_t rows = NextRows(*generation);
+      } else if (inference::Generation* generation = Running(i); generation != nullptr) {
+        const size_t rows = inference::NextRows(*generation);
         if (batch_.empty() || outcome_.rows + rows <= most_rows) {
           batch_.push_back(i);
           outcome_.rows += rows;
@@ -69,12 +70,13 @@ class Round {
     if (batch_.empty()) {
       return;
     }
-    std::vector<Generation*> generations;
+    std::vector<inference::Generation*> generations;
     generations.reserve(batch_.size());
     for (const size_t i : batch_) {
       generations.push_back(tasks_[i].task->generation());
     }
-    std::vector<RoundResult> results = StepTogether(generations, transformer_, scratch_);
+    std::vector<inference::RoundResult> results =
+        inference::StepTogether(generations, transformer_, scratch_);
     for (size_t j = 0; j < batch_.size(); ++j) {
       if (ReasonOf(results[j].status()) == reasons::kKvBudgetExceeded) {
         starved_.push_back({batch_[j], std::move(results[j])});
@@ -85,7 +87,7 @@ class Round {
     }
   }
 
-  void TakeRound(size_t i, RoundResult result) {
+  void TakeRound(size_t i, inference::RoundResult result) {
     const bool ended = tasks_[i].task->TakeRound(std::move(result));
     outcome_.turns[i] = ended ? Turn::kEnded : Turn::kServed;
     completion_ended_ = completion_ended_ || ended;
@@ -101,7 +103,7 @@ class Round {
     RoundTask& task = tasks_[oldest.index];
     RoundTask* youngest = nullptr;
     for (size_t i = 0; i < tasks_.size(); ++i) {
-      const Generation* generation = Running(i);
+      const inference::Generation* generation = Running(i);
       const bool holds = generation != nullptr && generation->pages_held() > 0;
       if (holds && i != oldest.index &&
           (youngest == nullptr || tasks_[i].number > youngest->number)) {
@@ -132,12 +134,12 @@ class Round {
 
   struct Starved {
     size_t index;
-    RoundResult result;
+    inference::RoundResult result;
   };
 
   const std::span<RoundTask> tasks_;
-  Transformer& transformer_;
-  StepScratch* const scratch_;
+  inference::Transformer& transformer_;
+  inference::StepScratch* const scratch_;
   ComputeOutcome outcome_;
   std::vector<size_t> batch_;  // tasks whose completions step together
   std::vector<Starved> starved_;
@@ -146,9 +148,9 @@ class Round {
 
 }  // namespace
 
-ComputeOutcome RunRound(std::span<RoundTask> tasks, size_t most_rows, Transformer& transformer,
-                        StepScratch* scratch) {
+ComputeOutcome RunRound(std::span<RoundTask> tasks, size_t most_rows,
+                        inference::Transformer& transformer, inference::StepScratch* scratch) {
   return Round(tasks, transformer, scratch).Run(most_rows);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -9,7 +9,7 @@
 
 #include "node/serving/compute_task.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // A task on its way through the rounds.
 struct RoundTask {
@@ -43,7 +43,7 @@ struct ComputeOutcome {
 // Where memory of keys and values runs out, the youngest completion that holds some gives it back
 // and is computed again later, with the same result. The oldest one is never made to wait for
 // others, and its memory was checked when it began, so all end.
-ComputeOutcome RunRound(std::span<RoundTask> tasks, size_t most_rows, Transformer& transformer,
-                        StepScratch* scratch);
+ComputeOutcome RunRound(std::span<RoundTask> tasks, size_t most_rows,
+                        inference::Transformer& transformer, inference::StepScratch* scratch);
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

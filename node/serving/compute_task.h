@@ -7,7 +7,7 @@
 #include "inference/engine/step_together.h"
 #include "inference/transformer/transformer.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // Work for the model, done in slices of one denoising step or the like, so that several tasks take
 // turns and each can be cancelled between slices. Completions that have begun share their steps'
@@ -17,7 +17,7 @@ class ComputeTask {
   virtual ~ComputeTask() = default;
   // Does the next slice on a compute thread. True when the task has ended and told its caller so.
   // Not called while generation() is not null.
-  virtual bool RunSlice(Transformer& transformer) = 0;
+  virtual bool RunSlice(inference::Transformer& transformer) = 0;
   // Ends a task that cannot run (on): tells its caller why. Never called during another method.
   virtual void Fail(const absl::Status& status) = 0;
 
@@ -30,10 +30,10 @@ class ComputeTask {
   // Ends the task if nobody waits for it any more. True when it has ended.
   virtual bool EndIfUnwanted() { return false; }
   // The completion to step, or null.
-  virtual Generation* generation() { return nullptr; }
+  virtual inference::Generation* generation() { return nullptr; }
   // Takes the outcome of a round of generation(). True when the task has ended.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): overriders keep it
-  virtual bool TakeRound(RoundResult /*round*/) { return true; }
+  virtual bool TakeRound(inference::RoundResult /*round*/) { return true; }
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -7,7 +7,7 @@
 
 #include "node/limits.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 void ForgottenUsers::Add(std::string_view user_id, TimePoint now) {
   users_.insert_or_assign(std::string(user_id), now);
@@ -42,4 +42,4 @@ bool ErasureFence::Store(std::string_view user_id, TimePoint begun,
   return true;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // Users who were erased lately, and when, so that what they had begun before is told apart from
 // what they say afterwards. Bounded: of more than limits::kMaxForgottenUsers the earliest goes, and
@@ -49,4 +49,4 @@ class ErasureFence {
   ForgottenUsers forgotten_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -15,25 +15,25 @@
 #include "node/serving/route_options.h"
 #include "ruvd/inference/v1/inference.pb.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 // As the trajectories' rows have it: ruvd.inference.v1.DecodingMode.
-uint32_t NumberOf(DecodingMode mode) {
+uint32_t NumberOf(inference::DecodingMode mode) {
   switch (mode) {
-    case DecodingMode::kDiffusion:
+    case inference::DecodingMode::kDiffusion:
       return inference::v1::DECODING_MODE_DIFFUSION;
-    case DecodingMode::kBlock:
+    case inference::DecodingMode::kBlock:
       return inference::v1::DECODING_MODE_BLOCK;
-    case DecodingMode::kAutoregressive:
+    case inference::DecodingMode::kAutoregressive:
       break;
   }
   return inference::v1::DECODING_MODE_AUTOREGRESSIVE;
 }
 
-std::optional<PatternId> PatternIdOf(const AdapterUse& use) {
+std::optional<storage::PatternId> PatternIdOf(const AdapterUse& use) {
   const std::optional<std::string> bytes = FromHex(use.pattern_id);
-  PatternId id{};
+  storage::PatternId id{};
   if (!bytes || bytes->size() != id.size()) {
     return std::nullopt;
   }
@@ -46,7 +46,8 @@ double Seconds(Duration d) {
 }
 
 // No model can go on from nothing.
-std::vector<TokenId> OrEndOfText(const Model& model, std::vector<TokenId> tokens) {
+std::vector<inference::TokenId> OrEndOfText(const inference::Model& model,
+                                            std::vector<inference::TokenId> tokens) {
   if (tokens.empty() && model.tokenizer().eos_id().has_value()) {
     tokens.push_back(*model.tokenizer().eos_id());
   }
@@ -55,43 +56,46 @@ std::vector<TokenId> OrEndOfText(const Model& model, std::vector<TokenId> tokens
 
 }  // namespace
 
-std::vector<TokenId> PromptTokens(const Model& model, std::string_view prompt) {
+std::vector<inference::TokenId> PromptTokens(const inference::Model& model,
+                                             std::string_view prompt) {
   return OrEndOfText(model, model.tokenizer().EncodePrompt(prompt));
 }
 
-std::vector<TokenId> CanvasTokens(const Model& model, const std::vector<TextPart>& parts) {
-  std::vector<TokenId> canvas;
+std::vector<inference::TokenId> CanvasTokens(const inference::Model& model,
+                                             const std::vector<TextPart>& parts) {
+  std::vector<inference::TokenId> canvas;
   for (const TextPart& part : parts) {
-    const std::vector<TokenId> tokens = canvas.empty()
-                                            ? model.tokenizer().EncodePrompt(part.text)
-                                            : model.tokenizer().EncodeContinuation(part.text);
+    const std::vector<inference::TokenId> tokens =
+        canvas.empty() ? model.tokenizer().EncodePrompt(part.text)
+                       : model.tokenizer().EncodeContinuation(part.text);
     canvas.insert(canvas.end(), tokens.begin(), tokens.end());
     if (canvas.empty() && part.gap > 0 && model.tokenizer().eos_id().has_value()) {
       canvas.push_back(*model.tokenizer().eos_id());  // as before an empty prompt
     }
-    canvas.resize(canvas.size() + static_cast<size_t>(part.gap), kNoToken);
+    canvas.resize(canvas.size() + static_cast<size_t>(part.gap), inference::kNoToken);
   }
   return canvas;
 }
 
-absl::StatusOr<ChatPrompt> WriteConversation(const Model& model, const Conversation& conversation) {
-  const Tokenizer& tokenizer = model.tokenizer();
-  std::optional<ChatFormat> format = conversation.format;
+absl::StatusOr<ChatPrompt> WriteConversation(const inference::Model& model,
+                                             const Conversation& conversation) {
+  const inference::Tokenizer& tokenizer = model.tokenizer();
+  std::optional<inference::ChatFormat> format = conversation.format;
   if (!format.has_value()) {
     if (tokenizer.chat_template().empty()) {
       return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelUnsupported,
                    "the model {} has no chat template (tokenizer.chat_template), so nobody knows "
                    "how it wants messages to be written; send a prompt, or name a chat_format it "
                    "was trained on, one of {}",
-                   model.config().name, ChatFormatNames());
+                   model.config().name, inference::ChatFormatNames());
     }
-    ASSIGN_OR_RETURN(format, ChatFormatOf(tokenizer));
+    ASSIGN_OR_RETURN(format, inference::ChatFormatOf(tokenizer));
   }
-  ASSIGN_OR_RETURN(const std::vector<TextSegment> segments,
+  ASSIGN_OR_RETURN(const std::vector<inference::TextSegment> segments,
                    ApplyChatTemplate(*format, conversation.messages,
                                      /*add_generation_prompt=*/true, tokenizer));
   ChatPrompt prompt;
-  for (const TextSegment& segment : segments) {
+  for (const inference::TextSegment& segment : segments) {
     prompt.text += segment.text;
   }
   prompt.tokens = OrEndOfText(model, tokenizer.EncodePrompt(segments));
@@ -115,7 +119,7 @@ GenerationTask::GenerationTask(GenerationServices services, std::string response
   }
 }
 
-bool GenerationTask::RunSlice(Transformer& transformer) {
+bool GenerationTask::RunSlice(inference::Transformer& transformer) {
   const absl::Status status = Begin(transformer);
   if (!status.ok()) {
     Fail(status);
@@ -131,7 +135,7 @@ bool GenerationTask::EndIfUnwanted() {
   return !status.ok();
 }
 
-bool GenerationTask::TakeRound(RoundResult round) {
+bool GenerationTask::TakeRound(inference::RoundResult round) {
   absl::Status status = Advance(std::move(round));
   if (status.ok() && !generation_->done()) {
     return false;
@@ -163,13 +167,13 @@ absl::Status GenerationTask::CheckWanted() const {
   return absl::OkStatus();
 }
 
-absl::Status GenerationTask::Begin(Transformer& transformer) {
+absl::Status GenerationTask::Begin(inference::Transformer& transformer) {
   begun_ = services_.clock->Now();
-  const Model& model = transformer.model();
+  const inference::Model& model = transformer.model();
   trace_.Begun(model.config(), job_.options);
   // Checks the length before the embedding spends a forward pass on it.
-  ASSIGN_OR_RETURN(const std::vector<TokenId> given, Create(model));
-  ASSIGN_OR_RETURN(embedding_, EmbedText(transformer, given, services_.whitening));
+  ASSIGN_OR_RETURN(const std::vector<inference::TokenId> given, Create(model));
+  ASSIGN_OR_RETURN(embedding_, inference::EmbedText(transformer, given, services_.whitening));
   trace_.Embedded(embedding_, given.size());
   const InstantSession session = Remembered();
   const bool remembered = !session.session_id.empty();
@@ -187,19 +191,20 @@ absl::Status GenerationTask::Begin(Transformer& transformer) {
     generation_->Remember(services_.instant->MemoryOf(session), /*record=*/true);
   }
   if (services_.dgr.has_value() && UsesAdapters()) {
-    generation_->Watch([this](const StepSignals& signals) { WatchUncertainty(signals); });
+    generation_->Watch(
+        [this](const inference::StepSignals& signals) { WatchUncertainty(signals); });
   }
   GenerationStarted started;
   started.response_id = response_id_;
   started.prompt_tokens = static_cast<int>(given.size());
   started.window = generation_->window();
   started.adapters = selection_.uses;
-  const std::vector<TokenId>& tokens = generation_->tokens();
+  const std::vector<inference::TokenId>& tokens = generation_->tokens();
   const auto begin = static_cast<size_t>(generation_->prompt_length());
   const auto known =
       static_cast<int>(tokens.size() - begin);  // none yet where it decodes one by one
   for (int i = 0; i < std::min(started.window, known); ++i) {
-    const TokenId token = tokens[begin + static_cast<size_t>(i)];
+    const inference::TokenId token = tokens[begin + static_cast<size_t>(i)];
     if (token != model.tokenizer().mask_id()) {
       started.given.push_back({.position = i, .token = token, .confidence = 1});
     }
@@ -209,42 +214,44 @@ absl::Status GenerationTask::Begin(Transformer& transformer) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<TokenId>> GenerationTask::Create(const Model& model) {
-  ASSIGN_OR_RETURN(const SamplingOptions options, Options(model));
-  mode_ = options.mode.value_or(DefaultDecodingMode(model.config(), !job_.parts.empty()));
+absl::StatusOr<std::vector<inference::TokenId>> GenerationTask::Create(
+    const inference::Model& model) {
+  ASSIGN_OR_RETURN(const inference::SamplingOptions options, Options(model));
+  mode_ =
+      options.mode.value_or(inference::DefaultDecodingMode(model.config(), !job_.parts.empty()));
   if (!job_.conversation.messages.empty()) {
     ASSIGN_OR_RETURN(chat_, WriteConversation(model, job_.conversation));
   }
   return CreateWith(model, options);
 }
 
-absl::StatusOr<std::vector<TokenId>> GenerationTask::CreateWith(const Model& model,
-                                                                const SamplingOptions& options) {
+absl::StatusOr<std::vector<inference::TokenId>> GenerationTask::CreateWith(
+    const inference::Model& model, const inference::SamplingOptions& options) {
   const auto policy = [this](float t) { return selection_.At(t); };
   if (job_.parts.empty()) {
-    std::vector<TokenId> prompt =
+    std::vector<inference::TokenId> prompt =
         chat_.tokens.empty() ? PromptTokens(model, job_.prompt) : chat_.tokens;
-    ASSIGN_OR_RETURN(generation_,
-                     Generation::Create(model, prompt, options, policy, services_.prefixes));
+    ASSIGN_OR_RETURN(generation_, inference::Generation::Create(model, prompt, options, policy,
+                                                                services_.prefixes));
     return prompt;
   }
-  std::vector<TokenId> canvas = CanvasTokens(model, job_.parts);
-  ASSIGN_OR_RETURN(generation_,
-                   Generation::CreateInfill(model, canvas, options, policy, services_.prefixes));
-  std::erase(canvas, kNoToken);
+  std::vector<inference::TokenId> canvas = CanvasTokens(model, job_.parts);
+  ASSIGN_OR_RETURN(generation_, inference::Generation::CreateInfill(model, canvas, options, policy,
+                                                                    services_.prefixes));
+  std::erase(canvas, inference::kNoToken);
   return canvas;
 }
 
-void GenerationTask::TakeRoute(Transformer& transformer) {
-  const Model& model = transformer.model();
+void GenerationTask::TakeRoute(inference::Transformer& transformer) {
+  const inference::Model& model = transformer.model();
   const bool adapters_act = !selection_.uses.empty() || services_.dgr.has_value();
-  const RouteSet open = OpenRoutes(job_, mode_, adapters_act);
-  absl::StatusOr<SamplingOptions> options = Options(model);  // those that Create took
+  const inference::RouteSet open = OpenRoutes(job_, mode_, adapters_act);
+  absl::StatusOr<inference::SamplingOptions> options = Options(model);  // those that Create took
   if (open.count() == 1 || !options.ok()) {
     return;
   }
   const RoutedRequest routed = services_.router->Choose(Facts(transformer), open);
-  const Route& route = NodeRoutes().at(routed.decision.route);
+  const inference::Route& route = NodeRoutes().at(routed.decision.route);
   if (route.tokens_per_step > 0 || !route.cache.empty()) {
     // May take more memory than there is.
     if (!CreateWith(model, WithRoute(route, *std::move(options), mode_, TokensToGenerate(job_),
@@ -261,21 +268,21 @@ void GenerationTask::TakeRoute(Transformer& transformer) {
   }
 }
 
-RequestFacts GenerationTask::Facts(Transformer& transformer) const {
-  RequestFacts facts{.prompt_tokens = generation_->prompt_length(),
-                     .max_tokens = TokensToGenerate(job_),
-                     .diffusion = mode_ == DecodingMode::kDiffusion,
-                     .block = mode_ == DecodingMode::kBlock,
-                     .autoregressive = mode_ == DecodingMode::kAutoregressive,
-                     .infill = !job_.parts.empty(),
-                     .chat = !job_.conversation.messages.empty(),
-                     .temperature = job_.options.temperature};
+inference::RequestFacts GenerationTask::Facts(inference::Transformer& transformer) const {
+  inference::RequestFacts facts{.prompt_tokens = generation_->prompt_length(),
+                                .max_tokens = TokensToGenerate(job_),
+                                .diffusion = mode_ == inference::DecodingMode::kDiffusion,
+                                .block = mode_ == inference::DecodingMode::kBlock,
+                                .autoregressive = mode_ == inference::DecodingMode::kAutoregressive,
+                                .infill = !job_.parts.empty(),
+                                .chat = !job_.conversation.messages.empty(),
+                                .temperature = job_.options.temperature};
   for (const AdapterUse& use : selection_.uses) {
     facts.pattern_similarity = std::max(facts.pattern_similarity, use.similarity);
   }
   facts.queue_share = services_.queue_share ? services_.queue_share() : 0;
   if (services_.prefixes != nullptr) {
-    const KvPool& pool = *services_.prefixes->pool();
+    const inference::KvPool& pool = *services_.prefixes->pool();
     facts.kv_share =
         static_cast<float>(pool.usage().pages) / static_cast<float>(pool.budget_pages());
   }
@@ -283,10 +290,11 @@ RequestFacts GenerationTask::Facts(Transformer& transformer) const {
     facts.deadline_s =
         static_cast<float>(std::max(0.0, Seconds(*job_.deadline - services_.clock->Now())));
   }
-  if (services_.router->options().kind == ScorerKind::kCascade) {
+  if (services_.router->options().kind == inference::ScorerKind::kCascade) {
     const auto prompt =
         std::span(generation_->tokens()).first(static_cast<size_t>(generation_->prompt_length()));
-    if (const auto first = ReadFirstForward(transformer, prompt, mode_, facts.max_tokens);
+    if (const auto first =
+            inference::ReadFirstForward(transformer, prompt, mode_, facts.max_tokens);
         first.ok()) {
       facts.first_entropy = first->entropy;
       facts.first_confidence = first->confidence;
@@ -300,12 +308,12 @@ bool GenerationTask::UsesAdapters() const {
          !(routed_ && NodeRoutes().at(routed_->decision.route).adapters == false);
 }
 
-std::optional<TrajectoryRoute> GenerationTask::RouteTaken() const {
+std::optional<storage::TrajectoryRoute> GenerationTask::RouteTaken() const {
   if (!routed_) {
     return std::nullopt;
   }
-  const RoutingDecision& decision = routed_->decision;
-  TrajectoryRoute taken{
+  const inference::RoutingDecision& decision = routed_->decision;
+  storage::TrajectoryRoute taken{
       .name = NodeRoutes().at(decision.route).name,
       .features = {routed_->features.begin(), routed_->features.end()},
       .propensity = static_cast<float>(decision.propensity),
@@ -321,12 +329,12 @@ std::optional<TrajectoryRoute> GenerationTask::RouteTaken() const {
   return taken;
 }
 
-void GenerationTask::WatchUncertainty(const StepSignals& signals) {
-  const StepUncertainty now = UncertaintyOf(signals.positions, signals.t);
-  TimestepStatistics& statistics = (*services_.usual_entropy)[mode_];
+void GenerationTask::WatchUncertainty(const inference::StepSignals& signals) {
+  const inference::StepUncertainty now = inference::UncertaintyOf(signals.positions, signals.t);
+  inference::TimestepStatistics& statistics = (*services_.usual_entropy)[mode_];
   const float usual = statistics.ZScore(signals.t, now.entropy);
   statistics.Add(signals.t, now.entropy);
-  const DgrDecision decision =
+  const inference::DgrDecision decision =
       DecideRetrieval(*services_.dgr, dgr_history_, now, signals.step, usual);
   if (!decision.query) {
     return;
@@ -336,7 +344,7 @@ void GenerationTask::WatchUncertainty(const StepSignals& signals) {
       AugmentedQuery(embedding_, signals.hidden, signals.positions, services_.whitening,
                      services_.dgr->uncertain_share);
   absl::StatusOr<ChosenAdapters> chosen = services_.adapters->ChooseAgain(
-      selection_, query, BankOf(signals.t), decision.kind, SessionFactor());
+      selection_, query, inference::BankOf(signals.t), decision.kind, SessionFactor());
   if (!chosen.ok()) {  // it goes on with those it has
     LogWarning("response {} keeps its adapters: {}", response_id_, MessageOf(chosen.status()));
     return;
@@ -375,8 +383,8 @@ InstantSession GenerationTask::Remembered() const {
   return wanted ? InstantSession{job_.user_id, job_.session_id} : InstantSession{};
 }
 
-absl::Status GenerationTask::Advance(RoundResult round) {
-  ASSIGN_OR_RETURN(const std::optional<StepResult> step, std::move(round));
+absl::Status GenerationTask::Advance(inference::RoundResult round) {
+  ASSIGN_OR_RETURN(const std::optional<inference::StepResult> step, std::move(round));
   if (step.has_value()) {
     step_t_.push_back(step->t);
     step_entropy_.push_back(step->mean_entropy);
@@ -386,8 +394,9 @@ absl::Status GenerationTask::Advance(RoundResult round) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<SamplingOptions> GenerationTask::Options(const Model& model) const {
-  SamplingOptions options = job_.options;
+absl::StatusOr<inference::SamplingOptions> GenerationTask::Options(
+    const inference::Model& model) const {
+  inference::SamplingOptions options = job_.options;
   const int open = TokensToGenerate(job_);
   if (services_.max_tokens_limit > 0 && open > services_.max_tokens_limit) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -395,21 +404,23 @@ absl::StatusOr<SamplingOptions> GenerationTask::Options(const Model& model) cons
                  "for fewer",
                  open, services_.max_tokens_limit);
   }
-  const DecodingMode mode =
-      options.mode.value_or(DefaultDecodingMode(model.config(), !job_.parts.empty()));
-  if (mode != DecodingMode::kAutoregressive && !options.sampler.has_value() &&
+  const inference::DecodingMode mode =
+      options.mode.value_or(inference::DefaultDecodingMode(model.config(), !job_.parts.empty()));
+  if (mode != inference::DecodingMode::kAutoregressive && !options.sampler.has_value() &&
       options.confidence_threshold == 0) {
     options.sampler = services_.sampler;
   }
   return options;
 }
 
-void GenerationTask::NoteCommits(const StepResult& step) {
+void GenerationTask::NoteCommits(const inference::StepResult& step) {
   if (job_.options.logprobs < 0) {
     return;
   }
-  const auto by_position = [](const Commit& a, const Commit& b) { return a.position < b.position; };
-  for (const Commit& commit : step.commits) {  // a remasked position is committed again
+  const auto by_position = [](const inference::Commit& a, const inference::Commit& b) {
+    return a.position < b.position;
+  };
+  for (const inference::Commit& commit : step.commits) {  // a remasked position is committed again
     const auto place = std::lower_bound(tokens_.begin(), tokens_.end(), commit, by_position);
     if (place != tokens_.end() && place->position == commit.position) {
       *place = commit;
@@ -442,7 +453,7 @@ void GenerationTask::Keep() {
   }
   if (const InstantSession session = Remembered(); !session.session_id.empty()) {
     InstantTrail trail{.session = session, .commits = generation_->trail(), .admitted = admitted_};
-    if (generation_->finish_reason() == FinishReason::kEndOfText) {
+    if (generation_->finish_reason() == inference::FinishReason::kEndOfText) {
       trail.end_position = generation_->completion_tokens() - 1;
     }
     for (const AdapterUse& use : AllUses()) {
@@ -466,14 +477,15 @@ absl::Status GenerationTask::Finish() {
   finished.queue_seconds = Seconds(begun_ - admitted_);
   finished.adapters = AllUses();
   if (routed_) {
-    const RoutingDecision& decision = routed_->decision;
+    const inference::RoutingDecision& decision = routed_->decision;
     finished.route = RouteUse{.name = NodeRoutes().at(decision.route).name,
                               .probability = decision.probability,
                               .explored = decision.explored};
   }
-  std::erase_if(tokens_, [&](const Commit& commit) {  // committed behind the end of the text
-    return commit.position >= finished.completion_tokens;
-  });
+  std::erase_if(tokens_,
+                [&](const inference::Commit& commit) {  // committed behind the end of the text
+                  return commit.position >= finished.completion_tokens;
+                });
   finished.tokens = std::move(tokens_);
   job_.listener->OnEnd(finished);
   return absl::OkStatus();
@@ -485,8 +497,8 @@ std::vector<AdapterUse> GenerationTask::AllUses() const {
   return uses;
 }
 
-Trajectory GenerationTask::MakeTrajectory() const {
-  Trajectory trajectory;
+storage::Trajectory GenerationTask::MakeTrajectory() const {
+  storage::Trajectory trajectory;
   trajectory.response_id = response_id_;
   trajectory.session_id = job_.session_id;
   trajectory.user_id = job_.user_id;
@@ -509,4 +521,4 @@ Trajectory GenerationTask::MakeTrajectory() const {
   return trajectory;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

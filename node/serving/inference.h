@@ -17,7 +17,7 @@
 #include "inference/tokenizer/chat_template.h"
 #include "inference/train/score.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // An adapter that served a request, as reported to its caller.
 struct AdapterUse {
@@ -42,7 +42,7 @@ struct GenerationStarted {
   int prompt_tokens = 0;
   int window = 0;  // tokens from the first generated to the last one
   std::vector<AdapterUse> adapters;
-  std::vector<Commit> given;  // tokens between gaps
+  std::vector<inference::Commit> given;  // tokens between gaps
 };
 
 // The way of serving a request that a router chose.
@@ -54,7 +54,7 @@ struct RouteUse {
 
 struct GenerationFinished {
   std::string response_id;
-  FinishReason reason = FinishReason::kLength;
+  inference::FinishReason reason = inference::FinishReason::kLength;
   int completion_tokens = 0;
   int steps = 0;
   int forwards = 0;
@@ -62,7 +62,7 @@ struct GenerationFinished {
   double queue_seconds = 0;
   std::vector<AdapterUse> adapters;
   std::optional<RouteUse> route = std::nullopt;  // none: nothing was chosen
-  std::vector<Commit> tokens;                    // where log-probabilities are asked for
+  std::vector<inference::Commit> tokens;         // where log-probabilities are asked for
 };
 
 // Receives the events of one generation, in order: OnStarted, any number of OnStep, then exactly
@@ -72,7 +72,7 @@ class GenerationListener {
  public:
   virtual ~GenerationListener() = default;
   virtual void OnStarted(const GenerationStarted& started) = 0;
-  virtual void OnStep(const StepResult& step) = 0;
+  virtual void OnStep(const inference::StepResult& step) = 0;
   virtual void OnEnd(const absl::StatusOr<GenerationFinished>& result) = 0;
   // True once nobody wants the result; polled between steps.
   virtual bool cancelled() const = 0;
@@ -86,8 +86,8 @@ struct TextPart {
 
 // Messages to answer, the last one the user's; empty where a job is no chat.
 struct Conversation {
-  std::vector<ChatMessage> messages = {};
-  std::optional<ChatFormat> format = {};  // nullopt: that of the model's chat template
+  std::vector<inference::ChatMessage> messages = {};
+  std::optional<inference::ChatFormat> format = {};  // nullopt: that of the model's chat template
 };
 
 struct GenerationJob {
@@ -96,7 +96,7 @@ struct GenerationJob {
   std::vector<TextPart> parts = {};
   // Not empty: instead of prompt and parts.
   Conversation conversation = {};
-  SamplingOptions options;
+  inference::SamplingOptions options;
   bool use_adapters = true;
   std::vector<AdapterChoice> adapters = {};  // empty: as configured
   std::string session_id;
@@ -111,8 +111,8 @@ struct GenerationJob {
 struct ScoreJob {
   std::string prompt;
   std::string completion;
-  std::optional<DecodingMode> mode;  // nullopt: DefaultDecodingMode
-  ScoreOptions options;              // without the mode
+  std::optional<inference::DecodingMode> mode;  // nullopt: DefaultDecodingMode
+  inference::ScoreOptions options;              // without the mode
   bool use_adapters = true;
   std::vector<AdapterChoice> adapters = {};
 };
@@ -145,4 +145,4 @@ class InferenceActor {
   virtual uint64_t running() const = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

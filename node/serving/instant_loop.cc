@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "inference/instant/lessons.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 // A feedback's effect on the weight of a pattern, as GraphStore::Nudge bounds that of an edge.
@@ -18,7 +18,7 @@ constexpr float kNudge = 0.05F;
 constexpr float kLeastWeight = 0.5F;
 constexpr float kMostWeight = 2.0F;
 
-size_t BytesOf(const std::shared_ptr<const InstantMemory>& memory) {
+size_t BytesOf(const std::shared_ptr<const inference::InstantMemory>& memory) {
   return memory == nullptr ? 0 : memory->bytes();
 }
 
@@ -46,7 +46,8 @@ InstantLoop::Session& InstantLoop::Use(const InstantSession& session) {
   return found->second;
 }
 
-std::shared_ptr<const InstantMemory> InstantLoop::MemoryOf(const InstantSession& session) {
+std::shared_ptr<const inference::InstantMemory> InstantLoop::MemoryOf(
+    const InstantSession& session) {
   const MutexLock lock(mutex_);
   DropIdle();
   return sessions_.contains(session) ? Use(session).memory : nullptr;
@@ -80,34 +81,36 @@ absl::StatusOr<InstantLoop::Kept*> InstantLoop::FindTrail(const std::string& res
 absl::StatusOr<size_t> InstantLoop::LearnReward(const std::string& response_id, float reward) {
   const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(const Kept* kept, FindTrail(response_id));
-  const std::vector<CommittedPosition> positions = kept->trail.commits.Positions();
-  const float direction = reward >= kTeachingReward ? 1.0F : reward <= kRejectingReward ? -1.0F : 0;
-  return Learn(response_id, *kept, LessonsOfReward(positions, reward), direction);
+  const std::vector<inference::CommittedPosition> positions = kept->trail.commits.Positions();
+  const float direction = reward >= inference::kTeachingReward    ? 1.0F
+                          : reward <= inference::kRejectingReward ? -1.0F
+                                                                  : 0;
+  return Learn(response_id, *kept, inference::LessonsOfReward(positions, reward), direction);
 }
 
 absl::StatusOr<size_t> InstantLoop::LearnEdit(const std::string& response_id,
-                                              std::span<const TokenId> edited) {
+                                              std::span<const inference::TokenId> edited) {
   const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(const Kept* kept, FindTrail(response_id));
-  std::vector<CommittedPosition> positions = kept->trail.commits.Positions();
-  std::erase_if(positions, [kept](const CommittedPosition& committed) {
+  std::vector<inference::CommittedPosition> positions = kept->trail.commits.Positions();
+  std::erase_if(positions, [kept](const inference::CommittedPosition& committed) {
     return committed.position == kept->trail.end_position;
   });
   // What had to be corrected says nothing for the patterns that served it.
-  return Learn(response_id, *kept, LessonsOfEdit(positions, edited), 0);
+  return Learn(response_id, *kept, inference::LessonsOfEdit(positions, edited), 0);
 }
 
 size_t InstantLoop::Learn(const std::string& response_id, const Kept& kept,
-                          std::span<const InstantLesson> lessons, float direction) {
+                          std::span<const inference::InstantLesson> lessons, float direction) {
   Session& session = Use(kept.trail.session);
   Vote(&session, {response_id, direction, kept.trail.patterns});
   memory_bytes_ -= BytesOf(session.memory);
   if (session.memory == nullptr) {
-    session.memory = std::make_shared<const InstantMemory>(options_.memory);
+    session.memory = std::make_shared<const inference::InstantMemory>(options_.memory);
   }
   session.memory = lessons.empty()
                        ? session.memory->Without(response_id)
-                       : session.memory->With(InstantStep::Make(
+                       : session.memory->With(inference::InstantStep::Make(
                              response_id, kept.trail.commits.width(), lessons, options_.step));
   memory_bytes_ += BytesOf(session.memory);
   MakeRoom();
@@ -261,4 +264,4 @@ void InstantLoop::MakeRoom() {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

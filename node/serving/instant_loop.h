@@ -24,12 +24,12 @@
 #include "node/limits.h"
 #include "node/serving/erasure_fence.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 struct InstantLoopOptions {
   const Clock* clock = nullptr;  // borrowed
-  InstantMemoryOptions memory = {};
-  InstantStepOptions step = {};
+  inference::InstantMemoryOptions memory = {};
+  inference::InstantStepOptions step = {};
   // Of requests that do not say.
   bool on = false;
   // Sessions idle for longer are forgotten, and so are completions that ended longer ago.
@@ -49,7 +49,7 @@ struct InstantSession {
 // A completion that feedback may come for.
 struct InstantTrail {
   InstantSession session;
-  CommitTrail commits;
+  inference::CommitTrail commits;
   std::vector<std::string> patterns = {};  // ids of those whose adapters served it
   // Of the token that ended the text, where one did; edited texts have none to compare it with.
   std::optional<int> end_position = std::nullopt;
@@ -75,7 +75,7 @@ class InstantLoop {
 
   // What a session was taught; null for nothing, also where it has no id. It stays as it is,
   // whatever is learned meanwhile.
-  std::shared_ptr<const InstantMemory> MemoryOf(const InstantSession& session);
+  std::shared_ptr<const inference::InstantMemory> MemoryOf(const InstantSession& session);
 
   // Keeps a completion's commits until newer ones displace them or the idle limit has passed. Those
   // of a session without an id, empty ones, and those of a user who was forgotten after the request
@@ -87,7 +87,8 @@ class InstantLoop {
   // the token that ended the completion. NOT_FOUND where the response's commits are not held (any
   // more).
   absl::StatusOr<size_t> LearnReward(const std::string& response_id, float reward);
-  absl::StatusOr<size_t> LearnEdit(const std::string& response_id, std::span<const TokenId> edited);
+  absl::StatusOr<size_t> LearnEdit(const std::string& response_id,
+                                   std::span<const inference::TokenId> edited);
   // Takes back what a response's feedback taught and what it said of patterns: exactly, as far as
   // InstantMemory and limits::kMaxPatternVotes go. NOT_FOUND where there is nothing (any more).
   absl::Status Undo(const std::string& response_id);
@@ -114,7 +115,7 @@ class InstantLoop {
     std::vector<std::string> patterns;
   };
   struct Session {
-    std::shared_ptr<const InstantMemory> memory;
+    std::shared_ptr<const inference::InstantMemory> memory;
     std::deque<PatternVote> votes;                 // oldest first, one of a response at most
     std::map<std::string, float> settled_weights;  // of patterns, by votes older than these
     TimePoint used{};
@@ -130,7 +131,7 @@ class InstantLoop {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Session& Use(const InstantSession& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   size_t Learn(const std::string& response_id, const Kept& kept,
-               std::span<const InstantLesson> lessons, float direction)
+               std::span<const inference::InstantLesson> lessons, float direction)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Puts it in place of an earlier vote of the response.
   static void Vote(Session* session, PatternVote vote);
@@ -151,4 +152,4 @@ class InstantLoop {
   size_t memory_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -14,12 +14,14 @@
 #include "privacy/reasons.h"
 #include "storage/db/column_family.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 // Bound to the file's name, which says the version.
-SealContext ContextOf(std::string_view key) {
-  return {.column_family = static_cast<uint32_t>(ColumnFamily::kChange), .key = key, .schema = 1};
+privacy::SealContext ContextOf(std::string_view key) {
+  return {.column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
+          .key = key,
+          .schema = 1};
 }
 
 std::string RowOf(const std::string& path) {
@@ -32,15 +34,16 @@ std::string LearnedPath(std::string_view folder, std::string_view name, uint32_t
   return fmt::format("{}/{}-{}{}", folder, name, version, kLearnedExtension);
 }
 
-absl::Status WriteLearnedFile(const std::string& path, const SealKey& key, std::string_view bytes) {
+absl::Status WriteLearnedFile(const std::string& path, const privacy::SealKey& key,
+                              std::string_view bytes) {
   const std::string row = RowOf(path);
   return WriteFileAtomically(path, key.Seal(ContextOf(row), bytes), 0600);
 }
 
 absl::StatusOr<std::string> ReadAdapterFile(const std::string& path,
-                                            const std::optional<SealKey>& key) {
+                                            const std::optional<privacy::SealKey>& key) {
   ASSIGN_OR_RETURN(std::string bytes,
-                   ReadFile(path, limits::kMaxCatalogFileBytes + kSealOverheadBytes));
+                   ReadFile(path, limits::kMaxCatalogFileBytes + privacy::kSealOverheadBytes));
   if (std::filesystem::path(path).extension() != kLearnedExtension) {
     return bytes;
   }
@@ -52,4 +55,4 @@ absl::StatusOr<std::string> ReadAdapterFile(const std::string& path,
   return key->Open(ContextOf(row), bytes);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

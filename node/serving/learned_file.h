@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/seal/seal.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // Adapters that the node learned lie sealed: what users wrote can be read out of weights.
 inline constexpr char kLearnedExtension[] = ".sealed";
@@ -21,12 +21,13 @@ std::string LearnedPath(std::string_view folder, std::string_view name, uint32_t
 
 // Seals the bytes of an adapter's file under the name of `path`, whole or not at all.
 // FILE_UNWRITABLE, DISK_FULL.
-absl::Status WriteLearnedFile(const std::string& path, const SealKey& key, std::string_view bytes);
+absl::Status WriteLearnedFile(const std::string& path, const privacy::SealKey& key,
+                              std::string_view bytes);
 
 // The bytes of a file, opened where its name ends in kLearnedExtension. SEAL_BROKEN where it is
 // damaged, renamed or of another store, or no key is given; the errors of reading,
 // also for more than limits::kMaxCatalogFileBytes.
 absl::StatusOr<std::string> ReadAdapterFile(const std::string& path,
-                                            const std::optional<SealKey>& key);
+                                            const std::optional<privacy::SealKey>& key);
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

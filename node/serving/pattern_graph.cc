@@ -14,37 +14,39 @@
 #include "node/log/log.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 // Rows of one step: others wait for the writer as long.
 constexpr size_t kRowsAtOnce = 128;
 
-GraphNode SessionNode(std::string_view session_id) {
-  return {GraphNodeKind::kSession, std::string(session_id)};
+storage::GraphNode SessionNode(std::string_view session_id) {
+  return {storage::GraphNodeKind::kSession, std::string(session_id)};
 }
 
-GraphNode PatternNode(const PatternId& id) {
-  return {GraphNodeKind::kPattern, std::string(AsText(id))};
+storage::GraphNode PatternNode(const storage::PatternId& id) {
+  return {storage::GraphNodeKind::kPattern, std::string(AsText(id))};
 }
 
-GraphNode ResponseNode(std::string_view response_id) {
-  return {GraphNodeKind::kWitness, std::string(response_id)};
+storage::GraphNode ResponseNode(std::string_view response_id) {
+  return {storage::GraphNodeKind::kWitness, std::string(response_id)};
 }
 
-EdgeKey Used(GraphNode from, GraphNode pattern) {
-  return {std::move(from), EdgeType::kUsed, std::move(pattern)};
+storage::EdgeKey Used(storage::GraphNode from, storage::GraphNode pattern) {
+  return {std::move(from), storage::EdgeType::kUsed, std::move(pattern)};
 }
 
 // 1: for the patterns, -1: against them.
 float DirectionOf(float reward) {
-  return reward >= kTeachingReward ? 1.0F : reward <= kRejectingReward ? -1.0F : 0.0F;
+  return reward >= inference::kTeachingReward    ? 1.0F
+         : reward <= inference::kRejectingReward ? -1.0F
+                                                 : 0.0F;
 }
 
 }  // namespace
 
-PatternGraph::PatternGraph(GraphStore& graph, const PatternStore& patterns,
-                           const SessionIndex& sessions, bool on)
+PatternGraph::PatternGraph(storage::GraphStore& graph, const storage::PatternStore& patterns,
+                           const storage::SessionIndex& sessions, bool on)
     : graph_(graph),
       patterns_(patterns),
       sessions_(sessions),
@@ -56,14 +58,14 @@ bool PatternGraph::Owns(const SessionOwner& owner) const {
   return session.ok() && (*session)->user_id.value_or("") == owner.user_id;
 }
 
-absl::StatusOr<bool> PatternGraph::Vote(const Trajectory& trajectory, float reward) {
+absl::StatusOr<bool> PatternGraph::Vote(const storage::Trajectory& trajectory, float reward) {
   if (!on_) {
     return false;
   }
   ASSIGN_OR_RETURN(const bool before, TakeBack(trajectory.response_id));
   const float direction = DirectionOf(reward);
-  std::vector<GraphNode> patterns;
-  for (const PatternId& id : trajectory.patterns) {
+  std::vector<storage::GraphNode> patterns;
+  for (const storage::PatternId& id : trajectory.patterns) {
     if (patterns_.GetWithoutPayload(id).ok()) {
       patterns.push_back(PatternNode(id));
     }
@@ -75,10 +77,10 @@ absl::StatusOr<bool> PatternGraph::Vote(const Trajectory& trajectory, float rewa
   const auto repeated = std::ranges::unique(patterns);
   patterns.erase(repeated.begin(), repeated.end());
   // First what was said, so that whatever moved can be taken back.
-  const GraphNode response = ResponseNode(trajectory.response_id);
+  const storage::GraphNode response = ResponseNode(trajectory.response_id);
   RETURN_IF_ERROR(
-      graph_.Put({response, EdgeType::kInSession, SessionNode(trajectory.session_id)}, 1));
-  for (const GraphNode& pattern : patterns) {
+      graph_.Put({response, storage::EdgeType::kInSession, SessionNode(trajectory.session_id)}, 1));
+  for (const storage::GraphNode& pattern : patterns) {
     RETURN_IF_ERROR(graph_.Put(Used(response, pattern), direction > 0 ? 1 : 0));
   }
   RETURN_IF_ERROR(MoveAll(trajectory.session_id, patterns, direction, /*back=*/false));
@@ -90,14 +92,14 @@ absl::StatusOr<bool> PatternGraph::Vote(const Trajectory& trajectory, float rewa
 }
 
 absl::StatusOr<bool> PatternGraph::TakeBack(const std::string& response_id) {
-  const GraphNode response = ResponseNode(response_id);
-  ASSIGN_OR_RETURN(const Neighbourhood said,
+  const storage::GraphNode response = ResponseNode(response_id);
+  ASSIGN_OR_RETURN(const storage::Neighbourhood said,
                    graph_.Neighbours(response, {.limit = limits::kMaxNeighbours}));
   std::string session_id;
-  std::vector<GraphNode> patterns;
+  std::vector<storage::GraphNode> patterns;
   float direction = 0;
-  for (const GraphEdge& edge : said.edges) {
-    if (edge.key.type == EdgeType::kInSession) {
+  for (const storage::GraphEdge& edge : said.edges) {
+    if (edge.key.type == storage::EdgeType::kInSession) {
       session_id = edge.key.to.id;
     } else {
       patterns.push_back(edge.key.to);
@@ -108,7 +110,7 @@ absl::StatusOr<bool> PatternGraph::TakeBack(const std::string& response_id) {
   if (!session_id.empty()) {
     RETURN_IF_ERROR(MoveAll(session_id, patterns, direction, /*back=*/true));
   }
-  for (const GraphEdge& edge : said.edges) {
+  for (const storage::GraphEdge& edge : said.edges) {
     absl::Status deleted = graph_.Delete(edge.key);
     if (!deleted.ok() && !absl::IsNotFound(deleted)) {
       return deleted;
@@ -118,61 +120,63 @@ absl::StatusOr<bool> PatternGraph::TakeBack(const std::string& response_id) {
 }
 
 absl::Status PatternGraph::MoveAll(const std::string& session_id,
-                                   const std::vector<GraphNode>& patterns, float direction,
+                                   const std::vector<storage::GraphNode>& patterns, float direction,
                                    bool back) {
   for (size_t i = 0; i < patterns.size(); ++i) {
     RETURN_IF_ERROR(Move(Used(SessionNode(session_id), patterns[i]), direction, back));
     for (size_t j = i + 1; j < patterns.size(); ++j) {
-      RETURN_IF_ERROR(Move({patterns[i], EdgeType::kSimilar, patterns[j]}, direction, back));
+      RETURN_IF_ERROR(
+          Move({patterns[i], storage::EdgeType::kSimilar, patterns[j]}, direction, back));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status PatternGraph::Move(const EdgeKey& key, float direction, bool back) {
-  const absl::StatusOr<GraphEdge> edge = graph_.Get(key);
+absl::Status PatternGraph::Move(const storage::EdgeKey& key, float direction, bool back) {
+  const absl::StatusOr<storage::GraphEdge> edge = graph_.Get(key);
   if (back) {
     if (absl::IsNotFound(edge.status())) {
       return absl::OkStatus();  // its session or pattern went
     }
     RETURN_IF_ERROR(edge.status());
     // The nudge the other way would be another share.
-    return graph_.Put(key,
-                      std::clamp(edge->weight / (1 + kMaxNudge * direction), kNudgeFloor, 1.0F));
+    return graph_.Put(key, std::clamp(edge->weight / (1 + storage::kMaxNudge * direction),
+                                      storage::kNudgeFloor, 1.0F));
   }
   if (!edge.ok()) {  // there is none, or it is damaged
     RETURN_IF_ERROR(graph_.Put(key, kUsualEdge));
   }
-  return graph_.Nudge(key, kMaxNudge * direction).status();
+  return graph_.Nudge(key, storage::kMaxNudge * direction).status();
 }
 
 float PatternGraph::Factor(const SessionOwner& owner, std::string_view pattern_id) const {
   const std::optional<std::string> id = FromHex(pattern_id);
-  if (!on_ || !id || id->size() != sizeof(PatternId) || !Owns(owner)) {
+  if (!on_ || !id || id->size() != sizeof(storage::PatternId) || !Owns(owner)) {
     return 1;
   }
-  const absl::StatusOr<GraphEdge> edge =
-      graph_.Get(Used(SessionNode(owner.session_id), {GraphNodeKind::kPattern, *id}));
+  const absl::StatusOr<storage::GraphEdge> edge =
+      graph_.Get(Used(SessionNode(owner.session_id), {storage::GraphNodeKind::kPattern, *id}));
   if (!edge.ok()) {
     return 1;
   }
-  return 1 + kMaxNudge * std::clamp((edge->weight - kUsualEdge) / kUsualEdge, -1.0F, 1.0F);
+  return 1 + storage::kMaxNudge * std::clamp((edge->weight - kUsualEdge) / kUsualEdge, -1.0F, 1.0F);
 }
 
-absl::Status PatternGraph::RemoveNode(const GraphNode& node) {
-  ASSIGN_OR_RETURN(const Neighbourhood any,
-                   graph_.Neighbours(node, {.direction = EdgeDirection::kBoth, .limit = 1}));
+absl::Status PatternGraph::RemoveNode(const storage::GraphNode& node) {
+  ASSIGN_OR_RETURN(
+      const storage::Neighbourhood any,
+      graph_.Neighbours(node, {.direction = storage::EdgeDirection::kBoth, .limit = 1}));
   return any.edges.empty() ? absl::OkStatus() : graph_.RemoveNode(node);
 }
 
 absl::Status PatternGraph::HideSession(const std::string& session_id) {
-  const GraphNode session = SessionNode(session_id);
+  const storage::GraphNode session = SessionNode(session_id);
   for (bool more = true; more;) {
-    ASSIGN_OR_RETURN(const Neighbourhood responses,
-                     graph_.Neighbours(session, {.direction = EdgeDirection::kIn,
-                                                 .type = EdgeType::kInSession,
+    ASSIGN_OR_RETURN(const storage::Neighbourhood responses,
+                     graph_.Neighbours(session, {.direction = storage::EdgeDirection::kIn,
+                                                 .type = storage::EdgeType::kInSession,
                                                  .limit = limits::kMaxNeighbours}));
-    for (const GraphEdge& edge : responses.edges) {
+    for (const storage::GraphEdge& edge : responses.edges) {
       RETURN_IF_ERROR(graph_.RemoveNode(edge.key.from));
     }
     more = responses.edges.size() == limits::kMaxNeighbours;
@@ -216,19 +220,19 @@ absl::Status PatternGraph::HideGone() {
   return status;
 }
 
-absl::StatusOr<bool> PatternGraph::Reconcile(GraphNodeKind kind) {
+absl::StatusOr<bool> PatternGraph::Reconcile(storage::GraphNodeKind kind) {
   for (size_t i = 0; i < kRowsAtOnce; ++i) {
     ASSIGN_OR_RETURN(walked_, graph_.NextNode(kind, walked_));
     if (!walked_) {
       return false;
     }
-    if (kind == GraphNodeKind::kSession) {
+    if (kind == storage::GraphNodeKind::kSession) {
       if (!sessions_.Get(walked_->id).ok()) {
         RemoveSession(walked_->id);
       }
       continue;
     }
-    PatternId id{};
+    storage::PatternId id{};
     if (walked_->id.size() == id.size()) {
       std::ranges::copy(walked_->id, id.begin());
     }
@@ -240,16 +244,16 @@ absl::StatusOr<bool> PatternGraph::Reconcile(GraphNodeKind kind) {
 }
 
 absl::StatusOr<bool> PatternGraph::FollowPatterns() {
-  const absl::StatusOr<PatternChangePage> page = patterns_.Changes(followed_, kRowsAtOnce);
+  const absl::StatusOr<storage::PatternChangePage> page = patterns_.Changes(followed_, kRowsAtOnce);
   if (ReasonOf(page.status()) == reasons::kLogTruncated) {
     followed_ = patterns_.Stats().last_sequence;
-    walking_ = GraphNodeKind::kPattern;
+    walking_ = storage::GraphNodeKind::kPattern;
     walked_.reset();
     return true;
   }
   RETURN_IF_ERROR(page.status());
-  for (const PatternChange& change : page->changes) {
-    if (change.kind != PatternChangeKind::kPut &&
+  for (const storage::PatternChange& change : page->changes) {
+    if (change.kind != storage::PatternChangeKind::kPut &&
         absl::IsNotFound(patterns_.GetWithoutPayload(change.id).status())) {
       RETURN_IF_ERROR(RemoveNode(PatternNode(change.id)));
     }
@@ -267,8 +271,8 @@ absl::StatusOr<bool> PatternGraph::Walk() {
     return true;
   }
   walked_.reset();
-  const bool sessions = walking_ == GraphNodeKind::kSession;
-  walking_ = sessions ? std::optional(GraphNodeKind::kPattern) : std::nullopt;
+  const bool sessions = walking_ == storage::GraphNodeKind::kSession;
+  walking_ = sessions ? std::optional(storage::GraphNodeKind::kPattern) : std::nullopt;
   return sessions;
 }
 
@@ -285,4 +289,4 @@ absl::StatusOr<bool> PatternGraph::Maintain() {
   return *walk || *follow || deleted > 0;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -18,7 +18,7 @@
 #include "storage/sessions/session_index.h"
 #include "storage/trajectories/trajectory_store.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // Whose session it is; users never share one.
 struct SessionOwner {
@@ -36,8 +36,8 @@ struct SessionOwner {
 class PatternGraph {
  public:
   // All is borrowed. `on`: whether feedback moves edges and searches read them.
-  PatternGraph(GraphStore& graph, const PatternStore& patterns, const SessionIndex& sessions,
-               bool on);
+  PatternGraph(storage::GraphStore& graph, const storage::PatternStore& patterns,
+               const storage::SessionIndex& sessions, bool on);
 
   bool on() const { return on_; }
 
@@ -45,7 +45,7 @@ class PatternGraph {
   // that teaches, down for one that rejects, in place of what an earlier feedback of it said; true
   // where an edge moved. Nothing where it is off, for a session that the index does not know as its
   // user's, and for patterns that are gone. The errors of GraphStore.
-  absl::StatusOr<bool> Vote(const Trajectory& trajectory, float reward);
+  absl::StatusOr<bool> Vote(const storage::Trajectory& trajectory, float reward);
   // Takes back what a response said, as far as no weight was at its bounds meanwhile; true where it
   // had said something.
   absl::StatusOr<bool> TakeBack(const std::string& response_id);
@@ -72,24 +72,25 @@ class PatternGraph {
   absl::Status HideSession(const std::string& session_id);
   absl::Status HideGone();
   absl::StatusOr<bool> Walk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status MoveAll(const std::string& session_id, const std::vector<GraphNode>& patterns,
-                       float direction, bool back);
-  absl::Status Move(const EdgeKey& key, float direction, bool back);
-  absl::Status RemoveNode(const GraphNode& node);
-  absl::StatusOr<bool> Reconcile(GraphNodeKind kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status MoveAll(const std::string& session_id,
+                       const std::vector<storage::GraphNode>& patterns, float direction, bool back);
+  absl::Status Move(const storage::EdgeKey& key, float direction, bool back);
+  absl::Status RemoveNode(const storage::GraphNode& node);
+  absl::StatusOr<bool> Reconcile(storage::GraphNodeKind kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<bool> FollowPatterns() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  GraphStore& graph_;
-  const PatternStore& patterns_;
-  const SessionIndex& sessions_;
+  storage::GraphStore& graph_;
+  const storage::PatternStore& patterns_;
+  const storage::SessionIndex& sessions_;
   const bool on_;
   Mutex leaving_mutex_;  // taken in a writer's turn of the index, and held for moments only
   std::set<std::string> leaving_ ABSL_GUARDED_BY(leaving_mutex_);
   Mutex mutex_;                                    // of maintenance
   uint64_t followed_ ABSL_GUARDED_BY(mutex_) = 0;  // the last change of patterns looked at
   // Which nodes a walk over what the store had at the start looks at next; none: it is done.
-  std::optional<GraphNodeKind> walking_ ABSL_GUARDED_BY(mutex_) = GraphNodeKind::kSession;
-  std::optional<GraphNode> walked_ ABSL_GUARDED_BY(mutex_);
+  std::optional<storage::GraphNodeKind> walking_ ABSL_GUARDED_BY(mutex_) =
+      storage::GraphNodeKind::kSession;
+  std::optional<storage::GraphNode> walked_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

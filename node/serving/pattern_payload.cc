@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "ruvd/storage/v1/storage.pb.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 // Digits of an id or a digest in an adapter's name.
@@ -20,7 +20,7 @@ constexpr size_t kShortId = 16;
 
 }  // namespace
 
-std::string PatternAdapterName(const PatternId& id, const Digest& content) {
+std::string PatternAdapterName(const storage::PatternId& id, const Digest& content) {
   return fmt::format("pattern-{}-{}", ToHex(id).substr(0, kShortId),
                      ToHex(content).substr(0, kShortId));
 }
@@ -35,7 +35,7 @@ std::string EncodePatternPayload(const PatternPayload& payload) {
   message.set_deep_version(payload.deep_version);
   message.set_frame_id(payload.frame_id.data(), payload.frame_id.size());
   message.set_holds_others(payload.holds_others);
-  for (const Contributor& contributor : payload.contributors) {
+  for (const privacy::Contributor& contributor : payload.contributors) {
     auto* const row = message.add_contributors();
     row->set_user(contributor.user);
     row->set_session(contributor.session);
@@ -69,4 +69,4 @@ absl::StatusOr<PatternPayload> DecodePatternPayload(std::string_view bytes) {
   return payload;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

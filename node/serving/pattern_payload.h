@@ -14,7 +14,7 @@
 #include "privacy/consent/user_consent.h"
 #include "storage/patterns/pattern.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // What a pattern row carries besides its embedding: the encoded adapter that serves it, and the
 // R-core that says the same in the cluster's frame, for sharing (empty where none was trained).
@@ -30,7 +30,7 @@ struct PatternPayload {
   uint32_t deep_version = 0;
   // Whose lessons the core was trained and judged on (node/actors/contributors.h), each once;
   // empty: nobody knows.
-  std::vector<Contributor> contributors = {};
+  std::vector<privacy::Contributor> contributors = {};
   // The embedding and the adapter also hold lessons of somebody who did not agree to sharing: the
   // core may be part of a noised update, the pattern stays.
   bool holds_others = false;
@@ -38,11 +38,11 @@ struct PatternPayload {
 
 // The name of a pattern's adapter, of its content's AdapterId: no two contents share one, because
 // those who serve adapters keep them by name and version.
-std::string PatternAdapterName(const PatternId& id, const Digest& content);
+std::string PatternAdapterName(const storage::PatternId& id, const Digest& content);
 
 std::string EncodePatternPayload(const PatternPayload& payload);
 // No bytes, as of a pattern without an adapter, are an empty payload. STORE_CORRUPT for bytes that
 // are none.
 absl::StatusOr<PatternPayload> DecodePatternPayload(std::string_view bytes);
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

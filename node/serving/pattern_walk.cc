@@ -9,20 +9,21 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 constexpr uint32_t kPage = 256;
 
 }  // namespace
 
-absl::Status ForEachPatternOf(PatternStore& patterns, const NodeId& origin,
-                              const std::function<absl::Status(Pattern&)>& visit) {
+absl::Status ForEachPatternOf(storage::PatternStore& patterns, const privacy::NodeId& origin,
+                              const std::function<absl::Status(storage::Pattern&)>& visit) {
   std::string token;
   do {
-    ASSIGN_OR_RETURN(const PatternPage page, patterns.List(kPage, token, {.origin = origin}));
-    for (const Pattern& listed : page.patterns) {
-      absl::StatusOr<Pattern> pattern = patterns.Get(listed.id);  // a page has no payloads
+    ASSIGN_OR_RETURN(const storage::PatternPage page,
+                     patterns.List(kPage, token, {.origin = origin}));
+    for (const storage::Pattern& listed : page.patterns) {
+      absl::StatusOr<storage::Pattern> pattern = patterns.Get(listed.id);  // a page has no payloads
       if (pattern.ok()) {
         RETURN_IF_ERROR(visit(*pattern));
       } else if (absl::IsDataLoss(pattern.status())) {
@@ -36,4 +37,4 @@ absl::Status ForEachPatternOf(PatternStore& patterns, const NodeId& origin,
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

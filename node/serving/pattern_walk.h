@@ -9,10 +9,10 @@
 #include "privacy/identity/node_key.h"
 #include "storage/patterns/pattern_store.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // Calls `visit` for every pattern of `origin`, in order of id. Passes over damaged ones.
-absl::Status ForEachPatternOf(PatternStore& patterns, const NodeId& origin,
-                              const std::function<absl::Status(Pattern&)>& visit);
+absl::Status ForEachPatternOf(storage::PatternStore& patterns, const privacy::NodeId& origin,
+                              const std::function<absl::Status(storage::Pattern&)>& visit);
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -8,11 +8,11 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 // The entries of a router, in the numbers of NodeRoutes.
-absl::StatusOr<std::array<size_t, limits::kMaxRoutes>> NumbersOf(const Router& router) {
+absl::StatusOr<std::array<size_t, limits::kMaxRoutes>> NumbersOf(const inference::Router& router) {
   std::array<size_t, limits::kMaxRoutes> numbers{};
   bool as_asked = false;
   for (size_t i = 0; i < router.entries().size(); ++i) {
@@ -37,11 +37,12 @@ absl::StatusOr<std::array<size_t, limits::kMaxRoutes>> NumbersOf(const Router& r
 
 }  // namespace
 
-const std::array<Route, kNodeRoutes>& NodeRoutes() {
-  static const auto* const routes = new std::array<Route, kNodeRoutes>{
-      Route{.name = "as_asked"}, Route{.name = "half_steps", .tokens_per_step = 2},
-      Route{.name = "approximate_cache", .cache = "approximate"},
-      Route{.name = "no_adapters", .adapters = false}};
+const std::array<inference::Route, kNodeRoutes>& NodeRoutes() {
+  static const auto* const routes = new std::array<inference::Route, kNodeRoutes>{
+      inference::Route{.name = "as_asked"},
+      inference::Route{.name = "half_steps", .tokens_per_step = 2},
+      inference::Route{.name = "approximate_cache", .cache = "approximate"},
+      inference::Route{.name = "no_adapters", .adapters = false}};
   return *routes;
 }
 
@@ -54,31 +55,33 @@ std::optional<size_t> NodeRouteByName(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<ScorerKind> RouterKindByName(std::string_view name) {
-  for (const ScorerKind kind :
-       {ScorerKind::kLogistic, ScorerKind::kFastGrnn, ScorerKind::kCascade}) {
-    if (name == ScorerName(kind)) {
+std::optional<inference::ScorerKind> RouterKindByName(std::string_view name) {
+  for (const inference::ScorerKind kind :
+       {inference::ScorerKind::kLogistic, inference::ScorerKind::kFastGrnn,
+        inference::ScorerKind::kCascade}) {
+    if (name == inference::ScorerName(kind)) {
       return kind;
     }
   }
   return std::nullopt;
 }
 
-RoutedRequest RequestRouter::Choose(const RequestFacts& facts, const RouteSet& open) {
-  RoutedRequest routed{.open = open, .features = RouterFeatures(facts)};
+RoutedRequest RequestRouter::Choose(const inference::RequestFacts& facts,
+                                    const inference::RouteSet& open) {
+  RoutedRequest routed{.open = open, .features = inference::RouterFeatures(facts)};
   const MutexLock lock(mutex_);
-  const bool blind =
-      options_.kind == ScorerKind::kCascade && routed.features[kFirstForwardFeature] == 0;
-  RouteSet known;
+  const bool blind = options_.kind == inference::ScorerKind::kCascade &&
+                     routed.features[inference::kFirstForwardFeature] == 0;
+  inference::RouteSet known;
   for (size_t i = 0; !blind && router_ != nullptr && i < router_->entries().size(); ++i) {
     known.set(i, open[node_routes_.at(i)]);
   }
-  RoutingDecision best{.route = kRouteAsAsked};
+  inference::RoutingDecision best{.route = kRouteAsAsked};
   if (known.any()) {
     best = router_->Best(routed.features, known);
     best.route = node_routes_.at(best.route);
   }
-  routed.decision = Explore(best, open, exploring_ ? options_.exploration : 0, random_);
+  routed.decision = inference::Explore(best, open, exploring_ ? options_.exploration : 0, random_);
   return routed;
 }
 
@@ -87,7 +90,7 @@ void RequestRouter::SetExploring(bool exploring) {
   exploring_ = exploring;
 }
 
-absl::Status RequestRouter::Serve(std::shared_ptr<const Router> router) {
+absl::Status RequestRouter::Serve(std::shared_ptr<const inference::Router> router) {
   std::array<size_t, limits::kMaxRoutes> numbers{};
   if (router != nullptr) {
     ASSIGN_OR_RETURN(numbers, NumbersOf(*router));
@@ -98,4 +101,4 @@ absl::Status RequestRouter::Serve(std::shared_ptr<const Router> router) {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

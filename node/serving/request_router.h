@@ -15,7 +15,7 @@
 #include "base/random.h"
 #include "inference/router/router.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // The ways in which a node serves a request, by number. A request is served as it asked for where
 // nothing else was learned. None names a model or a precision: a node loads one model, and the
@@ -26,22 +26,22 @@ inline constexpr size_t kRouteApproximateCache = 2;  // of keys and values, in d
 inline constexpr size_t kRouteNoAdapters = 3;
 inline constexpr size_t kNodeRoutes = 4;
 // They have no cost: that is measured.
-const std::array<Route, kNodeRoutes>& NodeRoutes();
+const std::array<inference::Route, kNodeRoutes>& NodeRoutes();
 // nullopt for a name that is none of theirs.
 std::optional<size_t> NodeRouteByName(std::string_view name);
 
 // "logistic", "fastgrnn" or "cascade"; nullopt for "off" and what is none.
-std::optional<ScorerKind> RouterKindByName(std::string_view name);
+std::optional<inference::ScorerKind> RouterKindByName(std::string_view name);
 
 // What was chosen for a request, and what that was chosen by.
 struct RoutedRequest {
-  RoutingDecision decision;  // its route is one of NodeRoutes
-  RouteSet open;
-  std::array<double, kRouterFeatures> features{};
+  inference::RoutingDecision decision;  // its route is one of NodeRoutes
+  inference::RouteSet open;
+  std::array<double, inference::kRouterFeatures> features{};
 };
 
 struct RequestRouterOptions {
-  ScorerKind kind = ScorerKind::kLogistic;
+  inference::ScorerKind kind = inference::ScorerKind::kLogistic;
   double exploration = 0.05;  // share of the requests that are served at random
   uint64_t seed = 0;
 };
@@ -58,7 +58,7 @@ class RequestRouter {
 
   // `open` has kRouteAsAsked. A cascade that has no first forward to go by serves as asked, but for
   // what it explores.
-  RoutedRequest Choose(const RequestFacts& facts, const RouteSet& open);
+  RoutedRequest Choose(const inference::RequestFacts& facts, const inference::RouteSet& open);
 
   // Whether a share of the requests is served at random, as at the start: not where nobody learns
   // from what becomes of them.
@@ -67,16 +67,16 @@ class RequestRouter {
   // Chooses by this router from now on; null: by none. Its entries are some of NodeRoutes, found by
   // their names. INVALID_ARGUMENT where one is none of them, or where it does not know what serving
   // as asked is worth; then nothing changes.
-  absl::Status Serve(std::shared_ptr<const Router> router);
+  absl::Status Serve(std::shared_ptr<const inference::Router> router);
 
  private:
   const RequestRouterOptions options_;
   Mutex mutex_;
   bool exploring_ ABSL_GUARDED_BY(mutex_) = true;
   Random random_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<const Router> router_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const inference::Router> router_ ABSL_GUARDED_BY(mutex_);
   // Of each of its entries.
   std::array<size_t, limits::kMaxRoutes> node_routes_ ABSL_GUARDED_BY(mutex_){};
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

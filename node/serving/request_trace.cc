@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 // Longer than any name that people give; two of them and all adapters fit an entry.
@@ -44,7 +44,8 @@ float RequestTrace::Lap() {
   return Milliseconds(now - std::exchange(last_, now));
 }
 
-void RequestTrace::Begun(const ModelConfig& model, const SamplingOptions& options) {
+void RequestTrace::Begun(const inference::ModelConfig& model,
+                         const inference::SamplingOptions& options) {
   entry_.latency.queue_ms = Lap();
   begun_ = true;
   entry_.model_used = TextOf(model.name);
@@ -80,7 +81,7 @@ void RequestTrace::ChoseAgain(const std::vector<AdapterUse>& uses) {
   entry_.retrieved_ids.clear();
   for (const AdapterUse& use : uses) {
     entry_.adapters.push_back(fmt::format("{}@{}", TextOf(use.name), use.version));
-    RetrievedId id;
+    storage::RetrievedId id;
     const std::optional<std::string> bytes = FromHex(use.pattern_id);
     if (bytes && bytes->size() == id.size()) {
       std::memcpy(id.data(), bytes->data(), id.size());
@@ -122,4 +123,4 @@ void RequestTrace::End() {
   recorder->Record(std::move(entry_));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

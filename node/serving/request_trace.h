@@ -14,13 +14,13 @@
 #include "node/serving/inference.h"
 #include "storage/witness/witness_entry.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // Takes what requests did. Thread-safe; never blocks.
 class RequestRecorder {
  public:
   virtual ~RequestRecorder() = default;
-  virtual void Record(WitnessEntry entry) = 0;
+  virtual void Record(storage::WitnessEntry entry) = 0;
 };
 
 // What is known of a request before anything is done for it.
@@ -40,7 +40,7 @@ class RequestTrace {
   RequestTrace(RequestRecorder* recorder, const Clock& clock, TracedRequest request);
 
   // In this order, each after the work it names.
-  void Begun(const ModelConfig& model, const SamplingOptions& options);
+  void Begun(const inference::ModelConfig& model, const inference::SamplingOptions& options);
   void Embedded(const std::vector<float>& embedding, size_t prompt_tokens);
   void Chose(const std::vector<AdapterUse>& uses);
   // A router chose this way of serving it, good enough with this probability (0 to 1). May be left
@@ -67,7 +67,7 @@ class RequestTrace {
   TimePoint last_;
   bool begun_ = false;   // no longer queued
   bool chosen_ = false;  // what follows is generation
-  WitnessEntry entry_;
+  storage::WitnessEntry entry_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -8,7 +8,7 @@
 #include "inference/limits.h"
 #include "node/serving/request_router.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 // Steps after which an approximate cache evaluates the whole text again.
@@ -18,7 +18,8 @@ constexpr int kCacheSteps = 8;
 
 int TokensToGenerate(const GenerationJob& job) {
   if (job.parts.empty()) {
-    return job.options.max_tokens > 0 ? job.options.max_tokens : SamplingOptions().max_tokens;
+    return job.options.max_tokens > 0 ? job.options.max_tokens
+                                      : inference::SamplingOptions().max_tokens;
   }
   int tokens = 0;
   for (const TextPart& part : job.parts) {
@@ -27,32 +28,34 @@ int TokensToGenerate(const GenerationJob& job) {
   return tokens;
 }
 
-RouteSet OpenRoutes(const GenerationJob& job, DecodingMode mode, bool adapters_act) {
-  RouteSet open;
+inference::RouteSet OpenRoutes(const GenerationJob& job, inference::DecodingMode mode,
+                               bool adapters_act) {
+  inference::RouteSet open;
   open.set(kRouteAsAsked);
-  const SamplingOptions& asked = job.options;
+  const inference::SamplingOptions& asked = job.options;
   const bool schedule = asked.steps == 0 && !asked.sampler.has_value() &&
                         asked.confidence_threshold == 0 && asked.approximate_cache_steps == 0;
-  open.set(kRouteHalfSteps,
-           schedule && mode != DecodingMode::kAutoregressive && TokensToGenerate(job) > 1);
-  open.set(kRouteApproximateCache, schedule && mode == DecodingMode::kDiffusion);
+  open.set(kRouteHalfSteps, schedule && mode != inference::DecodingMode::kAutoregressive &&
+                                TokensToGenerate(job) > 1);
+  open.set(kRouteApproximateCache, schedule && mode == inference::DecodingMode::kDiffusion);
   open.set(kRouteNoAdapters, job.use_adapters && job.adapters.empty() && adapters_act);
   return open;
 }
 
-SamplingOptions WithRoute(const Route& route, SamplingOptions options, DecodingMode mode,
-                          int tokens, int block_length) {
+inference::SamplingOptions WithRoute(const inference::Route& route,
+                                     inference::SamplingOptions options,
+                                     inference::DecodingMode mode, int tokens, int block_length) {
   if (route.cache == NodeRoutes()[kRouteApproximateCache].cache) {
     options.approximate_cache_steps = kCacheSteps;
   }
   if (route.tokens_per_step > 0) {
     // Steps are those of a block where there are blocks.
     const int block = options.block_length > 0 ? options.block_length : block_length;
-    const int scope = mode == DecodingMode::kBlock && block > 0 ? block : tokens;
+    const int scope = mode == inference::DecodingMode::kBlock && block > 0 ? block : tokens;
     options.steps = std::clamp((scope + route.tokens_per_step - 1) / route.tokens_per_step, 1,
                                limits::kMaxSteps);
   }
   return options;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

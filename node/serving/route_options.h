@@ -7,7 +7,7 @@
 #include "inference/router/router.h"
 #include "node/serving/inference.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // Tokens that a job wants to be generated.
 int TokensToGenerate(const GenerationJob& job);
@@ -17,10 +17,12 @@ int TokensToGenerate(const GenerationJob& job);
 // confidence_threshold): those say how many tokens a step commits and what it looks at. Adapters
 // are open where the job neither chooses nor switches off any and some would act, as
 // `adapters_act` says.
-RouteSet OpenRoutes(const GenerationJob& job, DecodingMode mode, bool adapters_act);
+inference::RouteSet OpenRoutes(const GenerationJob& job, inference::DecodingMode mode,
+                               bool adapters_act);
 
 // The options of a job that is served this way. `block_length`: the model's own.
-SamplingOptions WithRoute(const Route& route, SamplingOptions options, DecodingMode mode,
-                          int tokens, int block_length);
+inference::SamplingOptions WithRoute(const inference::Route& route,
+                                     inference::SamplingOptions options,
+                                     inference::DecodingMode mode, int tokens, int block_length);
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

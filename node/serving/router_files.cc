@@ -18,7 +18,7 @@
 #include "node/serving/request_router.h"
 #include "storage/db/column_family.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 constexpr std::string_view kMagic = "RVNR";
@@ -29,20 +29,21 @@ constexpr uint64_t kStateBytes = 4 + 2 + 1 + 8 + 8 + 8;
 constexpr std::string_view kFilePrefix = "router-";
 
 // The version is sealed with the router, so that no file takes another one's place.
-SealContext ContextOf(uint32_t version) {
-  return {.column_family = static_cast<uint32_t>(ColumnFamily::kChange),
+privacy::SealContext ContextOf(uint32_t version) {
+  return {.column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
           .key = "router",
           .schema = kFormat,
           .generation = version};
 }
 
 bool IsScorerKind(uint8_t number) {
-  return RouterKindByName(ScorerName(static_cast<ScorerKind>(number))).has_value() &&
-         number <= static_cast<uint8_t>(ScorerKind::kFastGrnn);
+  return RouterKindByName(inference::ScorerName(static_cast<inference::ScorerKind>(number)))
+             .has_value() &&
+         number <= static_cast<uint8_t>(inference::ScorerKind::kFastGrnn);
 }
 
-SealContext StateContext() {
-  return {.column_family = static_cast<uint32_t>(ColumnFamily::kChange),
+privacy::SealContext StateContext() {
+  return {.column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
           .key = "router-state",
           .schema = kFormat};
 }
@@ -68,7 +69,7 @@ std::string EncodeStoredRouter(const StoredRouter& stored) {
 }
 
 absl::StatusOr<StoredRouter> DecodeStoredRouter(std::string_view bytes,
-                                                const RouterOptions& options) {
+                                                const inference::RouterOptions& options) {
   ByteReader in(AsBytes(bytes));
   const auto magic = in.ReadBytes(kMagic.size());
   const auto format = in.Read<uint16_t>();
@@ -79,10 +80,11 @@ absl::StatusOr<StoredRouter> DecodeStoredRouter(std::string_view bytes,
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "these bytes are no router of a node; train it again");
   }
-  ASSIGN_OR_RETURN(Router router, Router::Parse(bytes.substr(kHeadBytes), options));
+  ASSIGN_OR_RETURN(inference::Router router,
+                   inference::Router::Parse(bytes.substr(kHeadBytes), options));
   return StoredRouter{.trained_ms = *trained_ms,
                       .outcomes = *outcomes,
-                      .router = std::make_shared<const Router>(std::move(router))};
+                      .router = std::make_shared<const inference::Router>(std::move(router))};
 }
 
 std::string EncodeTrainingState(const RouterTrainingState& state) {
@@ -104,7 +106,7 @@ absl::StatusOr<RouterTrainingState> DecodeTrainingState(std::string_view bytes) 
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "these bytes do not say when a router was trained");
   }
-  return RouterTrainingState{.kind = static_cast<ScorerKind>(*kind),
+  return RouterTrainingState{.kind = static_cast<inference::ScorerKind>(*kind),
                              .trained_ms = *trained_ms,
                              .outcomes = *outcomes,
                              .counted_from = *counted_from};
@@ -131,7 +133,8 @@ std::vector<uint32_t> RouterFiles::Versions() const {
 }
 
 absl::StatusOr<StoredRouter> RouterFiles::Read(uint32_t version) const {
-  constexpr uint64_t kMostBytes = limits::kMaxRouterBytes + kHeadBytes + kSealOverheadBytes;
+  constexpr uint64_t kMostBytes =
+      limits::kMaxRouterBytes + kHeadBytes + privacy::kSealOverheadBytes;
   ASSIGN_OR_RETURN(const std::string sealed, ReadFile(PathOf(version), kMostBytes));
   ASSIGN_OR_RETURN(const std::string bytes, key_.Open(ContextOf(version), sealed));
   return DecodeStoredRouter(bytes, options_);
@@ -143,7 +146,7 @@ absl::StatusOr<RouterTrainingState> RouterFiles::ReadState() const {
     return RouterTrainingState{};
   }
   ASSIGN_OR_RETURN(const std::string sealed,
-                   ReadFile(StatePath(), kStateBytes + kSealOverheadBytes));
+                   ReadFile(StatePath(), kStateBytes + privacy::kSealOverheadBytes));
   ASSIGN_OR_RETURN(const std::string bytes, key_.Open(StateContext(), sealed));
   return DecodeTrainingState(bytes);
 }
@@ -174,4 +177,4 @@ absl::Status RouterFiles::Remove(uint32_t version) {
                          "there is no version {} of the router any more", version);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -14,24 +14,24 @@
 #include "inference/router/router.h"
 #include "privacy/seal/seal.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // A router as a training left it.
 struct StoredRouter {
   int64_t trained_ms = 0;
   uint32_t outcomes = 0;  // that it was trained on
-  std::shared_ptr<const Router> router;
+  std::shared_ptr<const inference::Router> router;
 };
 
 // As bytes, little endian: "RVNR", u16 format 1, i64 trained_ms, u32 outcomes, Router::Serialize.
 std::string EncodeStoredRouter(const StoredRouter& stored);
 // INVALID_ARGUMENT for other bytes; the errors of Router::Parse.
 absl::StatusOr<StoredRouter> DecodeStoredRouter(std::string_view bytes,
-                                                const RouterOptions& options);
+                                                const inference::RouterOptions& options);
 
 // What the trainings of a router leave beside its versions.
 struct RouterTrainingState {
-  ScorerKind kind = ScorerKind::kLogistic;
+  inference::ScorerKind kind = inference::ScorerKind::kLogistic;
   int64_t trained_ms = 0;    // of the last training, whatever came of it; 0: there was none
   uint64_t outcomes = 0;     // that counted then
   int64_t counted_from = 0;  // outcomes created before it do not count: what they taught was undone
@@ -49,7 +49,7 @@ absl::StatusOr<RouterTrainingState> DecodeTrainingState(std::string_view bytes);
 class RouterFiles {
  public:
   // `options`: of the routers that are read.
-  RouterFiles(std::string folder, SealKey key, const RouterOptions& options)
+  RouterFiles(std::string folder, privacy::SealKey key, const inference::RouterOptions& options)
       : folder_(std::move(folder)), key_(std::move(key)), options_(options) {}
 
   std::string PathOf(uint32_t version) const;
@@ -74,8 +74,8 @@ class RouterFiles {
 
  private:
   const std::string folder_;
-  const SealKey key_;
-  const RouterOptions options_;
+  const privacy::SealKey key_;
+  const inference::RouterOptions options_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

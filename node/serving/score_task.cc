@@ -8,9 +8,9 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
-bool ScoreTask::RunSlice(Transformer& serving) {
+bool ScoreTask::RunSlice(inference::Transformer& serving) {
   absl::StatusOr<ScoreAnswer> answer = Run(serving);
   if (absl::IsCancelled(answer.status())) {
     answer = Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
@@ -21,39 +21,43 @@ bool ScoreTask::RunSlice(Transformer& serving) {
   return true;
 }
 
-absl::StatusOr<ScoreAnswer> ScoreTask::Run(Transformer& serving) {
-  const Model& model = exact_.model();
-  const std::vector<TokenId> prompt = PromptTokens(model, job_.prompt);
-  const std::vector<TokenId> completion = model.tokenizer().EncodeContinuation(job_.completion);
+absl::StatusOr<ScoreAnswer> ScoreTask::Run(inference::Transformer& serving) {
+  const inference::Model& model = exact_.model();
+  const std::vector<inference::TokenId> prompt = PromptTokens(model, job_.prompt);
+  const std::vector<inference::TokenId> completion =
+      model.tokenizer().EncodeContinuation(job_.completion);
   ScoreAnswer answer;
   answer.tokens = static_cast<int>(completion.size());
   ChosenAdapters selection;
   if (job_.use_adapters) {
     // Patterns are found by the embeddings that completions were stored with.
     RETURN_IF_ERROR(held_.status());
-    ASSIGN_OR_RETURN(const std::vector<float> embedding, EmbedText(serving, prompt, whitening_));
+    ASSIGN_OR_RETURN(const std::vector<float> embedding,
+                     inference::EmbedText(serving, prompt, whitening_));
     ASSIGN_OR_RETURN(selection, adapters_.Choose(embedding, job_.adapters));
   }
   // Each masking is one step: what acts there is what would act in a completion.
-  AdapterMix mix;
+  inference::AdapterMix mix;
   const auto mix_at = [&](double t) {
     mix = selection.At(static_cast<float>(t));
     return &mix;
   };
-  ScoreOptions options = job_.options;
-  options.mode = job_.mode.value_or(DefaultDecodingMode(model.config(), /*infill=*/false));
+  inference::ScoreOptions options = job_.options;
+  options.mode =
+      job_.mode.value_or(inference::DefaultDecodingMode(model.config(), /*infill=*/false));
   if (model.config().block_length > 0) {
     options.block_length = model.config().block_length;
   }
-  ASSIGN_OR_RETURN(answer.nats_per_token,
-                   ScoreCompletion(exact_, prompt, completion, AdaptersOfT(mix_at), options));
+  ASSIGN_OR_RETURN(answer.nats_per_token, ScoreCompletion(exact_, prompt, completion,
+                                                          inference::AdaptersOfT(mix_at), options));
   answer.adapters = std::move(selection.uses);
   return answer;
 }
 
-bool EmbedTask::RunSlice(Transformer& transformer) {
-  const std::vector<TokenId> tokens = PromptTokens(transformer.model(), text_);
-  absl::StatusOr<std::vector<float>> embedding = EmbedText(transformer, tokens, whitening_);
+bool EmbedTask::RunSlice(inference::Transformer& transformer) {
+  const std::vector<inference::TokenId> tokens = PromptTokens(transformer.model(), text_);
+  absl::StatusOr<std::vector<float>> embedding =
+      inference::EmbedText(transformer, tokens, whitening_);
   if (!embedding.ok()) {
     done_(embedding.status());
     return true;
@@ -62,4 +66,4 @@ bool EmbedTask::RunSlice(Transformer& transformer) {
   return true;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

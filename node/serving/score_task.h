@@ -10,12 +10,12 @@
 
 #include "node/serving/generation_task.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // The score of a completion, in one slice, by a transformer of Precision::kExact of its own.
 class ScoreTask final : public ComputeTask {
  public:
-  ScoreTask(const GenerationServices& services, Transformer& exact, ScoreJob job,
+  ScoreTask(const GenerationServices& services, inference::Transformer& exact, ScoreJob job,
             std::function<void(absl::StatusOr<ScoreAnswer>)> done)
       : adapters_(*services.adapters),
         whitening_(services.whitening),
@@ -26,15 +26,15 @@ class ScoreTask final : public ComputeTask {
     return job_.use_adapters && adapters_.ReadsFiles(job_.adapters);
   }
   void Prepare() override { held_ = adapters_.ReadFiles(job_.adapters); }
-  bool RunSlice(Transformer& serving) override;
+  bool RunSlice(inference::Transformer& serving) override;
   void Fail(const absl::Status& status) override { done_(status); }
 
  private:
-  absl::StatusOr<ScoreAnswer> Run(Transformer& serving);
+  absl::StatusOr<ScoreAnswer> Run(inference::Transformer& serving);
 
   AdapterSource& adapters_;
-  const Whitening* whitening_;
-  Transformer& exact_;
+  const inference::Whitening* whitening_;
+  inference::Transformer& exact_;
   const ScoreJob job_;
   absl::StatusOr<std::vector<RangedPart>> held_ = std::vector<RangedPart>();  // read for it
   const std::function<void(absl::StatusOr<ScoreAnswer>)> done_;
@@ -43,16 +43,16 @@ class ScoreTask final : public ComputeTask {
 // The embedding of a text, in one slice.
 class EmbedTask final : public ComputeTask {
  public:
-  EmbedTask(const Whitening* whitening, std::string text,
+  EmbedTask(const inference::Whitening* whitening, std::string text,
             std::function<void(absl::StatusOr<EmbedAnswer>)> done)
       : whitening_(whitening), text_(std::move(text)), done_(std::move(done)) {}
-  bool RunSlice(Transformer& transformer) override;
+  bool RunSlice(inference::Transformer& transformer) override;
   void Fail(const absl::Status& status) override { done_(status); }
 
  private:
-  const Whitening* whitening_;
+  const inference::Whitening* whitening_;
   const std::string text_;
   const std::function<void(absl::StatusOr<EmbedAnswer>)> done_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -7,10 +7,10 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
-void AddTrunk(const RangedPart& part, AdapterMix* mix) {
+void AddTrunk(const RangedPart& part, inference::AdapterMix* mix) {
   if (part.adapter->trunk != nullptr) {
     mix->parts.push_back({.adapter = part.adapter->trunk, .weight = part.weight});
   }
@@ -41,8 +41,8 @@ absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog,
   return served;
 }
 
-absl::StatusOr<AdapterMix> AdaptersBeneathDeep(AdapterCatalog* catalog) {
-  AdapterMix mix;
+absl::StatusOr<inference::AdapterMix> AdaptersBeneathDeep(AdapterCatalog* catalog) {
+  inference::AdapterMix mix;
   ASSIGN_OR_RETURN(const std::vector<RangedPart> parts, catalog->Choose({}));
   for (const RangedPart& part : parts) {
     if (part.adapter->name != kDeepAdapter) {
@@ -52,4 +52,4 @@ absl::StatusOr<AdapterMix> AdaptersBeneathDeep(AdapterCatalog* catalog) {
   return mix;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

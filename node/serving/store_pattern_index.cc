@@ -9,23 +9,23 @@
 #include "base/status.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 // A peer's noised centroid says where lessons lie. It brings no adapter, and must not take the
 // place of a pattern that does.
-bool BringsNothing(const PatternHit& hit) {
-  return hit.pattern.tier == SharingTier::kDp && hit.pattern.adapter_name.empty();
+bool BringsNothing(const storage::PatternHit& hit) {
+  return hit.pattern.tier == storage::SharingTier::kDp && hit.pattern.adapter_name.empty();
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<RetrievedPattern>> StorePatternIndex::Search(
-    std::span<const float> embedding, TimestepBank bank, int k) const {
-  PatternSearchOptions options;
+absl::StatusOr<std::vector<inference::RetrievedPattern>> StorePatternIndex::Search(
+    std::span<const float> embedding, inference::TimestepBank bank, int k) const {
+  storage::PatternSearchOptions options;
   options.k = static_cast<size_t>(k);
   options.filter.bank = static_cast<uint32_t>(bank);
-  std::vector<PatternHit> hits;
+  std::vector<storage::PatternHit> hits;
   bool all = false;
   while (hits.size() < static_cast<size_t>(k) && !all) {
     ASSIGN_OR_RETURN(hits, patterns_.Search(embedding, options));
@@ -34,9 +34,9 @@ absl::StatusOr<std::vector<RetrievedPattern>> StorePatternIndex::Search(
     options.k = std::min(4 * options.k, limits::kMaxSearchHits);
   }
   hits.resize(std::min(hits.size(), static_cast<size_t>(k)));
-  std::vector<RetrievedPattern> retrieved;
+  std::vector<inference::RetrievedPattern> retrieved;
   retrieved.reserve(hits.size());
-  for (const PatternHit& hit : hits) {
+  for (const storage::PatternHit& hit : hits) {
     retrieved.push_back({.pattern_id = ToHex(hit.pattern.id),
                          .similarity = hit.similarity,
                          .adapter = hit.pattern.adapter_name,
@@ -45,4 +45,4 @@ absl::StatusOr<std::vector<RetrievedPattern>> StorePatternIndex::Search(
   return retrieved;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

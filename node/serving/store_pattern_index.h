@@ -9,20 +9,21 @@
 #include "inference/retrieval/pattern_index.h"
 #include "storage/patterns/pattern_store.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 
 // The pattern store as inference sees it (inference and storage do not know each other).
 // Thread-safe.
-class StorePatternIndex final : public PatternIndex {
+class StorePatternIndex final : public inference::PatternIndex {
  public:
   // `patterns` is borrowed and must outlive this.
-  explicit StorePatternIndex(const PatternStore& patterns) : patterns_(patterns) {}
+  explicit StorePatternIndex(const storage::PatternStore& patterns) : patterns_(patterns) {}
 
-  absl::StatusOr<std::vector<RetrievedPattern>> Search(std::span<const float> embedding,
-                                                       TimestepBank bank, int k) const override;
+  absl::StatusOr<std::vector<inference::RetrievedPattern>> Search(std::span<const float> embedding,
+                                                                  inference::TimestepBank bank,
+                                                                  int k) const override;
 
  private:
-  const PatternStore& patterns_;
+  const storage::PatternStore& patterns_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -18,17 +18,17 @@
 #include "node/learning/lesson_clusters.h"
 #include "node/limits.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 // Of every document, so that each of a few banks has some.
 constexpr int kJudgingDraws = 6;
 
-Digest IdOfText(const ScoredDocument& text) {
+Digest IdOfText(const inference::ScoredDocument& text) {
   ByteWriter bytes;
   bytes.Write(static_cast<uint64_t>(text.prompt.size()));
-  for (const std::vector<TokenId>* tokens : {&text.prompt, &text.completion}) {
-    for (const TokenId token : *tokens) {
+  for (const std::vector<inference::TokenId>* tokens : {&text.prompt, &text.completion}) {
+    for (const inference::TokenId token : *tokens) {
       bytes.Write(token);
     }
   }
@@ -54,34 +54,36 @@ double LossOf(double before, double after) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<ScoredDocument>> ChooseJudges(const LearningServices& services,
-                                                         float min_rating) {
+absl::StatusOr<std::vector<inference::ScoredDocument>> ChooseJudges(
+    const learning::LearningServices& services, float min_rating) {
   std::deque<std::string> newest;
-  RETURN_IF_ERROR(services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
-    if (JudgesUpdates(trajectory.response_id) && !WantedText(trajectory, min_rating).empty() &&
-        !IsForgotten(services, trajectory)) {
-      newest.push_back(trajectory.response_id);
-      if (newest.size() > limits::kMaxJudges) {
-        newest.pop_front();
-      }
-    }
-    return CheckCancelled(services).ok();
-  }));
+  RETURN_IF_ERROR(
+      services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
+        if (learning::JudgesUpdates(trajectory.response_id) &&
+            !learning::WantedText(trajectory, min_rating).empty() &&
+            !learning::IsForgotten(services, trajectory)) {
+          newest.push_back(trajectory.response_id);
+          if (newest.size() > limits::kMaxJudges) {
+            newest.pop_front();
+          }
+        }
+        return CheckCancelled(services).ok();
+      }));
   RETURN_IF_ERROR(CheckCancelled(services));
-  std::vector<ScoredDocument> documents;
+  std::vector<inference::ScoredDocument> documents;
   for (const std::string& response : newest) {
-    absl::StatusOr<Trajectory> trajectory = services.trajectories->Get(response);
+    absl::StatusOr<storage::Trajectory> trajectory = services.trajectories->Get(response);
     if (absl::IsNotFound(trajectory.status())) {
       continue;
     }
     RETURN_IF_ERROR(trajectory.status());
-    Lesson lesson = LessonOf(*std::move(trajectory), min_rating);
+    learning::Lesson lesson = learning::LessonOf(*std::move(trajectory), min_rating);
     if (lesson.trajectory.embedded_by != AsText(services.package_id)) {
       lesson.trajectory.prompt_tokens.clear();  // of another tokenizer
     }
-    const Lesson* const one = &lesson;
-    TrainingExample example =
-        std::move(MakeExamples(services.transformer->model(), std::span(&one, 1)).front());
+    const learning::Lesson* const one = &lesson;
+    inference::TrainingExample example = std::move(
+        learning::MakeExamples(services.transformer->model(), std::span(&one, 1)).front());
     if (!example.completion.empty()) {
       documents.push_back(
           {.prompt = std::move(example.prompt), .completion = std::move(example.completion)});
@@ -90,18 +92,20 @@ absl::StatusOr<std::vector<ScoredDocument>> ChooseJudges(const LearningServices&
   return documents;
 }
 
-std::vector<ScoredDocument> DocumentsOf(const std::vector<std::vector<TokenId>>& passages) {
-  std::vector<ScoredDocument> documents;
-  for (const std::vector<TokenId>& passage : passages) {
+std::vector<inference::ScoredDocument> DocumentsOf(
+    const std::vector<std::vector<inference::TokenId>>& passages) {
+  std::vector<inference::ScoredDocument> documents;
+  for (const std::vector<inference::TokenId>& passage : passages) {
     documents.push_back(
         {.prompt = {passage.front()}, .completion = {std::next(passage.begin()), passage.end()}});
   }
   return documents;
 }
 
-std::vector<BankEvaluation::Document> BankEvaluation::WithIds(std::vector<ScoredDocument> texts) {
+std::vector<BankEvaluation::Document> BankEvaluation::WithIds(
+    std::vector<inference::ScoredDocument> texts) {
   std::vector<Document> documents;
-  for (ScoredDocument& text : texts) {
+  for (inference::ScoredDocument& text : texts) {
     const Digest id = IdOfText(text);
     documents.push_back({.id = id, .text = std::move(text)});
   }
@@ -112,8 +116,8 @@ std::vector<BankEvaluation::Document> BankEvaluation::WithIds(std::vector<Scored
   return documents;
 }
 
-void BankEvaluation::SetTexts(std::vector<ScoredDocument> lessons,
-                              std::vector<ScoredDocument> general) {
+void BankEvaluation::SetTexts(std::vector<inference::ScoredDocument> lessons,
+                              std::vector<inference::ScoredDocument> general) {
   lessons_ = WithIds(std::move(lessons));
   general_ = WithIds(std::move(general));
   std::set<Digest> known;
@@ -140,7 +144,7 @@ Digest BankEvaluation::KeyOf(size_t bank, std::span<const float> values) const {
   return Sha256(bytes.str());
 }
 
-bool BankEvaluation::Remembers(const BankedValues& candidate) const {
+bool BankEvaluation::Remembers(const federation::BankedValues& candidate) const {
   for (size_t bank = 0; bank < candidate.size(); ++bank) {
     if (AreZero(candidate[bank])) {
       continue;  // served anyhow where nothing is
@@ -155,42 +159,42 @@ bool BankEvaluation::Remembers(const BankedValues& candidate) const {
   return true;
 }
 
-absl::StatusOr<BankEvaluation::Part> BankEvaluation::ScoreOne(const LearningServices& services,
-                                                              size_t bank, const AdapterMix* mix,
-                                                              const Document& document) const {
-  std::vector<TokenId> tokens = document.text.prompt;
+absl::StatusOr<BankEvaluation::Part> BankEvaluation::ScoreOne(
+    const learning::LearningServices& services, size_t bank, const inference::AdapterMix* mix,
+    const Document& document) const {
+  std::vector<inference::TokenId> tokens = document.text.prompt;
   tokens.insert(tokens.end(), document.text.completion.begin(), document.text.completion.end());
-  const ScoredText text{.tokens = tokens, .first = document.text.prompt.size()};
+  const inference::ScoredText text{.tokens = tokens, .first = document.text.prompt.size()};
   uint64_t seed = 0;
   std::memcpy(&seed, document.id.data(), sizeof(seed));
   Part part;
   std::vector<double> nats;
-  for (const Corruption& corruption : DrawCorruptions(SpansOf(text, 0), kJudgingDraws, seed)) {
+  for (const inference::Corruption& corruption :
+       inference::DrawCorruptions(inference::SpansOf(text, 0), kJudgingDraws, seed)) {
     const double share =
         static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length);
-    if (BankAt(layout_.boundaries, static_cast<float>(share)) != bank) {
+    if (federation::BankAt(layout_.boundaries, static_cast<float>(share)) != bank) {
       continue;
     }
-    RETURN_IF_ERROR(YieldBetweenPieces(services));
+    RETURN_IF_ERROR(learning::YieldBetweenPieces(services));
     nats.assign(corruption.masked.size(), 0.0);
-    RETURN_IF_ERROR(ScoreMasked(*services.transformer, text, corruption, 0, mix, nats));
-    part.nats += WeightedNats(corruption, nats) / kJudgingDraws;
+    RETURN_IF_ERROR(inference::ScoreMasked(*services.transformer, text, corruption, 0, mix, nats));
+    part.nats += inference::WeightedNats(corruption, nats) / kJudgingDraws;
     ++part.draws;
   }
   return part;
 }
 
-absl::StatusOr<BankEvaluation::Parts> BankEvaluation::Score(const LearningServices& services,
-                                                            size_t bank,
-                                                            const std::vector<float>& values,
-                                                            std::span<const Document> documents) {
+absl::StatusOr<BankEvaluation::Parts> BankEvaluation::Score(
+    const learning::LearningServices& services, size_t bank, const std::vector<float>& values,
+    std::span<const Document> documents) {
   if (scored_.size() >= limits::kMaxRememberedBanks) {
     scored_.clear();
   }
-  AdapterMix mix;
+  inference::AdapterMix mix;
   if (!AreZero(values)) {
-    ASSIGN_OR_RETURN(std::shared_ptr<const Adapter> adapter,
-                     AdapterFromCore(*layout_.frame, values, "judged", 1, 1.0F));
+    ASSIGN_OR_RETURN(std::shared_ptr<const inference::Adapter> adapter,
+                     inference::AdapterFromCore(*layout_.frame, values, "judged", 1, 1.0F));
     mix.parts.push_back({.adapter = std::move(adapter)});
   }
   std::map<Digest, Part>& known = scored_[KeyOf(bank, values)];
@@ -207,10 +211,10 @@ absl::StatusOr<BankEvaluation::Parts> BankEvaluation::Score(const LearningServic
   return parts;
 }
 
-absl::StatusOr<BankScore> BankEvaluation::Gain(const LearningServices& services, size_t bank,
-                                               const std::vector<float>& served,
-                                               const std::vector<float>& candidate) {
-  BankScore score;
+absl::StatusOr<federation::BankScore> BankEvaluation::Gain(
+    const learning::LearningServices& services, size_t bank, const std::vector<float>& served,
+    const std::vector<float>& candidate) {
+  federation::BankScore score;
   if (served == candidate) {
     return score;
   }
@@ -238,10 +242,10 @@ absl::StatusOr<BankScore> BankEvaluation::Gain(const LearningServices& services,
   return score;
 }
 
-absl::StatusOr<ShadowScore> BankEvaluation::CompareOnLessons(const LearningServices& services,
-                                                             const BankedValues& served,
-                                                             const BankedValues& candidate) {
-  ShadowScore score;
+absl::StatusOr<federation::ShadowScore> BankEvaluation::CompareOnLessons(
+    const learning::LearningServices& services, const federation::BankedValues& served,
+    const federation::BankedValues& candidate) {
+  federation::ShadowScore score;
   for (size_t bank = 0; bank < candidate.size(); ++bank) {
     ASSIGN_OR_RETURN(score.banks.emplace_back(),
                      Gain(services, bank, served[bank], candidate[bank]));
@@ -249,10 +253,10 @@ absl::StatusOr<ShadowScore> BankEvaluation::CompareOnLessons(const LearningServi
   return score;
 }
 
-absl::StatusOr<ShadowScore> BankEvaluation::Compare(const LearningServices& services,
-                                                    const BankedValues& served,
-                                                    const BankedValues& candidate) {
-  ASSIGN_OR_RETURN(ShadowScore score, CompareOnLessons(services, served, candidate));
+absl::StatusOr<federation::ShadowScore> BankEvaluation::Compare(
+    const learning::LearningServices& services, const federation::BankedValues& served,
+    const federation::BankedValues& candidate) {
+  ASSIGN_OR_RETURN(federation::ShadowScore score, CompareOnLessons(services, served, candidate));
   double frozen_nats = 0;
   double nats = 0;
   for (size_t bank = 0; bank < candidate.size(); ++bank) {
@@ -267,4 +271,4 @@ absl::StatusOr<ShadowScore> BankEvaluation::Compare(const LearningServices& serv
   return score;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -18,10 +18,11 @@
 #include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
-constexpr uint8_t kCentroidUse = consent_purposes::kTraining | consent_purposes::kSharing;
+constexpr uint8_t kCentroidUse =
+    privacy::consent_purposes::kTraining | privacy::consent_purposes::kSharing;
 constexpr std::string_view kNoisedTask = "noised centroid";
 // Nothing is said of how good the lessons are. Peers take no pattern below 0.25 by default.
 constexpr float kNoisedQuality = 0.5F;
@@ -35,14 +36,15 @@ absl::Status Off() {
 
 }  // namespace
 
-SharedPattern NoisedPatternOf(const dp::NoisedCentroid& centroid, const NodeId& self,
-                              uint32_t examples, int64_t created_ms) {
-  SharedPattern pattern{.bank = static_cast<uint32_t>(BankOf(1)),
-                        .task = std::string(kNoisedTask),
-                        .quality = kNoisedQuality,
-                        .examples = examples,
-                        .created_ms = created_ms,
-                        .centroid = centroid.direction};
+federation::SharedPattern NoisedPatternOf(const privacy::dp::NoisedCentroid& centroid,
+                                          const privacy::NodeId& self, uint32_t examples,
+                                          int64_t created_ms) {
+  federation::SharedPattern pattern{.bank = static_cast<uint32_t>(inference::BankOf(1)),
+                                    .task = std::string(kNoisedTask),
+                                    .quality = kNoisedQuality,
+                                    .examples = examples,
+                                    .created_ms = created_ms,
+                                    .centroid = centroid.direction};
   // Of the release and the cell. A name that came again would stay away from peers where the one
   // before has ended: they take an id that is gone for one that somebody removed.
   const auto cell = static_cast<uint8_t>(centroid.cell);
@@ -52,23 +54,23 @@ SharedPattern NoisedPatternOf(const dp::NoisedCentroid& centroid, const NodeId& 
   return pattern;
 }
 
-bool IsNoised(const SharedPattern& pattern) {
+bool IsNoised(const federation::SharedPattern& pattern) {
   return pattern.task == kNoisedTask && pattern.cores.empty();
 }
 
 DpCentroids::DpCentroids(DpCentroidsOptions options) : options_(std::move(options)) {
-  const absl::StatusOr<double> rho = dp::RhoWithin(options_.epsilon, options_.delta);
+  const absl::StatusOr<double> rho = privacy::dp::RhoWithin(options_.epsilon, options_.delta);
   usable_ = rho.status();
   if (rho.ok()) {
-    const auto terms =
-        dp::MakeCentroidTerms(1 / std::sqrt(2 * *rho), options_.dimension, options_.examples);
+    const auto terms = privacy::dp::MakeCentroidTerms(1 / std::sqrt(2 * *rho), options_.dimension,
+                                                      options_.examples);
     usable_ = terms.status();
-    terms_ = terms.value_or(dp::CentroidTerms());
+    terms_ = terms.value_or(privacy::dp::CentroidTerms());
   }
   if (usable_.ok()) {
-    const absl::StatusOr<LedgerCharge> charge = ChargeOf(Terms());
+    const absl::StatusOr<privacy::LedgerCharge> charge = privacy::ChargeOf(Terms());
     usable_ = charge.status();
-    charge_ = charge.value_or(LedgerCharge());
+    charge_ = charge.value_or(privacy::LedgerCharge());
   }
   if (options_.ledger != nullptr && usable_.ok()) {
     ReadLedger();
@@ -79,7 +81,7 @@ std::unique_ptr<DpCentroids> DpCentroids::Create(DpCentroidsOptions options) {
   return std::unique_ptr<DpCentroids>(new DpCentroids(std::move(options)));
 }
 
-CentroidReleaseTerms DpCentroids::Terms() const {
+privacy::CentroidReleaseTerms DpCentroids::Terms() const {
   return {.scope = options_.scope,
           .centroids = terms_,
           .delta = options_.delta,
@@ -90,9 +92,9 @@ CentroidReleaseTerms DpCentroids::Terms() const {
 void DpCentroids::ReadLedger() {
   uint64_t releases = 0;
   int64_t last_ms = 0;
-  const absl::Status read = options_.ledger->ForEach([&](const LedgerEntry& entry) {
-    if (entry.kind == LedgerKind::kReserve && entry.charge &&
-        entry.charge->unit == PrivacyUnit::kExample) {
+  const absl::Status read = options_.ledger->ForEach([&](const privacy::LedgerEntry& entry) {
+    if (entry.kind == privacy::LedgerKind::kReserve && entry.charge &&
+        entry.charge->unit == privacy::PrivacyUnit::kExample) {
       ++releases;
       last_ms = std::max(last_ms, entry.wall_ms);
     }
@@ -125,45 +127,46 @@ bool DpCentroids::Due() const {
 uint64_t DpCentroids::SpentUnits() const {
   return options_.ledger == nullptr
              ? 0
-             : SaturatingAdd(options_.ledger->totals(PrivacyUnit::kExample).rho_q32,
-                             options_.ledger->totals(PrivacyUnit::kNode).rho_q32);
+             : privacy::SaturatingAdd(options_.ledger->totals(privacy::PrivacyUnit::kExample).rho_q32,
+                             options_.ledger->totals(privacy::PrivacyUnit::kNode).rho_q32);
 }
 
 absl::Status DpCentroids::Check() const {
   if (!options_.enabled) {
     return Off();
   }
-  RETURN_IF_ERROR(options_.policy.Require(options_.scope, kCentroidUse, ConsentTier::kDp));
+  RETURN_IF_ERROR(options_.policy.Require(options_.scope, kCentroidUse, privacy::ConsentTier::kDp));
   if (options_.ledger == nullptr) {
     return options_.unavailable;
   }
   if (!usable_.ok()) {
     return Annotate(usable_, "no noise suits privacy.centroid_epsilon and centroid_examples");
   }
-  RETURN_IF_ERROR(dp::RequireCentroidSnr(terms_));
-  return CheckBudget({&options_.budget, 1}, PrivacyUnit::kExample, SpentUnits(), charge_.rho_q32);
+  RETURN_IF_ERROR(privacy::dp::RequireCentroidSnr(terms_));
+  return privacy::CheckBudget({&options_.budget, 1}, privacy::PrivacyUnit::kExample, SpentUnits(),
+                              charge_.rho_q32);
 }
 
-absl::StatusOr<CentroidLessons> DpCentroids::NextLessons() const {
+absl::StatusOr<learning::CentroidLessons> DpCentroids::NextLessons() const {
   return options_.lessons(options_.clock->WallMillis());
 }
 
-absl::StatusOr<NoisedPatterns> DpCentroids::Pay(const ConsentRegister& consents) {
+absl::StatusOr<NoisedPatterns> DpCentroids::Pay(const privacy::ConsentRegister& consents) {
   RETURN_IF_ERROR(Check());
-  ASSIGN_OR_RETURN(CentroidLessons lessons, NextLessons());
+  ASSIGN_OR_RETURN(learning::CentroidLessons lessons, NextLessons());
   const std::vector<std::span<const float>> views(lessons.embeddings.begin(),
                                                   lessons.embeddings.end());
   const int64_t now_ms = options_.clock->WallMillis();
-  const ReleaseGuards guards{.policy = options_.policy,
-                             .consents = consents,
-                             .node_tier = ConsentTier::kDp,
-                             .ledger = *options_.ledger,
-                             .random = options_.random,
-                             .now_ms = now_ms};
-  const uint64_t before = options_.ledger->totals(PrivacyUnit::kExample).reservations;
-  const absl::StatusOr<PreparedCentroids> prepared = PrepareCentroids(
+  const privacy::ReleaseGuards guards{.policy = options_.policy,
+                                      .consents = consents,
+                                      .node_tier = privacy::ConsentTier::kDp,
+                                      .ledger = *options_.ledger,
+                                      .random = options_.random,
+                                      .now_ms = now_ms};
+  const uint64_t before = options_.ledger->totals(privacy::PrivacyUnit::kExample).reservations;
+  const absl::StatusOr<privacy::PreparedCentroids> prepared = privacy::PrepareCentroids(
       Terms(), guards, {.embeddings = views, .contributors = lessons.contributors});
-  if (options_.ledger->totals(PrivacyUnit::kExample).reservations != before) {
+  if (options_.ledger->totals(privacy::PrivacyUnit::kExample).reservations != before) {
     const MutexLock lock(mutex_);  // also of a release that failed behind its charge
     ++releases_;
     last_ms_ = now_ms;
@@ -175,13 +178,13 @@ absl::StatusOr<NoisedPatterns> DpCentroids::Pay(const ConsentRegister& consents)
                MessageOf(noted));
   }
   NoisedPatterns noised{.contributors = std::move(lessons.contributors)};
-  for (const dp::NoisedCentroid& centroid : prepared->centroids) {
+  for (const privacy::dp::NoisedCentroid& centroid : prepared->centroids) {
     noised.patterns.push_back(NoisedPatternOf(centroid, options_.self, options_.examples, now_ms));
   }
   return noised;
 }
 
-absl::StatusOr<NoisedPatterns> DpCentroids::Release(const ConsentRegister& consents) {
+absl::StatusOr<NoisedPatterns> DpCentroids::Release(const privacy::ConsentRegister& consents) {
   absl::StatusOr<NoisedPatterns> noised = Pay(consents);
   {
     const MutexLock lock(mutex_);
@@ -211,12 +214,12 @@ DpCentroidsView DpCentroids::View() const {
   if (usable_.ok()) {
     view.epsilon = charge_.epsilon;
     view.noise_multiplier = charge_.sigma;
-    view.snr = dp::SnrOf(terms_);
-    const SharedPattern any = NoisedPatternOf({.direction = std::vector<float>(options_.dimension)},
-                                              options_.self, options_.examples, 1);
-    view.payload_bytes = EncodeSharedPattern(any).size();
+    view.snr = privacy::dp::SnrOf(terms_);
+    const federation::SharedPattern any = NoisedPatternOf(
+        {.direction = std::vector<float>(options_.dimension)}, options_.self, options_.examples, 1);
+    view.payload_bytes = federation::EncodeSharedPattern(any).size();
   }
-  view.spent_epsilon = EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0);
+  view.spent_epsilon = privacy::EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0);
   const MutexLock lock(mutex_);
   view.releases = releases_;
   view.last_ms = last_ms_;
@@ -225,4 +228,4 @@ DpCentroidsView DpCentroids::View() const {
   return view;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -23,26 +23,26 @@
 #include "privacy/release/centroid_release.h"
 #include "storage/ledger/privacy_ledger_store.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 struct DpCentroidsOptions {
   bool enabled = false;  // the operator asked for it: a tier alone does not
-  SitePolicy policy;
-  std::string scope;       // of `policy`, that all of this node's data is in
-  double epsilon = 4;      // of one release, at `delta`, for one lesson
-  double delta = 1e-6;     // that every epsilon is said at
-  uint32_t examples = 50;  // lessons that a centroid is of more than
-  PrivacyBudget budget;    // of the unit example, for the node's whole life
+  privacy::SitePolicy policy;
+  std::string scope;              // of `policy`, that all of this node's data is in
+  double epsilon = 4;             // of one release, at `delta`, for one lesson
+  double delta = 1e-6;            // that every epsilon is said at
+  uint32_t examples = 50;         // lessons that a centroid is of more than
+  privacy::PrivacyBudget budget;  // of the unit example, for the node's whole life
   Duration interval{};     // before the second release; twice as long before each further one
   uint32_t dimension = 0;  // of the model's embeddings
   Digest space{};          // the model package's id
-  NodeId self{};           // whose centroids they are
+  privacy::NodeId self{};  // whose centroids they are
   // Null: no ledger could be opened, so nothing is released; `unavailable` says why.
-  PrivacyLedgerStore* ledger = nullptr;
+  storage::PrivacyLedgerStore* ledger = nullptr;
   absl::Status unavailable;
   // The lessons that may be in a release at `now_ms`.
-  std::function<absl::StatusOr<CentroidLessons>(int64_t now_ms)> lessons;
-  dp::RandomBytes random;
+  std::function<absl::StatusOr<learning::CentroidLessons>(int64_t now_ms)> lessons;
+  privacy::dp::RandomBytes random;
   const Clock* clock = nullptr;
 };
 
@@ -67,8 +67,8 @@ struct DpCentroidsView {
 
 // What one release gave: patterns without cores, and whose lessons are in any of them.
 struct NoisedPatterns {
-  std::vector<SharedPattern> patterns;
-  std::vector<Contributor> contributors;
+  std::vector<federation::SharedPattern> patterns;
+  std::vector<privacy::Contributor> contributors;
 };
 
 // The way of where this node's lessons lie out of it under the tier `dp`: centroids of groups that
@@ -95,25 +95,25 @@ class DpCentroids {
 
   // Pays for and makes one release. May give no pattern: noise hid them all. Errors of Check,
   // `lessons` and PrepareCentroids; each is noted, and logged until another one comes.
-  absl::StatusOr<NoisedPatterns> Release(const ConsentRegister& consents);
+  absl::StatusOr<NoisedPatterns> Release(const privacy::ConsentRegister& consents);
 
   // The lessons that would be in the next one. Errors of the store.
-  absl::StatusOr<CentroidLessons> NextLessons() const;
+  absl::StatusOr<learning::CentroidLessons> NextLessons() const;
 
   DpCentroidsView View() const;
 
  private:
   explicit DpCentroids(DpCentroidsOptions options);
-  CentroidReleaseTerms Terms() const;
-  absl::StatusOr<NoisedPatterns> Pay(const ConsentRegister& consents);
+  privacy::CentroidReleaseTerms Terms() const;
+  absl::StatusOr<NoisedPatterns> Pay(const privacy::ConsentRegister& consents);
   void ReadLedger();
   int64_t NextMillis() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t SpentUnits() const;
 
   const DpCentroidsOptions options_;
   absl::Status usable_;  // whether the figures make a release
-  dp::CentroidTerms terms_;
-  LedgerCharge charge_;
+  privacy::dp::CentroidTerms terms_;
+  privacy::LedgerCharge charge_;
   mutable Mutex mutex_;
   uint64_t releases_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t last_ms_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -123,9 +123,10 @@ class DpCentroids {
 
 // A noised centroid as peers get it: every field but its direction is the same whatever the lessons
 // say. `created_ms` is the release's moment.
-SharedPattern NoisedPatternOf(const dp::NoisedCentroid& centroid, const NodeId& self,
-                              uint32_t examples, int64_t created_ms);
+federation::SharedPattern NoisedPatternOf(const privacy::dp::NoisedCentroid& centroid,
+                                          const privacy::NodeId& self, uint32_t examples,
+                                          int64_t created_ms);
 // Whether a pattern says of itself that it is one.
-bool IsNoised(const SharedPattern& pattern);
+bool IsNoised(const federation::SharedPattern& pattern);
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -18,10 +18,11 @@
 #include "privacy/limits.h"
 #include "privacy/release/release_payload.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
-constexpr uint8_t kReleasedUse = consent_purposes::kTraining | consent_purposes::kSharing;
+constexpr uint8_t kReleasedUse =
+    privacy::consent_purposes::kTraining | privacy::consent_purposes::kSharing;
 
 // What the ledger was charged for before; centroids have a unit of their own.
 struct Charged {
@@ -29,13 +30,13 @@ struct Charged {
   bool sums = false;    // for a share
 };
 
-Charged ChargedIn(const PrivacyLedgerStore& ledger) {
+Charged ChargedIn(const storage::PrivacyLedgerStore& ledger) {
   Charged charged;
-  const absl::Status read = ledger.ForEach([&charged](const LedgerEntry& entry) {
-    if (entry.kind == LedgerKind::kReserve && entry.charge &&
-        entry.charge->unit == PrivacyUnit::kNode) {
+  const absl::Status read = ledger.ForEach([&charged](const privacy::LedgerEntry& entry) {
+    if (entry.kind == privacy::LedgerKind::kReserve && entry.charge &&
+        entry.charge->unit == privacy::PrivacyUnit::kNode) {
       charged.last_ms = std::max(charged.last_ms, entry.wall_ms);
-      charged.sums |= entry.charge->mechanism == PrivacyMechanism::kDistributedGaussian;
+      charged.sums |= entry.charge->mechanism == privacy::PrivacyMechanism::kDistributedGaussian;
     }
     return true;
   });
@@ -46,8 +47,9 @@ Charged ChargedIn(const PrivacyLedgerStore& ledger) {
 }
 
 // The released values by bank, which a release holds one after the other.
-BankedValues ValuesOf(const ReleasePayload& payload, const UpdateLayout& layout) {
-  BankedValues banks;
+federation::BankedValues ValuesOf(const privacy::ReleasePayload& payload,
+                                  const UpdateLayout& layout) {
+  federation::BankedValues banks;
   for (size_t begin = 0; begin < payload.units.size(); begin += layout.values_per_bank()) {
     std::vector<float>& values = banks.emplace_back();
     for (const int32_t unit : std::span(payload.units).subspan(begin, layout.values_per_bank())) {
@@ -59,28 +61,28 @@ BankedValues ValuesOf(const ReleasePayload& payload, const UpdateLayout& layout)
 
 }  // namespace
 
-std::vector<std::span<float>> BanksOf(AdapterUpdate& update) {
+std::vector<std::span<float>> BanksOf(federation::AdapterUpdate& update) {
   std::vector<std::span<float>> banks;
   banks.reserve(update.banks.size());
-  for (BankValues& bank : update.banks) {
+  for (federation::BankValues& bank : update.banks) {
     banks.emplace_back(bank.values);
   }
   return banks;
 }
 
-absl::StatusOr<dp::NoiseGrid> GridWithin(double epsilon, double delta, double clip_norm,
-                                         size_t values) {
-  ASSIGN_OR_RETURN(const double rho, dp::RhoWithin(epsilon, delta));
-  return dp::MakeNoiseGrid(clip_norm, 1 / std::sqrt(2 * rho), values);
+absl::StatusOr<privacy::dp::NoiseGrid> GridWithin(double epsilon, double delta, double clip_norm,
+                                                  size_t values) {
+  ASSIGN_OR_RETURN(const double rho, privacy::dp::RhoWithin(epsilon, delta));
+  return privacy::dp::MakeNoiseGrid(clip_norm, 1 / std::sqrt(2 * rho), values);
 }
 
 DpRelease::DpRelease(DpReleaseOptions options) : options_(std::move(options)) {
-  const absl::StatusOr<dp::NoiseGrid> grid =
+  const absl::StatusOr<privacy::dp::NoiseGrid> grid =
       GridWithin(options_.epsilon, options_.delta, options_.clip_norm, options_.layout.values());
   usable_ = grid.status();
   if (grid.ok()) {
     grid_ = *grid;
-    const auto cost = dp::FixedPointRho(dp::GaussianRho(grid_.NoiseMultiplier()));
+    const auto cost = privacy::dp::FixedPointRho(privacy::dp::GaussianRho(grid_.NoiseMultiplier()));
     usable_.Update(cost.status());
     cost_ = cost.value_or(0);
   }
@@ -95,9 +97,9 @@ std::unique_ptr<DpRelease> DpRelease::Create(DpReleaseOptions options) {
   return std::unique_ptr<DpRelease>(new DpRelease(std::move(options)));
 }
 
-ReleaseTerms DpRelease::Terms() const {
+privacy::ReleaseTerms DpRelease::Terms() const {
   return {.scope = options_.scope,
-          .unit = PrivacyUnit::kNode,
+          .unit = privacy::PrivacyUnit::kNode,
           .layout = {.model_hash = options_.layout.model_hash,
                      .frame_id = options_.layout.frame->id,
                      .bank_values = std::vector<uint32_t>(
@@ -109,12 +111,12 @@ ReleaseTerms DpRelease::Terms() const {
           .signal = options_.signal};
 }
 
-absl::Status DpRelease::CheckTier(ConsentTier tier) const {
-  if (tier == ConsentTier::kPrivate) {
+absl::Status DpRelease::CheckTier(privacy::ConsentTier tier) const {
+  if (tier == privacy::ConsentTier::kPrivate) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(options_.policy.Require(options_.scope, kReleasedUse, tier));
-  if (tier == ConsentTier::kPublic) {
+  if (tier == privacy::ConsentTier::kPublic) {
     return absl::OkStatus();
   }
   if (options_.ledger == nullptr) {
@@ -139,7 +141,8 @@ bool DpRelease::Due() {
 }
 
 uint64_t DpRelease::SpentUnits() const {
-  return options_.ledger == nullptr ? 0 : options_.ledger->totals(PrivacyUnit::kNode).rho_q32;
+  return options_.ledger == nullptr ? 0
+                                    : options_.ledger->totals(privacy::PrivacyUnit::kNode).rho_q32;
 }
 
 void DpRelease::SetContributors(size_t contributors) {
@@ -152,16 +155,17 @@ size_t DpRelease::contributors() const {
   return contributors_;
 }
 
-dp::SnrQuestion DpRelease::Question() const {
+privacy::dp::SnrQuestion DpRelease::Question() const {
   return {.noise_multiplier = grid_.NoiseMultiplier(),
           .dimension = options_.layout.values(),
           .contributors = static_cast<double>(contributors()),
           .signal = options_.signal};
 }
 
-double DpRelease::EpsilonThat(const std::function<bool(const dp::NoiseGrid&)>& suffices) const {
+double DpRelease::EpsilonThat(
+    const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices) const {
   // Noise is a whole number of units: between two of them more epsilon changes nothing.
-  dp::NoiseGrid grid = grid_;
+  privacy::dp::NoiseGrid grid = grid_;
   uint32_t enough = 0;
   for (uint32_t too_much = grid_.sigma_units; enough + 1 < too_much;) {
     grid.sigma_units = enough + (too_much - enough) / 2;
@@ -172,13 +176,14 @@ double DpRelease::EpsilonThat(const std::function<bool(const dp::NoiseGrid&)>& s
   }
   grid.sigma_units = enough;
   const double least =
-      dp::EpsilonOfRho(dp::GaussianRho(grid.NoiseMultiplier()), options_.delta).value_or(0);
+      privacy::dp::EpsilonOfRho(privacy::dp::GaussianRho(grid.NoiseMultiplier()), options_.delta)
+          .value_or(0);
   // What is computed back from it may miss the unit by a rounding error.
   constexpr double kStep = 1.0001;
   constexpr int kSteps = 100;  // together one in a hundred
   double epsilon = least;
   for (int step = 0; step < kSteps; ++step, epsilon *= kStep) {
-    const absl::StatusOr<dp::NoiseGrid> given =
+    const absl::StatusOr<privacy::dp::NoiseGrid> given =
         GridWithin(epsilon, options_.delta, options_.clip_norm, options_.layout.values());
     if (given.ok() && given->sigma_units <= enough) {
       return epsilon;
@@ -187,10 +192,10 @@ double DpRelease::EpsilonThat(const std::function<bool(const dp::NoiseGrid&)>& s
   return 0;
 }
 
-void DpRelease::WriteNeeds(const dp::SnrQuestion& question,
-                           const std::function<bool(const dp::NoiseGrid&)>& suffices,
+void DpRelease::WriteNeeds(const privacy::dp::SnrQuestion& question,
+                           const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices,
                            DpReleaseView* view) const {
-  const absl::StatusOr<dp::SnrNeeds> needs = dp::NeedsOfSnr(question);
+  const absl::StatusOr<privacy::dp::SnrNeeds> needs = privacy::dp::NeedsOfSnr(question);
   if (view->snr >= limits::kMinReleaseSnr || !needs.ok()) {
     return;
   }
@@ -200,12 +205,14 @@ void DpRelease::WriteNeeds(const dp::SnrQuestion& question,
 }
 
 absl::Status DpRelease::Check() const {
-  RETURN_IF_ERROR(CheckTier(ConsentTier::kDp));
-  RETURN_IF_ERROR(dp::RequireSnr(Question()));
-  return CheckBudget({&options_.budget, 1}, PrivacyUnit::kNode, SpentUnits(), cost_);
+  RETURN_IF_ERROR(CheckTier(privacy::ConsentTier::kDp));
+  RETURN_IF_ERROR(privacy::dp::RequireSnr(Question()));
+  return privacy::CheckBudget({&options_.budget, 1}, privacy::PrivacyUnit::kNode, SpentUnits(),
+                              cost_);
 }
 
-ReleaseGuards DpRelease::Guards(ConsentTier tier, const ConsentRegister& consents) const {
+privacy::ReleaseGuards DpRelease::Guards(privacy::ConsentTier tier,
+                                         const privacy::ConsentRegister& consents) const {
   return {.policy = options_.policy,
           .consents = consents,
           .node_tier = tier,
@@ -214,25 +221,26 @@ ReleaseGuards DpRelease::Guards(ConsentTier tier, const ConsentRegister& consent
           .now_ms = options_.clock->WallMillis()};
 }
 
-absl::StatusOr<PreparedRelease> DpRelease::Prepare(AdapterUpdate* update,
-                                                   std::span<const Contributor> whose,
-                                                   const ConsentRegister& consents) {
+absl::StatusOr<privacy::PreparedRelease> DpRelease::Prepare(
+    federation::AdapterUpdate* update, std::span<const privacy::Contributor> whose,
+    const privacy::ConsentRegister& consents) {
   RETURN_IF_ERROR(Check());
   const std::vector<std::span<float>> banks = BanksOf(*update);
-  return PrepareRelease(Terms(), Guards(ConsentTier::kDp, consents),
+  return PrepareRelease(Terms(), Guards(privacy::ConsentTier::kDp, consents),
                         {.banks = banks, .contributors = whose});
 }
 
-absl::StatusOr<AdapterUpdate> DpRelease::Release(AdapterUpdate update,
-                                                 std::span<const Contributor> whose,
-                                                 const ConsentRegister& consents) {
+absl::StatusOr<federation::AdapterUpdate> DpRelease::Release(
+    federation::AdapterUpdate update, std::span<const privacy::Contributor> whose,
+    const privacy::ConsentRegister& consents) {
   const uint64_t before = SpentUnits();
-  const absl::StatusOr<PreparedRelease> prepared = Prepare(&update, whose, consents);
+  const absl::StatusOr<privacy::PreparedRelease> prepared = Prepare(&update, whose, consents);
   NoteTry(before, prepared.status(), /*share=*/false);
   RETURN_IF_ERROR(prepared.status());
-  ASSIGN_OR_RETURN(const ReleasePayload payload, ReleasePayload::Parse(AsBytes(prepared->bytes)));
+  ASSIGN_OR_RETURN(const privacy::ReleasePayload payload,
+                   privacy::ReleasePayload::Parse(AsBytes(prepared->bytes)));
   NoteSent(prepared->reservation);
-  const DpReleaseView view = View(ConsentTier::kDp);
+  const DpReleaseView view = View(privacy::ConsentTier::kDp);
   LogInfo(
       "an update of {} values is released: epsilon {:.3f} at delta {:.1e} (node level), predicted "
       "SNR {:.2f} over {} node(s); epsilon {:.3f} of {:.3f} spent",
@@ -271,7 +279,7 @@ void DpRelease::Refuse(const absl::Status& status) {
   tried_ = true;
 }
 
-void DpRelease::SetTier(ConsentTier tier) {
+void DpRelease::SetTier(privacy::ConsentTier tier) {
   const MutexLock lock(mutex_);
   if (std::exchange(tier_, tier) != tier) {
     refusal_ = absl::OkStatus();
@@ -279,11 +287,11 @@ void DpRelease::SetTier(ConsentTier tier) {
   }
 }
 
-absl::Status DpRelease::RefusalNow(ConsentTier tier) const {
+absl::Status DpRelease::RefusalNow(privacy::ConsentTier tier) const {
   switch (tier) {
-    case ConsentTier::kDp:
+    case privacy::ConsentTier::kDp:
       return Check();
-    case ConsentTier::kMasked:
+    case privacy::ConsentTier::kMasked:
       return CheckMasked(MembersOfSum());
     default:
       return options_.ledger == nullptr ? options_.unavailable : absl::OkStatus();
@@ -291,7 +299,7 @@ absl::Status DpRelease::RefusalNow(ConsentTier tier) const {
 }
 
 DpReleaseView DpRelease::View() const {
-  ConsentTier tier;
+  privacy::ConsentTier tier;
   {
     const MutexLock lock(mutex_);
     tier = tier_;
@@ -299,28 +307,28 @@ DpReleaseView DpRelease::View() const {
   return View(tier);
 }
 
-DpReleaseView DpRelease::View(ConsentTier tier) const {
+DpReleaseView DpRelease::View(privacy::ConsentTier tier) const {
   DpReleaseView view{.scope = options_.scope,
                      .clip_norm = options_.clip_norm,
                      .delta = options_.delta,
                      .values = options_.layout.values(),
                      .contributors = contributors(),
                      .budget_epsilon = options_.budget.epsilon};
-  if (usable_.ok() && tier == ConsentTier::kMasked) {
+  if (usable_.ok() && tier == privacy::ConsentTier::kMasked) {
     WriteMasked(&view);
   } else if (usable_.ok()) {
     view.noise_multiplier = grid_.NoiseMultiplier();
-    view.epsilon = EpsilonOfUnits(cost_, options_.delta).value_or(0);
-    view.snr = dp::PredictSnr(Question()).value_or(0);
-    const auto suffices = [question = Question()](const dp::NoiseGrid& grid) mutable {
+    view.epsilon = privacy::EpsilonOfUnits(cost_, options_.delta).value_or(0);
+    view.snr = privacy::dp::PredictSnr(Question()).value_or(0);
+    const auto suffices = [question = Question()](const privacy::dp::NoiseGrid& grid) mutable {
       question.noise_multiplier = grid.NoiseMultiplier();
-      return dp::RequireSnr(question).ok();
+      return privacy::dp::RequireSnr(question).ok();
     };
     WriteNeeds(Question(), suffices, &view);
   }
-  view.spent_epsilon = EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0);
+  view.spent_epsilon = privacy::EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0);
   if (options_.ledger != nullptr) {
-    view.releases = options_.ledger->totals(PrivacyUnit::kNode).reservations;
+    view.releases = options_.ledger->totals(privacy::PrivacyUnit::kNode).reservations;
   } else {
     view.unknown = options_.unavailable;
   }
@@ -340,11 +348,13 @@ DpReleaseView DpRelease::View(ConsentTier tier) const {
 
 DpRelease::Layout DpRelease::LayoutOfPayload() const {
   const UpdateLayout& layout = options_.layout;
-  const BankedValues zeros(layout.banks(), std::vector<float>(layout.values_per_bank()));
-  const std::string bytes = EncodeAdapterUpdate(UpdateOfBanks(layout, zeros, /*examples=*/0));
+  const federation::BankedValues zeros(layout.banks(),
+                                       std::vector<float>(layout.values_per_bank()));
+  const std::string bytes =
+      federation::EncodeAdapterUpdate(UpdateOfBanks(layout, zeros, /*examples=*/0));
   const size_t value_bytes =
       layout.values() * sizeof(float) + (layout.banks() - 1) * sizeof(uint32_t);
   return {.head = bytes.substr(0, bytes.size() - value_bytes), .value_bytes = value_bytes};
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -30,22 +30,22 @@
 #include "privacy/release/update_release.h"
 #include "storage/ledger/privacy_ledger_store.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 struct DpReleaseOptions {
-  SitePolicy policy;
+  privacy::SitePolicy policy;
   std::string scope;     // of `policy`, that all of this node's data is in
   double clip_norm = 1;  // L2, of the whole update
   double epsilon = 1;    // of one release, at `delta`
   double delta = 1e-6;   // that every epsilon is said at
   double signal = 0.5;   // expected norm of the mean clipped update over the clip norm, 0 to 1
-  PrivacyBudget budget;  // of the ledger, for the node's whole life
-  Duration interval{};   // between two charges, also over a restart
-  UpdateLayout layout;   // of the update; its frame outlives the release
+  privacy::PrivacyBudget budget;  // of the ledger, for the node's whole life
+  Duration interval{};            // between two charges, also over a restart
+  UpdateLayout layout;            // of the update; its frame outlives the release
   // Null: no ledger could be opened, so nothing is released; `unavailable` says why.
-  PrivacyLedgerStore* ledger = nullptr;
+  storage::PrivacyLedgerStore* ledger = nullptr;
   absl::Status unavailable;
-  dp::RandomBytes random;
+  privacy::dp::RandomBytes random;
   const Clock* clock = nullptr;
 };
 
@@ -76,12 +76,12 @@ struct DpReleaseView {
 };
 
 // The values of an update by bank, to be clipped in place.
-std::vector<std::span<float>> BanksOf(AdapterUpdate& update);
+std::vector<std::span<float>> BanksOf(federation::AdapterUpdate& update);
 
 // The grid of an update of `values` values whose noise costs at most `epsilon` at `delta`. Errors
 // of dp::RhoWithin and dp::MakeNoiseGrid.
-absl::StatusOr<dp::NoiseGrid> GridWithin(double epsilon, double delta, double clip_norm,
-                                         size_t values);
+absl::StatusOr<privacy::dp::NoiseGrid> GridWithin(double epsilon, double delta, double clip_norm,
+                                                  size_t values);
 
 // The way of a node's own core out of it under the tier `dp`: one release of the discrete Gaussian
 // mechanism whose unit is the node, charged to the ledger before its noise is drawn. Under `masked`
@@ -97,7 +97,7 @@ class DpRelease {
   // What this version, the site's policy and the ledger allow to be chosen, which no other data and
   // no other member could change. SCOPE_UNKNOWN, POLICY_REFUSES, INVALID_ARGUMENT, the errors of
   // opening the ledger.
-  absl::Status CheckTier(ConsentTier tier) const;
+  absl::Status CheckTier(privacy::ConsentTier tier) const;
 
   // Whether the interval since the last charge is over. A clock that went back begins it anew.
   bool Due();
@@ -113,21 +113,21 @@ class DpRelease {
   // result holds the released integers times their unit, clipped to the norm that peers take, and
   // does not say of how many examples it is. Errors of Check and PrepareRelease; each is noted and
   // logged once, until another one comes or one is made.
-  absl::StatusOr<AdapterUpdate> Release(AdapterUpdate update, std::span<const Contributor> whose,
-                                        const ConsentRegister& consents);
+  absl::StatusOr<federation::AdapterUpdate> Release(federation::AdapterUpdate update,
+                                                    std::span<const privacy::Contributor> whose,
+                                                    const privacy::ConsentRegister& consents);
   // ---- Under the tier `masked`.
   // What the sums are of that this node takes part in: nodes of the same figures add up. The errors
   // of making a grid for them.
-  absl::StatusOr<masking::MaskLayout> LayoutOfSums() const;
+  absl::StatusOr<privacy::masking::MaskLayout> LayoutOfSums() const;
   // All that can be said before a sum of `members` without the update, as Check. INVALID_ARGUMENT
   // where so few have no noise to share.
   absl::Status CheckMasked(size_t members) const;
   // Pays for and makes this node's input to the sum of a clique. `update` has all banks. The errors
   // of CheckMasked and PrepareMaskedInput; each is noted and logged as those of Release.
-  absl::StatusOr<masking::MaskInput> ReleaseMasked(AdapterUpdate update,
-                                                   std::span<const Contributor> whose,
-                                                   const ConsentRegister& consents,
-                                                   const masking::Clique& set);
+  absl::StatusOr<privacy::masking::MaskInput> ReleaseMasked(
+      federation::AdapterUpdate update, std::span<const privacy::Contributor> whose,
+      const privacy::ConsentRegister& consents, const privacy::masking::Clique& set);
   // No reservation of the ledger is newer; 0: there is none.
   uint64_t last_reservation() const;
 
@@ -136,10 +136,10 @@ class DpRelease {
 
   // The operator's tier: whose next release View says what it would be, where that is kMasked; else
   // that of kDp, as at first. What was refused under another one is not said of it.
-  void SetTier(ConsentTier tier);
+  void SetTier(privacy::ConsentTier tier);
   DpReleaseView View() const;
   // The same as if that were the operator's.
-  DpReleaseView View(ConsentTier tier) const;
+  DpReleaseView View(privacy::ConsentTier tier) const;
 
   // The bytes of the next release up to its values, and how many bytes follow: values, and before
   // those of each further bank its number.
@@ -151,36 +151,39 @@ class DpRelease {
 
  private:
   explicit DpRelease(DpReleaseOptions options);
-  ReleaseTerms Terms() const;
+  privacy::ReleaseTerms Terms() const;
   size_t contributors() const;
   // Of the next sum, as far as is known.
   size_t MembersOfSum() const;
-  dp::SnrQuestion Question() const;
+  privacy::dp::SnrQuestion Question() const;
   // NeedsOfSnr as figures that the operator can set. `suffices`: whether a grid's noise is little
   // enough, as that of fewer units is where it is.
-  void WriteNeeds(const dp::SnrQuestion& question,
-                  const std::function<bool(const dp::NoiseGrid&)>& suffices,
+  void WriteNeeds(const privacy::dp::SnrQuestion& question,
+                  const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices,
                   DpReleaseView* view) const;
   // The least epsilon of one release, as it is configured, whose grid suffices; 0: there is none.
-  double EpsilonThat(const std::function<bool(const dp::NoiseGrid&)>& suffices) const;
+  double EpsilonThat(const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices) const;
   void WriteMasked(DpReleaseView* view) const;
   // Why nothing would be released under `tier` now, where nothing was tried yet. Where the tier
   // takes no noise that is nothing, but for a ledger that nobody can read.
-  absl::Status RefusalNow(ConsentTier tier) const;
+  absl::Status RefusalNow(privacy::ConsentTier tier) const;
   // The terms of a sum, the noise of one of so many members, and what is asked of it.
-  ReleaseTerms TermsOfSum() const;
-  absl::StatusOr<dp::NoiseShares> SharesOf(const dp::NoiseGrid& grid, size_t members) const;
+  privacy::ReleaseTerms TermsOfSum() const;
+  absl::StatusOr<privacy::dp::NoiseShares> SharesOf(const privacy::dp::NoiseGrid& grid,
+                                                    size_t members) const;
   // Whether the noise of a sum of so many on this grid is little enough.
-  bool SumSuffices(const dp::NoiseGrid& grid, size_t members) const;
-  dp::SnrQuestion QuestionOfSum(const dp::NoiseShares& shares) const;
+  bool SumSuffices(const privacy::dp::NoiseGrid& grid, size_t members) const;
+  privacy::dp::SnrQuestion QuestionOfSum(const privacy::dp::NoiseShares& shares) const;
   // What any release of this node asks before it is made.
-  ReleaseGuards Guards(ConsentTier tier, const ConsentRegister& consents) const;
-  absl::StatusOr<PreparedInput> PrepareMasked(AdapterUpdate* update,
-                                              std::span<const Contributor> whose,
-                                              const ConsentRegister& consents,
-                                              const masking::Clique& set);
-  absl::StatusOr<PreparedRelease> Prepare(AdapterUpdate* update, std::span<const Contributor> whose,
-                                          const ConsentRegister& consents);
+  privacy::ReleaseGuards Guards(privacy::ConsentTier tier,
+                                const privacy::ConsentRegister& consents) const;
+  absl::StatusOr<privacy::PreparedInput> PrepareMasked(federation::AdapterUpdate* update,
+                                                       std::span<const privacy::Contributor> whose,
+                                                       const privacy::ConsentRegister& consents,
+                                                       const privacy::masking::Clique& set);
+  absl::StatusOr<privacy::PreparedRelease> Prepare(federation::AdapterUpdate* update,
+                                                   std::span<const privacy::Contributor> whose,
+                                                   const privacy::ConsentRegister& consents);
   uint64_t SpentUnits() const;
   // Notes how a try of a release, or of a share, ended, before which `spent` was spent.
   void NoteTry(uint64_t spent, const absl::Status& status, bool share);
@@ -189,10 +192,10 @@ class DpRelease {
 
   const DpReleaseOptions options_;
   absl::Status usable_;  // whether the figures make a release
-  dp::NoiseGrid grid_;
+  privacy::dp::NoiseGrid grid_;
   uint64_t cost_ = 0;  // of one, in the ledger's units
   mutable Mutex mutex_;
-  ConsentTier tier_ ABSL_GUARDED_BY(mutex_) = ConsentTier::kDp;
+  privacy::ConsentTier tier_ ABSL_GUARDED_BY(mutex_) = privacy::ConsentTier::kDp;
   int64_t last_ms_ ABSL_GUARDED_BY(mutex_) = 0;
   bool sums_ ABSL_GUARDED_BY(mutex_) = false;  // a share was charged
   size_t contributors_ ABSL_GUARDED_BY(mutex_) = 1;
@@ -201,4 +204,4 @@ class DpRelease {
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -15,68 +15,67 @@
 #include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
-ReleaseTerms DpRelease::TermsOfSum() const {
-  ReleaseTerms terms = Terms();
+privacy::ReleaseTerms DpRelease::TermsOfSum() const {
+  privacy::ReleaseTerms terms = Terms();
   terms.layout.colluders = limits::kMaskColluders;
   return terms;
 }
 
-absl::StatusOr<masking::MaskLayout> DpRelease::LayoutOfSums() const {
+absl::StatusOr<privacy::masking::MaskLayout> DpRelease::LayoutOfSums() const {
   RETURN_IF_ERROR(usable_);
-  masking::MaskLayout layout = TermsOfSum().layout;
+  privacy::masking::MaskLayout layout = TermsOfSum().layout;
   RETURN_IF_ERROR(layout.Check());
   return layout;
 }
 
-absl::StatusOr<dp::NoiseShares> DpRelease::SharesOf(const dp::NoiseGrid& grid,
-                                                    size_t members) const {
-  return dp::ShareNoise(grid, static_cast<uint32_t>(members), limits::kMaskColluders,
-                        options_.layout.values());
+absl::StatusOr<privacy::dp::NoiseShares> DpRelease::SharesOf(const privacy::dp::NoiseGrid& grid,
+                                                             size_t members) const {
+  return privacy::dp::ShareNoise(grid, static_cast<uint32_t>(members), limits::kMaskColluders,
+                                 options_.layout.values());
 }
 
-dp::SnrQuestion DpRelease::QuestionOfSum(const dp::NoiseShares& shares) const {
-  return {.place = dp::NoisePlace::kSum,
+privacy::dp::SnrQuestion DpRelease::QuestionOfSum(const privacy::dp::NoiseShares& shares) const {
+  return {.place = privacy::dp::NoisePlace::kSum,
           .noise_multiplier = shares.noise_multiplier,
           .dimension = options_.layout.values(),
           .contributors = static_cast<double>(shares.contributors),
           .signal = options_.signal};
 }
 
-bool DpRelease::SumSuffices(const dp::NoiseGrid& grid, size_t members) const {
-  const absl::StatusOr<dp::NoiseShares> shares = SharesOf(grid, members);
-  return shares.ok() && dp::RequireSnr(QuestionOfSum(*shares)).ok();
+bool DpRelease::SumSuffices(const privacy::dp::NoiseGrid& grid, size_t members) const {
+  const absl::StatusOr<privacy::dp::NoiseShares> shares = SharesOf(grid, members);
+  return shares.ok() && privacy::dp::RequireSnr(QuestionOfSum(*shares)).ok();
 }
 
 absl::Status DpRelease::CheckMasked(size_t members) const {
-  RETURN_IF_ERROR(CheckTier(ConsentTier::kMasked));
-  ASSIGN_OR_RETURN(const dp::NoiseShares shares, SharesOf(grid_, members));
-  RETURN_IF_ERROR(dp::RequireSnr(QuestionOfSum(shares)));
-  ASSIGN_OR_RETURN(const uint64_t cost, dp::FixedPointRho(shares.rho));
-  return CheckBudget({&options_.budget, 1}, PrivacyUnit::kNode, SpentUnits(), cost);
+  RETURN_IF_ERROR(CheckTier(privacy::ConsentTier::kMasked));
+  ASSIGN_OR_RETURN(const privacy::dp::NoiseShares shares, SharesOf(grid_, members));
+  RETURN_IF_ERROR(privacy::dp::RequireSnr(QuestionOfSum(shares)));
+  ASSIGN_OR_RETURN(const uint64_t cost, privacy::dp::FixedPointRho(shares.rho));
+  return privacy::CheckBudget({&options_.budget, 1}, privacy::PrivacyUnit::kNode, SpentUnits(),
+                              cost);
 }
 
-absl::StatusOr<PreparedInput> DpRelease::PrepareMasked(AdapterUpdate* update,
-                                                       std::span<const Contributor> whose,
-                                                       const ConsentRegister& consents,
-                                                       const masking::Clique& set) {
+absl::StatusOr<privacy::PreparedInput> DpRelease::PrepareMasked(
+    federation::AdapterUpdate* update, std::span<const privacy::Contributor> whose,
+    const privacy::ConsentRegister& consents, const privacy::masking::Clique& set) {
   RETURN_IF_ERROR(CheckMasked(set.members.size()));
   const std::vector<std::span<float>> banks = BanksOf(*update);
-  return PrepareMaskedInput(TermsOfSum(), Guards(ConsentTier::kMasked, consents),
+  return PrepareMaskedInput(TermsOfSum(), Guards(privacy::ConsentTier::kMasked, consents),
                             {.banks = banks, .contributors = whose}, set);
 }
 
-absl::StatusOr<masking::MaskInput> DpRelease::ReleaseMasked(AdapterUpdate update,
-                                                            std::span<const Contributor> whose,
-                                                            const ConsentRegister& consents,
-                                                            const masking::Clique& set) {
+absl::StatusOr<privacy::masking::MaskInput> DpRelease::ReleaseMasked(
+    federation::AdapterUpdate update, std::span<const privacy::Contributor> whose,
+    const privacy::ConsentRegister& consents, const privacy::masking::Clique& set) {
   const uint64_t before = SpentUnits();
-  absl::StatusOr<PreparedInput> prepared = PrepareMasked(&update, whose, consents, set);
+  absl::StatusOr<privacy::PreparedInput> prepared = PrepareMasked(&update, whose, consents, set);
   NoteTry(before, prepared.status(), /*share=*/true);
   RETURN_IF_ERROR(prepared.status());
   NoteSent(prepared->input.reservation);
-  const DpReleaseView view = View(ConsentTier::kMasked);
+  const DpReleaseView view = View(privacy::ConsentTier::kMasked);
   LogInfo(
       "a share of {} values goes to the masked sum of {} nodes: epsilon {:.3f} at delta {:.1e} "
       "(node level), predicted SNR {:.2f} of the sum; epsilon {:.3f} of {:.3f} spent",
@@ -95,17 +94,18 @@ size_t DpRelease::MembersOfSum() const {
 
 void DpRelease::WriteMasked(DpReleaseView* view) const {
   view->contributors = MembersOfSum();
-  const absl::StatusOr<dp::NoiseShares> shares = SharesOf(grid_, view->contributors);
+  const absl::StatusOr<privacy::dp::NoiseShares> shares = SharesOf(grid_, view->contributors);
   if (!shares.ok()) {
     return;
   }
   view->noise_multiplier = shares->noise_multiplier;
-  view->epsilon = dp::EpsilonOfRho(shares->rho, options_.delta).value_or(0);
-  view->snr = dp::PredictSnr(QuestionOfSum(*shares)).value_or(0);
+  view->epsilon = privacy::dp::EpsilonOfRho(shares->rho, options_.delta).value_or(0);
+  view->snr = privacy::dp::PredictSnr(QuestionOfSum(*shares)).value_or(0);
   const size_t members = view->contributors;
   WriteNeeds(
       QuestionOfSum(*shares),
-      [this, members](const dp::NoiseGrid& grid) { return SumSuffices(grid, members); }, view);
+      [this, members](const privacy::dp::NoiseGrid& grid) { return SumSuffices(grid, members); },
+      view);
   if (view->needed_contributors == 0) {
     return;
   }
@@ -117,4 +117,4 @@ void DpRelease::WriteMasked(DpReleaseView* view) const {
   view->needed_contributors = needed <= limits::kMaxCliqueMembers ? static_cast<double>(needed) : 0;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

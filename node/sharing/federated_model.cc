@@ -15,7 +15,7 @@
 #include "node/log/log.h"
 #include "node/sharing/shared_items.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 // A move that is no more than what sums round to is none: it would be evaluated for ever.
@@ -40,13 +40,14 @@ std::vector<float> MoveFrom(const std::vector<float>& from, const std::vector<fl
 void LogBanks(const FederatedOutcome& round) {
   for (size_t bank = 0; bank < round.banks.size(); ++bank) {
     const BankOutcome& outcome = round.banks[bank];
-    if (outcome.verdict == BankVerdict::kUnchanged) {
+    if (outcome.verdict == federation::BankVerdict::kUnchanged) {
       continue;
     }
-    Log(outcome.verdict == BankVerdict::kCommitted ? LogLevel::kInfo : LogLevel::kWarning,
+    Log(outcome.verdict == federation::BankVerdict::kCommitted ? LogLevel::kInfo
+                                                               : LogLevel::kWarning,
         "round {}: bank {} of the federated adapter, of {} update(s), is {}: lessons gain {:.4f} "
         "nats per token (error {:.4f}, {} of them), general text loses {:.2f} %",
-        round.round, bank, outcome.contributors, BankVerdictName(outcome.verdict),
+        round.round, bank, outcome.contributors, federation::BankVerdictName(outcome.verdict),
         outcome.score.gain, outcome.score.standard_error, outcome.score.documents,
         100 * outcome.score.general_loss);
   }
@@ -54,15 +55,16 @@ void LogBanks(const FederatedOutcome& round) {
 
 // A saved adapter of other banks or another optimiser, brought to those of the layout; its
 // optimisers begin anew.
-GlobalAdapterState AlignedTo(const UpdateLayout& layout, const SavedGlobalAdapter& saved,
-                             const GlobalAdapterState& fresh) {
-  AdapterUpdate update{.boundaries = saved.boundaries, .modules = {}, .banks = {}};
+federation::GlobalAdapterState AlignedTo(const UpdateLayout& layout,
+                                         const SavedGlobalAdapter& saved,
+                                         const federation::GlobalAdapterState& fresh) {
+  federation::AdapterUpdate update{.boundaries = saved.boundaries, .modules = {}, .banks = {}};
   for (const std::vector<float>& values : saved.state.values) {
     update.banks.push_back({.bank = static_cast<uint32_t>(update.banks.size()), .values = values});
   }
-  GlobalAdapterState state{
+  federation::GlobalAdapterState state{
       .values = {}, .round = saved.state.round, .optimizers = fresh.optimizers};
-  for (AlignedBank& bank : AlignBanks(update, layout.boundaries)) {
+  for (federation::AlignedBank& bank : federation::AlignBanks(update, layout.boundaries)) {
     state.values.push_back(std::move(bank.values));
   }
   return state;
@@ -72,10 +74,10 @@ GlobalAdapterState AlignedTo(const UpdateLayout& layout, const SavedGlobalAdapte
 
 absl::StatusOr<std::unique_ptr<FederatedModel>> FederatedModel::Open(
     FederatedModelOptions options) {
-  ASSIGN_OR_RETURN(GlobalAdapter global,
-                   GlobalAdapter::Create(options.layout.banks(), options.layout.values_per_bank(),
-                                         options.outer));
-  RETURN_IF_ERROR(CheckStrategy(options.strategy));
+  ASSIGN_OR_RETURN(federation::GlobalAdapter global,
+                   federation::GlobalAdapter::Create(
+                       options.layout.banks(), options.layout.values_per_bank(), options.outer));
+  RETURN_IF_ERROR(federation::CheckStrategy(options.strategy));
   std::unique_ptr<FederatedModel> model(new FederatedModel(std::move(options), std::move(global)));
   const FederatedModelOptions& own = model->options_;
   if (own.key) {
@@ -94,8 +96,8 @@ absl::StatusOr<std::unique_ptr<FederatedModel>> FederatedModel::Open(
 
 void FederatedModel::RestoreReputations() {
   const auto known = options_.reputations.Load();
-  absl::StatusOr<ReputationTable> table =
-      known.ok() ? ReputationTable::Restore(*known, global_.round()) : known.status();
+  absl::StatusOr<federation::ReputationTable> table =
+      known.ok() ? federation::ReputationTable::Restore(*known, global_.round()) : known.status();
   if (table.ok()) {
     reputation_ = *std::move(table);
   } else {
@@ -120,10 +122,10 @@ absl::Status FederatedModel::Restore(SavedGlobalAdapter saved) {
     return absl::OkStatus();
   }
   const bool same = saved.boundaries == layout.boundaries &&
-                    GlobalAdapter::Restore(saved.state, options_.outer).ok();
-  GlobalAdapterState state =
+                    federation::GlobalAdapter::Restore(saved.state, options_.outer).ok();
+  federation::GlobalAdapterState state =
       same ? std::move(saved.state) : AlignedTo(layout, saved, global_.State());
-  ASSIGN_OR_RETURN(global_, GlobalAdapter::Restore(std::move(state), options_.outer));
+  ASSIGN_OR_RETURN(global_, federation::GlobalAdapter::Restore(std::move(state), options_.outer));
   {
     const MutexLock lock(mutex_);
     contributors_ = std::move(saved.contributors);
@@ -132,12 +134,12 @@ absl::Status FederatedModel::Restore(SavedGlobalAdapter saved) {
 }
 
 absl::Status FederatedModel::Forget() {
-  ASSIGN_OR_RETURN(const GlobalAdapter fresh,
-                   GlobalAdapter::Create(options_.layout.banks(), options_.layout.values_per_bank(),
-                                         options_.outer));
-  GlobalAdapterState state = fresh.State();
+  ASSIGN_OR_RETURN(const federation::GlobalAdapter fresh,
+                   federation::GlobalAdapter::Create(
+                       options_.layout.banks(), options_.layout.values_per_bank(), options_.outer));
+  federation::GlobalAdapterState state = fresh.State();
   state.round = global_.round();  // verdicts on peers fade with the rounds
-  ASSIGN_OR_RETURN(global_, GlobalAdapter::Restore(std::move(state), options_.outer));
+  ASSIGN_OR_RETURN(global_, federation::GlobalAdapter::Restore(std::move(state), options_.outer));
   {
     const MutexLock lock(mutex_);
     adapter_ = nullptr;
@@ -151,23 +153,24 @@ absl::Status FederatedModel::Forget() {
   return absl::OkStatus();
 }
 
-bool FederatedModel::MayHold(const NodeId& origin) const {
+bool FederatedModel::MayHold(const privacy::NodeId& origin) const {
   const MutexLock lock(mutex_);
   return contributors_.contains(origin) ||
          contributors_.size() >= limits::kMaxRememberedContributors;
 }
 
-std::set<NodeId> FederatedModel::Contributors() const {
+std::set<privacy::NodeId> FederatedModel::Contributors() const {
   const MutexLock lock(mutex_);
   return contributors_;
 }
 
-void FederatedModel::NoteContributors(const std::vector<PeerRecord>& peers,
+void FederatedModel::NoteContributors(const std::vector<federation::PeerRecord>& peers,
                                       const MaskedMeanList& sums) {
-  std::set<NodeId> had_part;
-  for (const PeerRecord& peer : peers) {
+  std::set<privacy::NodeId> had_part;
+  for (const federation::PeerRecord& peer : peers) {
     if (!peer.refused.ok() ||
-        std::ranges::none_of(peer.banks, [](const BankEffect& bank) { return bank.weight > 0; })) {
+        std::ranges::none_of(peer.banks,
+                             [](const federation::BankEffect& bank) { return bank.weight > 0; })) {
       continue;
     }
     const auto sum =
@@ -179,21 +182,22 @@ void FederatedModel::NoteContributors(const std::vector<PeerRecord>& peers,
     }
   }
   const MutexLock lock(mutex_);
-  for (const NodeId& id : had_part) {
+  for (const privacy::NodeId& id : had_part) {
     if (contributors_.size() < limits::kMaxRememberedContributors) {
       contributors_.insert(id);
     }
   }
 }
 
-absl::Status FederatedModel::SetTexts(const LearningServices& services) {
-  ASSIGN_OR_RETURN(std::vector<ScoredDocument> judges, ChooseJudges(services, options_.min_rating));
+absl::Status FederatedModel::SetTexts(const learning::LearningServices& services) {
+  ASSIGN_OR_RETURN(std::vector<inference::ScoredDocument> judges,
+                   ChooseJudges(services, options_.min_rating));
   evaluation_.SetTexts(std::move(judges), DocumentsOf(options_.general));
   return absl::OkStatus();
 }
 
-absl::StatusOr<FederatedRound> FederatedModel::Combine(const LearningServices& services,
-                                                       std::vector<Item> newest,
+absl::StatusOr<FederatedRound> FederatedModel::Combine(const learning::LearningServices& services,
+                                                       std::vector<federation::Item> newest,
                                                        MaskedMeanList sums, bool* unfinished) {
   FederatedRoundOptions round{.layout = options_.layout,
                               .self = options_.self,
@@ -203,14 +207,16 @@ absl::StatusOr<FederatedRound> FederatedModel::Combine(const LearningServices& s
                               .gate = options_.gate,
                               .reputation = &reputation_,
                               .sums = std::move(sums)};
-  const BankedValues frozen(options_.layout.banks(),
-                            std::vector<float>(options_.layout.values_per_bank()));
+  const federation::BankedValues frozen(options_.layout.banks(),
+                                        std::vector<float>(options_.layout.values_per_bank()));
   size_t measured = 0;
   if (evaluation_.lessons() >= options_.gate.least_documents) {
-    round.measure = [&](const BankedValues& candidate) -> absl::StatusOr<ShadowScore> {
+    round.measure =
+        [&](const federation::BankedValues& candidate) -> absl::StatusOr<federation::ShadowScore> {
       if (!evaluation_.Remembers(candidate) && ++measured > limits::kMaxMeasuredUpdates) {
         *unfinished = true;
-        return ShadowScore{.banks = std::vector<BankScore>(candidate.size())};
+        return federation::ShadowScore{.banks =
+                                           std::vector<federation::BankScore>(candidate.size())};
       }
       return evaluation_.CompareOnLessons(services, frozen, candidate);
     };
@@ -220,8 +226,8 @@ absl::StatusOr<FederatedRound> FederatedModel::Combine(const LearningServices& s
 
 // The updates say what a bank should be, since all begin from the frozen model; what is new in
 // that is the difference to what it is.
-BankedValues FederatedModel::MoveTowards(const FederatedRound& round) const {
-  BankedValues move;
+federation::BankedValues FederatedModel::MoveTowards(const FederatedRound& round) const {
+  federation::BankedValues move;
   for (size_t bank = 0; bank < round.target.size(); ++bank) {
     const std::vector<float>& now = global_.values()[bank];
     move.push_back(round.contributors[bank] == 0 ? std::vector<float>(now.size())
@@ -230,22 +236,23 @@ BankedValues FederatedModel::MoveTowards(const FederatedRound& round) const {
   return move;
 }
 
-absl::StatusOr<GateOutcome> FederatedModel::Step(const LearningServices& services,
-                                                 const FederatedRound& round) {
-  const auto evaluate = [&](const BankedValues& candidate) {
+absl::StatusOr<federation::GateOutcome> FederatedModel::Step(
+    const learning::LearningServices& services, const FederatedRound& round) {
+  const auto evaluate = [&](const federation::BankedValues& candidate) {
     return evaluation_.Compare(services, global_.values(), candidate);
   };
   return global_.Apply(MoveTowards(round), {}, evaluate, options_.gate, round.contributors);
 }
 
-absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(const LearningServices& services,
-                                                          std::vector<Item> newest,
-                                                          MaskedMeanList sums) {
+absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(
+    const learning::LearningServices& services, std::vector<federation::Item> newest,
+    MaskedMeanList sums) {
   RETURN_IF_ERROR(SetTexts(services));
   FederatedOutcome outcome{.judges = evaluation_.lessons()};
   absl::StatusOr<FederatedRound> round =
       Combine(services, std::move(newest), sums, &outcome.unfinished);
-  absl::StatusOr<GateOutcome> gate = round.ok() ? Step(services, *round) : round.status();
+  absl::StatusOr<federation::GateOutcome> gate =
+      round.ok() ? Step(services, *round) : round.status();
   evaluation_.DropTexts();
   if (outcome.judges >= options_.gate.least_documents) {
     KeepReputations();  // also where nothing comes of the round
@@ -255,7 +262,7 @@ absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(const LearningServices
   outcome.peers = std::move(round->peers);
   outcome.general_loss = gate->score.general_loss;
   for (size_t bank = 0; bank < gate->verdicts.size(); ++bank) {
-    outcome.changed |= gate->verdicts[bank] == BankVerdict::kCommitted;
+    outcome.changed |= gate->verdicts[bank] == federation::BankVerdict::kCommitted;
     outcome.banks.push_back({.verdict = gate->verdicts[bank],
                              .contributors = round->contributors[bank],
                              .score = gate->score.banks[bank]});
@@ -270,20 +277,20 @@ absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(const LearningServices
   return outcome;
 }
 
-absl::StatusOr<FederatedOutcome> FederatedModel::RunBeside(LearningThrottle* throttle,
-                                                           LearningServices services,
-                                                           std::vector<Item> newest,
+absl::StatusOr<FederatedOutcome> FederatedModel::RunBeside(learning::LearningThrottle* throttle,
+                                                           learning::LearningServices services,
+                                                           std::vector<federation::Item> newest,
                                                            MaskedMeanList sums) {
-  std::optional<LearningThrottle::Working> working;
+  std::optional<learning::LearningThrottle::Working> working;
   if (throttle != nullptr) {
     services.between_slices = [throttle, cancelled = services.cancelled](uint64_t bytes) {
-      return throttle->Wait(LearningLoop::kBackground, bytes, cancelled);
+      return throttle->Wait(storage::LearningLoop::kBackground, bytes, cancelled);
     };
     working.emplace(*throttle);
   }
   auto outcome = RunRound(services, std::move(newest), std::move(sums));
   if (throttle != nullptr) {
-    throttle->RoundEnded(LearningLoop::kBackground);
+    throttle->RoundEnded(storage::LearningLoop::kBackground);
   }
   if (outcome.ok()) {
     LogBanks(*outcome);
@@ -328,4 +335,4 @@ void FederatedModel::Save() const {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -26,40 +26,40 @@
 #include "node/sharing/update_layout.h"
 #include "privacy/seal/seal.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 struct FederatedModelOptions {
   UpdateLayout layout;
-  NodeId self{};
-  StrategyOptions strategy;
-  OuterOptions outer;  // of kPlain, others do not settle where nothing new comes
+  privacy::NodeId self{};
+  federation::StrategyOptions strategy;
+  federation::OuterOptions outer;  // of kPlain, others do not settle where nothing new comes
   // Others' texts are not this node's: what does no harm here is taken.
-  GateOptions gate = {.commits_harmless = true};
+  federation::GateOptions gate = {.commits_harmless = true};
   float min_rating = 0.7F;  // of lessons that judge
   // General text that no round ever learns, in passages of at least two tokens.
-  std::vector<std::vector<TokenId>> general;
+  std::vector<std::vector<inference::TokenId>> general;
   // Where the global adapter lasts over restarts, sealed; without a key it does not.
   std::string path;
-  std::optional<SealKey> key;
+  std::optional<privacy::SealKey> key;
   ReputationFile reputations;  // where verdicts on peers last
 };
 
 // What a round did with a bank of this node.
 struct BankOutcome {
-  BankVerdict verdict = BankVerdict::kUnchanged;
-  size_t contributors = 0;  // updates that had a say
-  BankScore score;          // of the candidate
+  federation::BankVerdict verdict = federation::BankVerdict::kUnchanged;
+  size_t contributors = 0;      // updates that had a say
+  federation::BankScore score;  // of the candidate
 };
 
 // What became of a round.
 struct FederatedOutcome {
   uint64_t round = 0;  // of this node, counted since its store was made
   std::vector<BankOutcome> banks;
-  std::vector<PeerRecord> peers;
-  size_t judges = 0;                      // lessons that judged
-  double general_loss = 0;                // of the whole candidate
-  std::shared_ptr<const Talora> adapter;  // what is served from now on; null: nothing
-  bool changed = false;                   // it is another than before
+  std::vector<federation::PeerRecord> peers;
+  size_t judges = 0;                                 // lessons that judged
+  double general_loss = 0;                           // of the whole candidate
+  std::shared_ptr<const inference::Talora> adapter;  // what is served from now on; null: nothing
+  bool changed = false;                              // it is another than before
   // Another round would go on: updates were not measured yet, or the outer step has further to go.
   bool unfinished = false;
 };
@@ -79,16 +79,16 @@ class FederatedModel {
 
   const UpdateLayout& layout() const { return options_.layout; }
   // What was served when it was opened, or after the last round; null: nothing. Thread-safe.
-  std::shared_ptr<const Talora> adapter() const {
+  std::shared_ptr<const inference::Talora> adapter() const {
     const MutexLock lock(mutex_);
     return adapter_;
   }
 
   // Whether an update of the node may be part of what is served: since it began anew last, one had
   // a weight in what was committed. A round that runs is not looked at. Thread-safe.
-  bool MayHold(const NodeId& origin) const;
+  bool MayHold(const privacy::NodeId& origin) const;
   // The nodes of which that is known. Thread-safe.
-  std::set<NodeId> Contributors() const;
+  std::set<privacy::NodeId> Contributors() const;
 
   // Begins anew from nothing and serves nothing, as something in it was taken back: all updates
   // begin from the frozen model, so that the next rounds make it of those that are left. Errors of
@@ -106,40 +106,46 @@ class FederatedModel {
   // One round over the newest update of every node and the masked sums. What is committed is saved
   // before it is returned, where the disk allows. CANCELLED, and the errors of the store and the
   // forward pass: then nothing has changed.
-  absl::StatusOr<FederatedOutcome> RunRound(const LearningServices& services,
-                                            std::vector<Item> newest, MaskedMeanList sums = {});
+  absl::StatusOr<FederatedOutcome> RunRound(const learning::LearningServices& services,
+                                            std::vector<federation::Item> newest,
+                                            MaskedMeanList sums = {});
   // The same, giving way to serving between two forwards; `throttle` may be null. Logs what became
   // of every bank.
-  absl::StatusOr<FederatedOutcome> RunBeside(LearningThrottle* throttle, LearningServices services,
-                                             std::vector<Item> newest, MaskedMeanList sums = {});
+  absl::StatusOr<FederatedOutcome> RunBeside(learning::LearningThrottle* throttle,
+                                             learning::LearningServices services,
+                                             std::vector<federation::Item> newest,
+                                             MaskedMeanList sums = {});
 
  private:
-  FederatedModel(FederatedModelOptions options, GlobalAdapter global)
+  FederatedModel(FederatedModelOptions options, federation::GlobalAdapter global)
       : options_(std::move(options)), evaluation_(options_.layout), global_(std::move(global)) {}
   absl::Status Restore(SavedGlobalAdapter saved);
-  absl::Status SetTexts(const LearningServices& services);
-  absl::StatusOr<FederatedRound> Combine(const LearningServices& services, std::vector<Item> newest,
-                                         MaskedMeanList sums, bool* unfinished);
-  BankedValues MoveTowards(const FederatedRound& round) const;
-  absl::StatusOr<GateOutcome> Step(const LearningServices& services, const FederatedRound& round);
+  absl::Status SetTexts(const learning::LearningServices& services);
+  absl::StatusOr<FederatedRound> Combine(const learning::LearningServices& services,
+                                         std::vector<federation::Item> newest, MaskedMeanList sums,
+                                         bool* unfinished);
+  federation::BankedValues MoveTowards(const FederatedRound& round) const;
+  absl::StatusOr<federation::GateOutcome> Step(const learning::LearningServices& services,
+                                               const FederatedRound& round);
   absl::Status Serve(uint32_t version);
   void Save() const;
   // Verdicts of rounds before a restart count on in the present round.
   void RestoreReputations();
   void KeepReputations() const;
   // Of a sum all members count.
-  void NoteContributors(const std::vector<PeerRecord>& peers, const MaskedMeanList& sums);
+  void NoteContributors(const std::vector<federation::PeerRecord>& peers,
+                        const MaskedMeanList& sums);
 
   const FederatedModelOptions options_;
   BankEvaluation evaluation_;
-  GlobalAdapter global_;
-  ReputationTable reputation_;
+  federation::GlobalAdapter global_;
+  federation::ReputationTable reputation_;
   uint32_t served_ = 0;  // version
   mutable Mutex mutex_;
-  std::shared_ptr<const Talora> adapter_ ABSL_GUARDED_BY(mutex_);
-  std::set<NodeId> contributors_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const inference::Talora> adapter_ ABSL_GUARDED_BY(mutex_);
+  std::set<privacy::NodeId> contributors_ ABSL_GUARDED_BY(mutex_);
   mutable Mutex save_mutex_;  // held while the file is written
   bool distrusted_ ABSL_GUARDED_BY(save_mutex_) = false;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

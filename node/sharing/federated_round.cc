@@ -16,17 +16,17 @@
 #include "federation/reasons.h"
 #include "node/limits.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 // A trimmed mean of fewer is a mean of clipped updates.
 constexpr size_t kLeastToOutvote = 3;
 
-void KeepNewest(std::vector<Item>* items, const NodeId& self, size_t most) {
+void KeepNewest(std::vector<federation::Item>* items, const privacy::NodeId& self, size_t most) {
   if (items->size() <= most) {
     return;
   }
-  std::ranges::sort(*items, [&self](const Item& a, const Item& b) {
+  std::ranges::sort(*items, [&self](const federation::Item& a, const federation::Item& b) {
     return std::tuple(a.origin != self, -a.created_ms, a.origin) <
            std::tuple(b.origin != self, -b.created_ms, b.origin);
   });
@@ -34,13 +34,14 @@ void KeepNewest(std::vector<Item>* items, const NodeId& self, size_t most) {
 }
 
 // Takes out what members of a sum say by themselves, and says so.
-void LeaveOutMembers(const MaskedMeanList& sums, const AdapterUpdateRules& rules,
-                     std::vector<Item>* items, std::vector<PeerRecord>* left_out) {
+void LeaveOutMembers(const MaskedMeanList& sums, const federation::AdapterUpdateRules& rules,
+                     std::vector<federation::Item>* items,
+                     std::vector<federation::PeerRecord>* left_out) {
   MaskedMeanList counted;  // one that is refused counts nobody
   std::ranges::copy_if(sums, std::back_inserter(counted), [&rules](const auto& mean) {
     return CheckAdapterUpdate(mean->update, rules).ok();
   });
-  std::erase_if(*items, [&](const Item& item) {
+  std::erase_if(*items, [&](const federation::Item& item) {
     const auto sum = std::ranges::find_if(counted, [&item](const auto& mean) {
       return std::ranges::binary_search(mean->members, item.origin);
     });
@@ -57,14 +58,14 @@ void LeaveOutMembers(const MaskedMeanList& sums, const AdapterUpdateRules& rules
 }
 
 // Without measurements nothing is known of quality.
-StrategyOptions StrategyOf(const FederatedRoundOptions& options) {
-  StrategyOptions strategy = options.strategy;
+federation::StrategyOptions StrategyOf(const FederatedRoundOptions& options) {
+  federation::StrategyOptions strategy = options.strategy;
   if (options.measure) {
     return strategy;
   }
-  if (strategy.strategy == Strategy::kQualityWeighted) {
-    strategy.strategy = Strategy::kTimestepAligned;
-  } else if (strategy.strategy == Strategy::kHybrid) {
+  if (strategy.strategy == federation::Strategy::kQualityWeighted) {
+    strategy.strategy = federation::Strategy::kTimestepAligned;
+  } else if (strategy.strategy == federation::Strategy::kHybrid) {
     strategy.quality_weight = 0;
     if (strategy.timestep_weight + strategy.schedule_weight == 0) {
       strategy.timestep_weight = 1;
@@ -75,31 +76,32 @@ StrategyOptions StrategyOf(const FederatedRoundOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<FederatedRound> CombineNewest(std::vector<Item> newest,
+absl::StatusOr<FederatedRound> CombineNewest(std::vector<federation::Item> newest,
                                              const FederatedRoundOptions& options) {
   RUVD_CHECK(options.sums.size() <= limits::kMaxMaskedMeans);
   FederatedRound round;
-  const AdapterUpdateRules rules = RulesOf(options.layout);
+  const federation::AdapterUpdateRules rules = RulesOf(options.layout);
   LeaveOutMembers(options.sums, rules, &newest, &round.peers);
   KeepNewest(&newest, options.self, limits::kMaxContributions - options.sums.size());
-  std::vector<std::pair<NodeId, AdapterUpdate>> updates;
-  for (const Item& item : newest) {
-    absl::StatusOr<AdapterUpdate> update = ReadUpdate(AsBytes(*item.payload), rules);
+  std::vector<std::pair<privacy::NodeId, federation::AdapterUpdate>> updates;
+  for (const federation::Item& item : newest) {
+    absl::StatusOr<federation::AdapterUpdate> update =
+        federation::ReadUpdate(AsBytes(*item.payload), rules);
     if (update.ok()) {
       updates.emplace_back(item.origin, *std::move(update));
     } else {
       round.peers.push_back({.origin = item.origin, .refused = update.status(), .banks = {}});
     }
   }
-  const BankedValues frozen(options.layout.banks(),
-                            std::vector<float>(options.layout.values_per_bank()));
-  DafRoundInput input{.self = options.self,
-                      .round = options.round,
-                      .from_frozen = true,
-                      .boundaries = options.layout.boundaries,
-                      .schedule = EvenSchedule(),
-                      .current = &frozen,
-                      .updates = {}};
+  const federation::BankedValues frozen(options.layout.banks(),
+                                        std::vector<float>(options.layout.values_per_bank()));
+  federation::DafRoundInput input{.self = options.self,
+                                  .round = options.round,
+                                  .from_frozen = true,
+                                  .boundaries = options.layout.boundaries,
+                                  .schedule = EvenSchedule(),
+                                  .current = &frozen,
+                                  .updates = {}};
   for (const auto& [origin, update] : updates) {
     input.updates.push_back({.origin = origin, .update = &update});
   }
@@ -107,17 +109,18 @@ absl::StatusOr<FederatedRound> CombineNewest(std::vector<Item> newest,
     input.updates.push_back(
         {.origin = sum->name, .update = &sum->update, .members = sum->members.size()});
   }
-  const TrimmedMean clipped;
-  const AggregationRule* const rule = input.updates.size() < kLeastToOutvote ? &clipped : nullptr;
-  const DafRoundOptions daf{
+  const federation::TrimmedMean clipped;
+  const federation::AggregationRule* const rule =
+      input.updates.size() < kLeastToOutvote ? &clipped : nullptr;
+  const federation::DafRoundOptions daf{
       .rules = rules, .strategy = StrategyOf(options), .rule = rule, .gate = options.gate};
-  ASSIGN_OR_RETURN(DafRoundResult result,
+  ASSIGN_OR_RETURN(federation::DafRoundResult result,
                    AggregateRound(input, daf, options.measure, options.reputation));
   round.target = std::move(result.delta);
   round.contributors = std::move(result.contributors);
   std::ranges::move(result.peers, std::back_inserter(round.peers));
-  std::ranges::sort(round.peers, {}, &PeerRecord::origin);
+  std::ranges::sort(round.peers, {}, &federation::PeerRecord::origin);
   return round;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

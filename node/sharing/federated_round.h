@@ -14,26 +14,26 @@
 #include "node/sharing/masked_means.h"
 #include "node/sharing/update_layout.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 struct FederatedRoundOptions {
   UpdateLayout layout;  // of this node
-  NodeId self{};
-  StrategyOptions strategy;
+  privacy::NodeId self{};
+  federation::StrategyOptions strategy;
   uint64_t round = 0;  // of this node, by which verdicts about peers fade
   // Scores what updates do alone, against nothing; null: none is measured, and weights by quality
   // are those of the timestep-aligned strategy.
-  ShadowEvaluation measure;
-  GateOptions gate;
-  ReputationTable* reputation = nullptr;  // of what is measured; null: peers have none
-  MaskedMeanList sums;                    // of which no two share a member
+  federation::ShadowEvaluation measure;
+  federation::GateOptions gate;
+  federation::ReputationTable* reputation = nullptr;  // of what is measured; null: peers have none
+  MaskedMeanList sums;                                // of which no two share a member
 };
 
 // What the newest updates of a cluster say that each bank should be, and what became of each.
 struct FederatedRound {
-  BankedValues target;               // by bank of the layout; zeros where nobody has a say
-  std::vector<size_t> contributors;  // by bank: updates that it is made of
-  std::vector<PeerRecord> peers;     // by origin, the node's own among them
+  federation::BankedValues target;            // by bank of the layout; zeros where nobody has a say
+  std::vector<size_t> contributors;           // by bank: updates that it is made of
+  std::vector<federation::PeerRecord> peers;  // by origin, the node's own among them
 };
 
 // Combines the updates of `newest`, one of each origin, by AggregateRound, in payloads of either
@@ -44,7 +44,7 @@ struct FederatedRound {
 // kMaxContributions the newest count, the own one always. Each of `sums` is one update more, of the
 // weight of its members; what a member of one says by itself is left out (IN_MASKED_SUM), so that
 // nobody counts twice. The errors of AggregateRound.
-absl::StatusOr<FederatedRound> CombineNewest(std::vector<Item> newest,
+absl::StatusOr<FederatedRound> CombineNewest(std::vector<federation::Item> newest,
                                              const FederatedRoundOptions& options);
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -24,7 +24,7 @@
 #include "privacy/identity/revocation_list.h"
 #include "storage/patterns/pattern_store.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 // The sending end of one link's stream. Thread-safe; never blocks.
 class LinkSink {
@@ -37,12 +37,12 @@ class LinkSink {
 };
 
 struct FederationView {
-  std::vector<Member> members;
+  std::vector<federation::Member> members;
   TimePoint now;                             // what last_heard is measured against
   std::map<std::string, uint64_t> refused;   // envelopes and patterns refused since start
   std::map<std::string, uint64_t> accepted;  // items accepted since start, by kind
   uint32_t federated_adapter_version = 0;
-  ConsentTier tier = ConsentTier::kPrivate;
+  privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
   int64_t consent_since_ms = 0;
   uint64_t bytes_shared = 0;  // in the node's whole life
   bool plain_left =
@@ -57,7 +57,7 @@ struct FederationView {
 };
 
 struct ConsentAnswer {
-  ConsentTier tier = ConsentTier::kPrivate;
+  privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
   int64_t since_ms = 0;
   uint32_t items_offered = 0;
   uint32_t items_taken_back = 0;
@@ -82,7 +82,7 @@ struct CentroidPreview {
 
 // What would leave the node next under a tier, without anything being spent, noised or offered.
 struct ReleasePreview {
-  ConsentTier tier = ConsentTier::kPrivate;
+  privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
   // Why nothing would leave now; OK: it would.
   absl::Status refusal;
   size_t patterns = 0;      // whose cores the update is the mean of
@@ -109,36 +109,37 @@ class FederationActor {
 
   // A link's stream is up. `address` is what was dialled, "" for an incoming link; `channel` is
   // what TLS knows of it.
-  virtual LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string address,
-                          LinkChannel channel) = 0;
+  virtual federation::LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string address,
+                                      federation::LinkChannel channel) = 0;
   virtual void OnDialFailed(std::string address) = 0;
   // `frame` is null for bytes that are no frame.
   // False when this node cannot keep up: the link should close, anti-entropy catches up later.
-  virtual bool OnFrame(LinkId link, std::shared_ptr<const federation::v1::Frame> frame) = 0;
-  virtual void OnClosed(LinkId link) = 0;
+  virtual bool OnFrame(federation::LinkId link,
+                       std::shared_ptr<const federation::v1::Frame> frame) = 0;
+  virtual void OnClosed(federation::LinkId link) = 0;
 
   // Tells peers that this node leaves and serves what they are fetching for at most `patience`;
   // nothing new begins. The actors' drain waits for it. Call it once, right before that.
   virtual void Leave(Duration patience) = 0;
 
   // The cluster's revocation list, or a newer one; what is wrong with it is logged.
-  virtual void SetRevocations(RevocationList list) = 0;
+  virtual void SetRevocations(privacy::RevocationList list) = 0;
 
   // A newer certificate of this node. Errors of GossipCore::SetCertificate are logged.
-  virtual void SetCertificate(AdmissionCert certificate) = 0;
+  virtual void SetCertificate(privacy::AdmissionCert certificate) = 0;
 
   // A pattern of this node is new or has changed: offers it as far as consent allows.
-  virtual void OnPatternStored(const PatternId& id) = 0;
+  virtual void OnPatternStored(const storage::PatternId& id) = 0;
 
   // An error where the actor does not answer: DEADLINE_EXCEEDED, ACTOR_STOPPED.
   virtual void View(std::function<void(absl::StatusOr<FederationView>)> done) = 0;
   // Stores a signed consent record, then offers what it allows. PRIVATE withdraws.
-  virtual void SetConsent(ConsentTier tier,
+  virtual void SetConsent(privacy::ConsentTier tier,
                           std::function<void(absl::StatusOr<ConsentAnswer>)> done) = 0;
   // Users or sessions said something else: takes back what may no longer leave and tells peers.
   virtual void OnConsentsChanged(std::function<void(absl::StatusOr<ConsentsAnswer>)> done) = 0;
-  virtual void Preview(ConsentTier tier,
+  virtual void Preview(privacy::ConsentTier tier,
                        std::function<void(absl::StatusOr<ReleasePreview>)> done) = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -16,14 +16,14 @@
 #include "node/limits.h"
 #include "storage/db/column_family.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 constexpr std::string_view kGlobalMagic = "RVGA";
 constexpr uint32_t kGlobalFormat = 2;
 
-SealContext GlobalContext() {
-  return {.column_family = static_cast<uint32_t>(ColumnFamily::kChange),
+privacy::SealContext GlobalContext() {
+  return {.column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
           .key = "global-adapter",
           .schema = kGlobalFormat};
 }
@@ -52,9 +52,9 @@ std::optional<std::vector<T>> ReadAll(ByteReader& in, uint64_t count) {
 }
 
 // Of one bank; false where it is cut short.
-bool ReadBank(ByteReader& in, uint32_t count, GlobalAdapterState* state) {
+bool ReadBank(ByteReader& in, uint32_t count, federation::GlobalAdapterState* state) {
   auto values = ReadAll<float>(in, count);
-  OuterOptimizer::State optimizer;
+  federation::OuterOptimizer::State optimizer;
   optimizer.steps = in.Read<uint64_t>().value_or(0);
   optimizer.noise = in.Read<double>().value_or(0);
   auto first = ReadAll<double>(in, in.Read<uint32_t>().value_or(0));
@@ -70,7 +70,7 @@ bool ReadBank(ByteReader& in, uint32_t count, GlobalAdapterState* state) {
 }
 
 // False where there are more than are kept, or not ascending.
-bool ReadContributors(ByteReader& in, std::set<NodeId>* contributors) {
+bool ReadContributors(ByteReader& in, std::set<privacy::NodeId>* contributors) {
   const uint32_t count = in.Read<uint32_t>().value_or(0);
   if (count > limits::kMaxRememberedContributors) {
     return false;
@@ -95,12 +95,12 @@ std::string EncodeGlobalAdapter(const SavedGlobalAdapter& saved) {
   WriteAll<float>(saved.boundaries, &out);
   out.Write(saved.state.round).Write(saved.served);
   out.Write(static_cast<uint32_t>(saved.contributors.size()));
-  for (const NodeId& id : saved.contributors) {
+  for (const privacy::NodeId& id : saved.contributors) {
     out.WriteBytes(id);
   }
   out.Write(static_cast<uint32_t>(saved.state.values.front().size()));
   for (size_t bank = 0; bank < saved.state.values.size(); ++bank) {
-    const OuterOptimizer::State& optimizer = saved.state.optimizers[bank];
+    const federation::OuterOptimizer::State& optimizer = saved.state.optimizers[bank];
     WriteAll<float>(saved.state.values[bank], &out);
     out.Write(optimizer.steps).Write(optimizer.noise);
     out.Write(static_cast<uint32_t>(optimizer.first.size()));
@@ -138,7 +138,7 @@ absl::StatusOr<SavedGlobalAdapter> DecodeGlobalAdapter(std::span<const uint8_t> 
                              : NoGlobalAdapter();
 }
 
-absl::Status WriteGlobalAdapter(const std::string& path, const SealKey& key,
+absl::Status WriteGlobalAdapter(const std::string& path, const privacy::SealKey& key,
                                 const SavedGlobalAdapter& saved) {
   const std::string bytes = EncodeGlobalAdapter(saved);
   if (bytes.size() > limits::kMaxGlobalAdapterBytes) {
@@ -151,16 +151,16 @@ absl::Status WriteGlobalAdapter(const std::string& path, const SealKey& key,
 }
 
 absl::StatusOr<std::optional<SavedGlobalAdapter>> ReadGlobalAdapter(const std::string& path,
-                                                                    const SealKey& key) {
+                                                                    const privacy::SealKey& key) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
     return std::nullopt;
   }
   ASSIGN_OR_RETURN(const std::string sealed,
-                   ReadFile(path, limits::kMaxGlobalAdapterBytes + kSealOverheadBytes));
+                   ReadFile(path, limits::kMaxGlobalAdapterBytes + privacy::kSealOverheadBytes));
   ASSIGN_OR_RETURN(const std::string bytes, key.Open(GlobalContext(), sealed));
   ASSIGN_OR_RETURN(SavedGlobalAdapter saved, DecodeGlobalAdapter(AsBytes(bytes)));
   return saved;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -17,7 +17,7 @@
 #include "privacy/identity/node_key.h"
 #include "privacy/seal/seal.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 // A node's global adapter as it lasts over restarts.
 struct SavedGlobalAdapter {
@@ -25,9 +25,9 @@ struct SavedGlobalAdapter {
   Digest frame_id{};
   std::vector<float> boundaries;  // of its banks
   uint32_t served = 0;            // version that is served; 0: none
-  std::set<NodeId>
+  std::set<privacy::NodeId>
       contributors;  // whose updates it was made of, kMaxRememberedContributors at most
-  GlobalAdapterState state;
+  federation::GlobalAdapterState state;
   bool operator==(const SavedGlobalAdapter&) const = default;
 };
 
@@ -43,11 +43,11 @@ absl::StatusOr<SavedGlobalAdapter> DecodeGlobalAdapter(std::span<const uint8_t> 
 
 // Replaces the sealed file, whole or not at all. LIMIT_EXCEEDED above
 // limits::kMaxGlobalAdapterBytes, FILE_UNWRITABLE, DISK_FULL.
-absl::Status WriteGlobalAdapter(const std::string& path, const SealKey& key,
+absl::Status WriteGlobalAdapter(const std::string& path, const privacy::SealKey& key,
                                 const SavedGlobalAdapter& saved);
 // Nullopt where there is no file. SEAL_BROKEN where it is damaged or of another store; the errors
 // of reading and of DecodeGlobalAdapter.
 absl::StatusOr<std::optional<SavedGlobalAdapter>> ReadGlobalAdapter(const std::string& path,
-                                                                    const SealKey& key);
+                                                                    const privacy::SealKey& key);
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

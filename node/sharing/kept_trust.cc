@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "node/log/log.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 constexpr Duration kStaleCheck = std::chrono::minutes(10);
@@ -24,10 +24,12 @@ void LogTrustFailure(std::string_view what, const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<Actions> KeptTrust::Restore(GossipCore& core, Instant now) const {
-  ASSIGN_OR_RETURN(const RevocationList revocations, store_.load_revocations());
-  Actions actions;
-  if (absl::StatusOr<Actions> taken = core.SetRevocations(revocations, now); taken.ok()) {
+absl::StatusOr<federation::Actions> KeptTrust::Restore(federation::GossipCore& core,
+                                                       federation::Instant now) const {
+  ASSIGN_OR_RETURN(const privacy::RevocationList revocations, store_.load_revocations());
+  federation::Actions actions;
+  if (absl::StatusOr<federation::Actions> taken = core.SetRevocations(revocations, now);
+      taken.ok()) {
     actions = *std::move(taken);
   } else {
     LogTrustFailure("the stored revocation list could not be taken", taken.status());
@@ -35,24 +37,24 @@ absl::StatusOr<Actions> KeptTrust::Restore(GossipCore& core, Instant now) const 
   const auto evidence = store_.load_evidence();
   LogTrustFailure("the stored evidence could not be read", evidence.status());
   if (evidence.ok()) {
-    Actions restored = core.RestoreEvidence(*evidence, now);
+    federation::Actions restored = core.RestoreEvidence(*evidence, now);
     std::move(restored.begin(), restored.end(), std::back_inserter(actions));
   }
   return actions;
 }
 
-void KeptTrust::Keep(const RevocationList& list) const {
+void KeptTrust::Keep(const privacy::RevocationList& list) const {
   LogWarning("list {} of the cluster's authority revokes {} node(s)", list.number,
              list.nodes.size());
   LogTrustFailure("the revocation list could not be stored", store_.keep_revocations(list));
 }
 
-void KeptTrust::KeepEvidence(const GossipCore& core) const {
+void KeptTrust::KeepEvidence(const federation::GossipCore& core) const {
   LogTrustFailure("evidence of an equivocation could not be stored",
                   store_.keep_evidence(core.Evidence()));
 }
 
-void KeptTrust::SayIfStale(const GossipCore& core, Instant now) {
+void KeptTrust::SayIfStale(const federation::GossipCore& core, federation::Instant now) {
   if (now.now < next_check_) {
     return;
   }
@@ -62,4 +64,4 @@ void KeptTrust::SayIfStale(const GossipCore& core, Instant now) {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -14,13 +14,13 @@
 #include "federation/core/gossip_core.h"
 #include "privacy/identity/revocation_list.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 // Where a node keeps whom it does not trust: the cluster's revocation list, and proofs of members
 // that equivocated (GossipCore::Evidence).
 struct TrustStore {
-  std::function<absl::StatusOr<RevocationList>()> load_revocations;
-  std::function<absl::Status(const RevocationList&)> keep_revocations;
+  std::function<absl::StatusOr<privacy::RevocationList>()> load_revocations;
+  std::function<absl::Status(const privacy::RevocationList&)> keep_revocations;
   std::function<absl::StatusOr<std::vector<std::string>>()> load_evidence;
   std::function<absl::Status(const std::vector<std::string>&)> keep_evidence;
 };
@@ -32,15 +32,16 @@ class KeptTrust {
 
   // Right after the core was created. An error where the revocation list cannot be loaded: without
   // it nobody may be linked. Evidence that cannot be is learned again from peers.
-  absl::StatusOr<Actions> Restore(GossipCore& core, Instant now) const;
-  void Keep(const RevocationList& list) const;
-  void KeepEvidence(const GossipCore& core) const;
+  absl::StatusOr<federation::Actions> Restore(federation::GossipCore& core,
+                                              federation::Instant now) const;
+  void Keep(const privacy::RevocationList& list) const;
+  void KeepEvidence(const federation::GossipCore& core) const;
   // Says now and then that the newest list is too old for new links.
-  void SayIfStale(const GossipCore& core, Instant now);
+  void SayIfStale(const federation::GossipCore& core, federation::Instant now);
 
  private:
   const TrustStore store_;
   TimePoint next_check_{};
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -11,13 +11,14 @@
 #include "base/status.h"
 #include "node/log/log.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 constexpr Duration kStoreEvery = std::chrono::minutes(1);
 
-bool HoldsLessons(const Item& item) {
-  return item.kind == ItemKind::kAdapterDelta || item.kind == ItemKind::kPattern;
+bool HoldsLessons(const federation::Item& item) {
+  return item.kind == federation::ItemKind::kAdapterDelta ||
+         item.kind == federation::ItemKind::kPattern;
 }
 
 }  // namespace
@@ -29,20 +30,22 @@ absl::Status LeftItems::Load() {
   return absl::OkStatus();
 }
 
-void LeftItems::Note(ConsentTier tier, const Actions& actions) {
-  const bool leave = std::ranges::any_of(actions, [](const Action& action) {
-    const auto* const accepted = std::get_if<ItemAccepted>(&action);
+void LeftItems::Note(privacy::ConsentTier tier, const federation::Actions& actions) {
+  const bool leave = std::ranges::any_of(actions, [](const federation::Action& action) {
+    const auto* const accepted = std::get_if<federation::ItemAccepted>(&action);
     return accepted != nullptr && accepted->own && HoldsLessons(accepted->item);
   });
-  if (tier == ConsentTier::kPublic && leave) {
+  if (tier == privacy::ConsentTier::kPublic && leave) {
     NotePlain();
   }
 }
 
-void LeftItems::Note(ConsentTier tier, const NodeId& self, std::span<const Item> items) {
-  const bool left = std::ranges::any_of(
-      items, [&self](const Item& item) { return item.origin == self && HoldsLessons(item); });
-  if (tier == ConsentTier::kPublic && left) {
+void LeftItems::Note(privacy::ConsentTier tier, const privacy::NodeId& self,
+                     std::span<const federation::Item> items) {
+  const bool left = std::ranges::any_of(items, [&self](const federation::Item& item) {
+    return item.origin == self && HoldsLessons(item);
+  });
+  if (tier == privacy::ConsentTier::kPublic && left) {
     NotePlain();
   }
 }
@@ -76,4 +79,4 @@ absl::Status LeftItems::Store() {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

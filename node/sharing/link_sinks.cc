@@ -9,7 +9,7 @@
 #include "node/log/log.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 LinkSinks::~LinkSinks() {
   for (const auto& [link, sink] : sinks_) {
@@ -17,13 +17,13 @@ LinkSinks::~LinkSinks() {
   }
 }
 
-void LinkSinks::Send(SendFrame send) {
+void LinkSinks::Send(federation::SendFrame send) {
   if (const auto sink = sinks_.find(send.link); sink != sinks_.end()) {
     sink->second->Send(std::move(send.frame));
   }
 }
 
-void LinkSinks::Close(const CloseLink& close) {
+void LinkSinks::Close(const federation::CloseLink& close) {
   const auto sink = sinks_.find(close.link);
   if (sink == sinks_.end()) {
     return;
@@ -35,4 +35,4 @@ void LinkSinks::Close(const CloseLink& close) {
   sinks_.erase(sink);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

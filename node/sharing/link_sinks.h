@@ -10,7 +10,7 @@
 #include "federation/events/actions.h"
 #include "node/sharing/federation.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 // The streams of the links that are open. Not thread-safe: the federation actor owns it.
 class LinkSinks {
@@ -21,15 +21,17 @@ class LinkSinks {
   // After a failure or a forced stop nobody else would end the streams.
   ~LinkSinks();
 
-  void Add(LinkId link, std::shared_ptr<LinkSink> sink) { sinks_[link] = std::move(sink); }
-  bool Has(LinkId link) const { return sinks_.contains(link); }
-  void Forget(LinkId link) { sinks_.erase(link); }
+  void Add(federation::LinkId link, std::shared_ptr<LinkSink> sink) {
+    sinks_[link] = std::move(sink);
+  }
+  bool Has(federation::LinkId link) const { return sinks_.contains(link); }
+  void Forget(federation::LinkId link) { sinks_.erase(link); }
   // Nothing where the link is gone.
-  void Send(SendFrame send);
-  void Close(const CloseLink& close);
+  void Send(federation::SendFrame send);
+  void Close(const federation::CloseLink& close);
 
  private:
-  std::map<LinkId, std::shared_ptr<LinkSink>> sinks_;
+  std::map<federation::LinkId, std::shared_ptr<LinkSink>> sinks_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -19,14 +19,14 @@
 #include "privacy/limits.h"
 #include "storage/db/column_family.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 constexpr std::string_view kMaskedMeansMagic = "RVMM";
 constexpr uint32_t kMaskedMeansFormat = 1;
 
-SealContext MaskedMeansContext() {
-  return {.column_family = static_cast<uint32_t>(ColumnFamily::kChange),
+privacy::SealContext MaskedMeansContext() {
+  return {.column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
           .key = "masked-means",
           .schema = kMaskedMeansFormat};
 }
@@ -37,18 +37,19 @@ absl::Status NoMaskedMeans() {
 }
 
 bool ShareAMember(const MaskedMean& a, const MaskedMean& b) {
-  return std::ranges::any_of(
-      a.members, [&b](const NodeId& id) { return std::ranges::binary_search(b.members, id); });
+  return std::ranges::any_of(a.members, [&b](const privacy::NodeId& id) {
+    return std::ranges::binary_search(b.members, id);
+  });
 }
 
 // Without the update, which follows; false where the bytes are none.
 bool ReadMembers(ByteReader& in, MaskedMean* mean) {
-  mean->name = in.ReadArray<32>().value_or(NodeId{});
+  mean->name = in.ReadArray<32>().value_or(privacy::NodeId{});
   mean->round = in.Read<uint64_t>().value_or(0);
   mean->expires_ms = in.Read<int64_t>().value_or(0);
   const size_t members = in.Read<uint8_t>().value_or(0);
   for (size_t i = 0; i < members && !in.failed(); ++i) {
-    mean->members.push_back(in.ReadArray<32>().value_or(NodeId{}));
+    mean->members.push_back(in.ReadArray<32>().value_or(privacy::NodeId{}));
   }
   return !in.failed() && members >= limits::kMinCliqueMembers &&
          members <= limits::kMaxCliqueMembers &&
@@ -64,11 +65,11 @@ absl::StatusOr<MaskedMean> ReadMean(ByteReader& in) {
   if (!update) {
     return NoMaskedMeans();
   }
-  ASSIGN_OR_RETURN(mean.update, DecodeAdapterUpdate(*update));
+  ASSIGN_OR_RETURN(mean.update, federation::DecodeAdapterUpdate(*update));
   const uint32_t patterns = in.Read<uint32_t>().value_or(0);
   for (uint32_t i = 0; i < patterns && !in.failed(); ++i) {
     const auto id = in.ReadArray<16>();
-    mean.own[id.value_or(PatternId{})] = in.Read<int64_t>().value_or(0);
+    mean.own[id.value_or(storage::PatternId{})] = in.Read<int64_t>().value_or(0);
   }
   return in.failed() || mean.own.size() != patterns ? NoMaskedMeans()
                                                     : absl::StatusOr<MaskedMean>(std::move(mean));
@@ -99,13 +100,13 @@ bool MaskedMeans::Expire(int64_t now_ms) {
          0;
 }
 
-bool MaskedMeans::RemoveThoseOf(const NodeId& member) {
+bool MaskedMeans::RemoveThoseOf(const privacy::NodeId& member) {
   return std::erase_if(means_, [&member](const auto& mean) {
            return std::ranges::binary_search(mean->members, member);
          }) > 0;
 }
 
-const MaskedMean* MaskedMeans::Of(const NodeId& member) const {
+const MaskedMean* MaskedMeans::Of(const privacy::NodeId& member) const {
   const auto found = std::ranges::find_if(means_, [&member](const auto& mean) {
     return std::ranges::binary_search(mean->members, member);
   });
@@ -119,10 +120,10 @@ std::string EncodeMaskedMeans(const MaskedMeanList& means) {
   for (const auto& mean : means) {
     out.WriteBytes(mean->name).Write(mean->round).Write(mean->expires_ms);
     out.Write(static_cast<uint8_t>(mean->members.size()));
-    for (const NodeId& id : mean->members) {
+    for (const privacy::NodeId& id : mean->members) {
       out.WriteBytes(id);
     }
-    const std::string update = EncodeAdapterUpdate(mean->update);
+    const std::string update = federation::EncodeAdapterUpdate(mean->update);
     out.Write(static_cast<uint32_t>(update.size())).WriteText(update);
     out.Write(static_cast<uint32_t>(mean->own.size()));
     for (const auto& [id, updated_ms] : mean->own) {
@@ -156,7 +157,7 @@ absl::StatusOr<std::vector<MaskedMean>> MaskedMeansFile::Load() const {
     return std::vector<MaskedMean>();
   }
   ASSIGN_OR_RETURN(const std::string sealed,
-                   ReadFile(path_, limits::kMaxMaskedMeansBytes + kSealOverheadBytes));
+                   ReadFile(path_, limits::kMaxMaskedMeansBytes + privacy::kSealOverheadBytes));
   ASSIGN_OR_RETURN(const std::string bytes, key_->Open(MaskedMeansContext(), sealed));
   return DecodeMaskedMeans(AsBytes(bytes));
 }
@@ -175,4 +176,4 @@ absl::Status MaskedMeansFile::Keep(const MaskedMeanList& means) const {
   return WriteFileAtomically(path_, key_->Seal(MaskedMeansContext(), bytes), 0600);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

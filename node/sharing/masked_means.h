@@ -18,19 +18,19 @@
 #include "privacy/seal/seal.h"
 #include "storage/patterns/pattern.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 // The mean of a masked sum: what its members say together, of which nobody knows the parts. A plain
 // value.
 struct MaskedMean {
-  NodeId name{};  // the hash of its set, which is the id of no node
+  privacy::NodeId name{};  // the hash of its set, which is the id of no node
   uint64_t round = 0;
-  int64_t expires_ms = 0;       // Unix time
-  std::vector<NodeId> members;  // ascending, kMinCliqueMembers to kMaxCliqueMembers
-  AdapterUpdate update = {};
+  int64_t expires_ms = 0;                // Unix time
+  std::vector<privacy::NodeId> members;  // ascending, kMinCliqueMembers to kMaxCliqueMembers
+  federation::AdapterUpdate update = {};
   // This node's patterns that it is of, with their updated_ms; empty: this node is not in it, or
   // nobody knows any more.
-  std::map<PatternId, int64_t> own = {};
+  std::map<storage::PatternId, int64_t> own = {};
   bool operator==(const MaskedMean&) const = default;
 };
 
@@ -47,11 +47,11 @@ class MaskedMeans {
   // Removes what is over by `now_ms`; whether there was any.
   bool Expire(int64_t now_ms);
   // Removes what a node is a member of; whether there was any.
-  bool RemoveThoseOf(const NodeId& member);
+  bool RemoveThoseOf(const privacy::NodeId& member);
 
   const MaskedMeanList& all() const { return means_; }  // by round, then by name
   // The one that a node is a member of, or nullptr.
-  const MaskedMean* Of(const NodeId& member) const;
+  const MaskedMean* Of(const privacy::NodeId& member) const;
 
  private:
   MaskedMeanList means_;
@@ -70,7 +70,8 @@ class MaskedMeansFile {
  public:
   // Without a key nothing lasts.
   MaskedMeansFile() = default;
-  MaskedMeansFile(std::string path, SealKey key) : path_(std::move(path)), key_(std::move(key)) {}
+  MaskedMeansFile(std::string path, privacy::SealKey key)
+      : path_(std::move(path)), key_(std::move(key)) {}
 
   // None where there is no file. SEAL_BROKEN where it is damaged or of another store; the errors of
   // reading and of DecodeMaskedMeans.
@@ -81,7 +82,7 @@ class MaskedMeansFile {
 
  private:
   std::string path_;
-  std::optional<SealKey> key_;
+  std::optional<privacy::SealKey> key_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

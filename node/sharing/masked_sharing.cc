@@ -22,7 +22,7 @@
 #include "privacy/reasons.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 int64_t MillisOf(Duration duration) {
@@ -34,7 +34,8 @@ int64_t ShareOf(int64_t period_ms, int64_t default_ms) {
   return period_ms * default_ms / limits::kMaskedPeriodMillis;
 }
 
-MaskedRoundsConfig RoundsOf(const MaskedSharingOptions& options, masking::MaskLayout layout) {
+federation::MaskedRoundsConfig RoundsOf(const MaskedSharingOptions& options,
+                                        privacy::masking::MaskLayout layout) {
   const int64_t period_ms = MillisOf(options.period);
   return {.cluster = options.cluster,
           .layout = std::move(layout),
@@ -62,8 +63,8 @@ absl::Status Waits(std::string_view why) {
   return absl::FailedPreconditionError(absl::string_view(why.data(), why.size()));
 }
 
-BankedValues ByBank(const std::vector<float>& values, const UpdateLayout& layout) {
-  BankedValues banks;
+federation::BankedValues ByBank(const std::vector<float>& values, const UpdateLayout& layout) {
+  federation::BankedValues banks;
   const auto count = static_cast<std::ptrdiff_t>(layout.values_per_bank());
   for (auto begin = values.begin(); begin != values.end(); begin += count) {
     banks.emplace_back(begin, begin + count);
@@ -74,12 +75,12 @@ BankedValues ByBank(const std::vector<float>& values, const UpdateLayout& layout
 }  // namespace
 
 MaskedSharing::MaskedSharing(MaskedSharingOptions options) : options_(std::move(options)) {
-  absl::StatusOr<masking::MaskLayout> layout = options_.release->LayoutOfSums();
+  absl::StatusOr<privacy::masking::MaskLayout> layout = options_.release->LayoutOfSums();
   absl::Status status = layout.status();
   if (layout.ok()) {
     layout_ = *layout;
-    absl::StatusOr<MaskedRounds> rounds =
-        MaskedRounds::Create(RoundsOf(options_, *std::move(layout)));
+    absl::StatusOr<federation::MaskedRounds> rounds =
+        federation::MaskedRounds::Create(RoundsOf(options_, *std::move(layout)));
     status = rounds.status();
     if (rounds.ok()) {
       rounds_.emplace(*std::move(rounds));
@@ -101,7 +102,7 @@ void MaskedSharing::Load() {
   }
   for (MaskedMean& mean : *means) {
     // Of another model, frame or rank it could not count, and would keep out what its members say.
-    const absl::Status fits = CheckAdapterUpdate(mean.update, RulesOf(options_.layout));
+    const absl::Status fits = federation::CheckAdapterUpdate(mean.update, RulesOf(options_.layout));
     if (fits.ok()) {
       means_.Add(std::move(mean));
     } else {
@@ -118,27 +119,27 @@ void MaskedSharing::Save() {
   }
 }
 
-void MaskedSharing::OnItem(const Item& item) {
-  if (rounds_ && IsMaskItem(item.kind)) {
+void MaskedSharing::OnItem(const federation::Item& item) {
+  if (rounds_ && federation::IsMaskItem(item.kind)) {
     inbox_.push_back(item);
   }
 }
 
-void MaskedSharing::OnWithdrawn(const Item& item) {
-  if (rounds_ && IsMaskItem(item.kind) && item.origin != options_.self) {
+void MaskedSharing::OnWithdrawn(const federation::Item& item) {
+  if (rounds_ && federation::IsMaskItem(item.kind) && item.origin != options_.self) {
     rounds_->Refuse(item.origin);
   }
 }
 
-void MaskedSharing::DropExpelled(const GossipCore& core) {
-  std::set<NodeId> expelled;
+void MaskedSharing::DropExpelled(const federation::GossipCore& core) {
+  std::set<privacy::NodeId> expelled;
   for (const auto& mean : means_.all()) {
     std::ranges::copy_if(
-        mean->members, std::inserter(expelled, expelled.end()), [&](const NodeId& id) {
-          return id != options_.self && core.StandingOf(id) != MemberStanding::kGood;
+        mean->members, std::inserter(expelled, expelled.end()), [&](const privacy::NodeId& id) {
+          return id != options_.self && core.StandingOf(id) != federation::MemberStanding::kGood;
         });
   }
-  for (const NodeId& id : expelled) {
+  for (const privacy::NodeId& id : expelled) {
     means_.RemoveThoseOf(id);
     expelled_ = id;
   }
@@ -147,7 +148,8 @@ void MaskedSharing::DropExpelled(const GossipCore& core) {
   }
 }
 
-Actions MaskedSharing::OnTick(GossipCore& core, int64_t consent_since_ms, Instant now) {
+federation::Actions MaskedSharing::OnTick(federation::GossipCore& core, int64_t consent_since_ms,
+                                          federation::Instant now) {
   Turn turn{.core = core, .consent_since_ms = consent_since_ms, .now = now};
   if (means_.Expire(now.wall_ms)) {
     Save();
@@ -157,7 +159,7 @@ Actions MaskedSharing::OnTick(GossipCore& core, int64_t consent_since_ms, Instan
     return {};
   }
   // Also where the tier was another one in between: what was said under it is taken back.
-  if (core.consent() != ConsentTier::kMasked ||
+  if (core.consent() != privacy::ConsentTier::kMasked ||
       std::exchange(consent_since_ms_, consent_since_ms) != consent_since_ms) {
     rounds_->StopSharing();
   }
@@ -176,8 +178,8 @@ void MaskedSharing::Follow(Turn& turn) {
                 [&](size_t members) { return consented && TakesPart(members, turn); }, turn.now),
             turn);
   }
-  for (const Item& item : std::exchange(inbox_, {})) {
-    absl::StatusOr<MaskedSteps> steps = rounds_->OnItem(item, turn.now);
+  for (const federation::Item& item : std::exchange(inbox_, {})) {
+    absl::StatusOr<federation::MaskedSteps> steps = rounds_->OnItem(item, turn.now);
     if (steps.ok()) {
       Perform(*std::move(steps), turn);
     } else {
@@ -189,7 +191,7 @@ void MaskedSharing::Follow(Turn& turn) {
 
 // Looks no oftener than keys are waited for: the answer reads all patterns.
 void MaskedSharing::Announce(Turn& turn) {
-  if (turn.core.consent() != ConsentTier::kMasked) {
+  if (turn.core.consent() != privacy::ConsentTier::kMasked) {
     view_.waits = Waits("the operator's tier is another one");
     return;
   }
@@ -197,14 +199,15 @@ void MaskedSharing::Announce(Turn& turn) {
     return;
   }
   next_look_ms_ = turn.now.wall_ms + ShareOf(MillisOf(options_.period), limits::kMaskKeysMillis);
-  const std::vector<Member> members = turn.core.Members();
-  const auto alive = static_cast<size_t>(std::ranges::count_if(members, &Member::counts));
+  const std::vector<federation::Member> members = turn.core.Members();
+  const auto alive =
+      static_cast<size_t>(std::ranges::count_if(members, &federation::Member::counts));
   if (TakesPart(std::clamp(alive, limits::kMinCliqueMembers, limits::kMaxCliqueMembers), turn)) {
     Offer(rounds_->Announce(), turn);
   }
 }
 
-bool MaskedSharing::TakesPart(size_t members, Turn& turn) {
+bool MaskedSharing::TakesPart(size_t members, serving::Turn& turn) {
   bool refusal = false;
   view_.waits = MayTakePart(members, turn, &refusal);
   if (refusal || view_.waits.ok()) {
@@ -213,8 +216,8 @@ bool MaskedSharing::TakesPart(size_t members, Turn& turn) {
   return view_.waits.ok();
 }
 
-absl::Status MaskedSharing::MayTakePart(size_t members, Turn& turn, bool* refusal) const {
-  if (turn.core.consent() != ConsentTier::kMasked || options_.consents == nullptr) {
+absl::Status MaskedSharing::MayTakePart(size_t members, serving::Turn& turn, bool* refusal) const {
+  if (turn.core.consent() != privacy::ConsentTier::kMasked || options_.consents == nullptr) {
     return Waits("the operator's tier is another one");
   }
   if (!options_.release->Due()) {
@@ -238,31 +241,31 @@ absl::Status MaskedSharing::MayTakePart(size_t members, Turn& turn, bool* refusa
 }
 
 // A share asks for the next step, which may ask for more.
-void MaskedSharing::Perform(MaskedSteps steps, Turn& turn) {
-  std::deque<MaskedStep> waiting(std::make_move_iterator(steps.begin()),
-                                 std::make_move_iterator(steps.end()));
+void MaskedSharing::Perform(federation::MaskedSteps steps, serving::Turn& turn) {
+  std::deque<federation::MaskedStep> waiting(std::make_move_iterator(steps.begin()),
+                                             std::make_move_iterator(steps.end()));
   while (!waiting.empty()) {
-    MaskedStep step = std::move(waiting.front());
+    federation::MaskedStep step = std::move(waiting.front());
     waiting.pop_front();
-    if (auto* const offer = std::get_if<OfferMaskItem>(&step)) {
+    if (auto* const offer = std::get_if<federation::OfferMaskItem>(&step)) {
       Offer(std::move(*offer), turn);
-    } else if (const auto* const wanted = std::get_if<MaskInputWanted>(&step)) {
-      absl::StatusOr<MaskedSteps> more = Answer(*wanted, turn);
+    } else if (const auto* const wanted = std::get_if<federation::MaskInputWanted>(&step)) {
+      absl::StatusOr<federation::MaskedSteps> more = Answer(*wanted, turn);
       if (more.ok()) {
         std::ranges::move(*more, std::back_inserter(waiting));
       }
-    } else if (const auto* const refused = std::get_if<MaskMemberRefused>(&step)) {
+    } else if (const auto* const refused = std::get_if<federation::MaskMemberRefused>(&step)) {
       LogInfo("node {} has no part in masked round {}: {} [{}]",
               ToHex(refused->member).substr(0, 16), rounds_->round(), MessageOf(refused->status),
               ReasonOf(refused->status));
-    } else if (auto* const ended = std::get_if<MaskedRoundEnded>(&step)) {
+    } else if (auto* const ended = std::get_if<federation::MaskedRoundEnded>(&step)) {
       End(std::move(*ended), turn);
     }
   }
 }
 
-void MaskedSharing::Offer(OfferMaskItem offer, Turn& turn) {
-  absl::StatusOr<Actions> offered =
+void MaskedSharing::Offer(federation::OfferMaskItem offer, serving::Turn& turn) {
+  absl::StatusOr<federation::Actions> offered =
       turn.core.OfferMasked(offer.kind, rounds_->round(), std::move(offer.payload), turn.now);
   if (!offered.ok()) {
     LogWarning("this node drops out of masked round {}: {} [{}]", rounds_->round(),
@@ -273,8 +276,9 @@ void MaskedSharing::Offer(OfferMaskItem offer, Turn& turn) {
   std::ranges::move(*offered, std::back_inserter(turn.actions));
 }
 
-absl::StatusOr<MaskedSteps> MaskedSharing::Answer(const MaskInputWanted& wanted, Turn& turn) {
-  if (turn.core.consent() != ConsentTier::kMasked || options_.consents == nullptr) {
+absl::StatusOr<federation::MaskedSteps> MaskedSharing::Answer(
+    const federation::MaskInputWanted& wanted, serving::Turn& turn) {
+  if (turn.core.consent() != privacy::ConsentTier::kMasked || options_.consents == nullptr) {
     return Waits("the operator's tier is another one");
   }
   // As it is now: who took a consent back since the key was given is not in it.
@@ -285,12 +289,13 @@ absl::StatusOr<MaskedSteps> MaskedSharing::Answer(const MaskInputWanted& wanted,
     return nothing;
   }
   ASSIGN_OR_RETURN(
-      masking::MaskInput input,
+      privacy::masking::MaskInput input,
       options_.release->ReleaseMasked(
           std::move(own.update), own.contributors,
-          options_.consents->ForRelease(ConsentTier::kMasked, turn.now.wall_ms), wanted.set));
+          options_.consents->ForRelease(privacy::ConsentTier::kMasked, turn.now.wall_ms),
+          wanted.set));
   given_[wanted.attempt] = std::move(own.patterns);
-  absl::StatusOr<MaskedSteps> steps =
+  absl::StatusOr<federation::MaskedSteps> steps =
       rounds_->Provide(rounds_->round(), wanted.attempt, std::move(input), turn.now);
   if (!steps.ok()) {
     LogError("a share was paid for and is not given: {} [{}]", MessageOf(steps.status()),
@@ -299,7 +304,7 @@ absl::StatusOr<MaskedSteps> MaskedSharing::Answer(const MaskInputWanted& wanted,
   return steps;
 }
 
-void MaskedSharing::End(MaskedRoundEnded ended, Turn& turn) {
+void MaskedSharing::End(federation::MaskedRoundEnded ended, serving::Turn& turn) {
   const uint64_t round = rounds_->round();
   const absl::Status status = ended.outcome.status();
   if (status.ok()) {
@@ -323,7 +328,7 @@ void MaskedSharing::End(MaskedRoundEnded ended, Turn& turn) {
   view_.last = status;
 }
 
-void MaskedSharing::Take(const MaskedOutcome& outcome, Instant now) {
+void MaskedSharing::Take(const federation::MaskedOutcome& outcome, federation::Instant now) {
   MaskedMean mean{
       .name = outcome.set.SetHash(),
       .round = outcome.set.round.round,
@@ -332,7 +337,7 @@ void MaskedSharing::Take(const MaskedOutcome& outcome, Instant now) {
       .update = UpdateOfBanks(options_.layout, ByBank(outcome.Mean(layout_.grid), options_.layout),
                               /*examples=*/0),
       .own = {}};
-  for (const masking::CliqueMember& member : outcome.set.members) {
+  for (const privacy::masking::CliqueMember& member : outcome.set.members) {
     mean.members.push_back(member.id);
   }
   if (outcome.set.Find(options_.self) != nullptr) {
@@ -359,4 +364,4 @@ MaskedView MaskedSharing::View() const {
   return view;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -22,20 +22,20 @@
 #include "node/sharing/update_layout.h"
 #include "storage/consent/consent_book.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 struct MaskedSharingOptions {
   // Between the beginnings of two rounds; their times are shares of it. Equal on all nodes.
   Duration period{};
-  ClusterId cluster{};
-  NodeId self{};
+  privacy::ClusterId cluster{};
+  privacy::NodeId self{};
   UpdateLayout layout;  // its frame outlives this
   // What this node would share under the tier `masked` (OwnPatterns::NextDelta).
-  std::function<absl::StatusOr<OwnCores>(Instant)> next_update;
-  DpRelease* release = nullptr;           // outlives this; pays for shares
-  const ConsentBook* consents = nullptr;  // outlives this; null: nothing leaves
+  std::function<absl::StatusOr<OwnCores>(federation::Instant)> next_update;
+  DpRelease* release = nullptr;                    // outlives this; pays for shares
+  const storage::ConsentBook* consents = nullptr;  // outlives this; null: nothing leaves
   MaskedMeansFile file;
-  dp::RandomBytes random;
+  privacy::dp::RandomBytes random;
 };
 
 // A node's part in masked rounds: follows those of all groups and holds the means of their sums,
@@ -52,59 +52,61 @@ class MaskedSharing {
   explicit MaskedSharing(MaskedSharingOptions options);
 
   // An item that gossip accepted; for the next OnTick.
-  void OnItem(const Item& item);
+  void OnItem(const federation::Item& item);
   // A member took an item back, or is listened to no more: if it is of a masked round, it has no
   // part in the present one. Means that it is in stay.
-  void OnWithdrawn(const Item& item);
+  void OnWithdrawn(const federation::Item& item);
   // Takes rounds on: whatever they ask for is done, and what `core` has to send is returned. Call
   // it every 100 to 500 ms. `consent_since_ms`: when the operator chose the core's tier.
-  Actions OnTick(GossipCore& core, int64_t consent_since_ms, Instant now);
+  federation::Actions OnTick(federation::GossipCore& core, int64_t consent_since_ms,
+                             federation::Instant now);
 
   // Whether other means count than when it was asked last.
   bool TakeChanged() { return std::exchange(changed_, false); }
   // A member of a mean that counted, and does no more since the member is revoked or proven to have
   // lied: what was made of it is made anew without it. Once; nullopt: there is none.
-  std::optional<NodeId> TakeExpelled() { return std::exchange(expelled_, std::nullopt); }
+  std::optional<privacy::NodeId> TakeExpelled() { return std::exchange(expelled_, std::nullopt); }
   const MaskedMeanList& means() const { return means_.all(); }
   MaskedView View() const;
 
  private:
   // Of one call.
   struct Turn {
-    GossipCore& core;
+    federation::GossipCore& core;
     int64_t consent_since_ms;
-    Instant now;
-    Actions actions = {};
+    federation::Instant now;
+    federation::Actions actions = {};
   };
   void Load();
-  void DropExpelled(const GossipCore& core);
+  void DropExpelled(const federation::GossipCore& core);
   void Save();
   void Follow(Turn& turn);
   void Announce(Turn& turn);
-  void Perform(MaskedSteps steps, Turn& turn);
-  void Offer(OfferMaskItem offer, Turn& turn);
+  void Perform(federation::MaskedSteps steps, Turn& turn);
+  void Offer(federation::OfferMaskItem offer, Turn& turn);
   // Charges for this node's share and gives it, or notes why not.
-  absl::StatusOr<MaskedSteps> Answer(const MaskInputWanted& wanted, Turn& turn);
-  void End(MaskedRoundEnded ended, Turn& turn);
-  void Take(const MaskedOutcome& outcome, Instant now);
+  absl::StatusOr<federation::MaskedSteps> Answer(const federation::MaskInputWanted& wanted,
+                                                 Turn& turn);
+  void End(federation::MaskedRoundEnded ended, Turn& turn);
+  void Take(const federation::MaskedOutcome& outcome, federation::Instant now);
   // Whether this node would give something in a group of so many; notes why not.
   bool TakesPart(size_t members, Turn& turn);
   absl::Status MayTakePart(size_t members, Turn& turn, bool* refusal) const;
 
   const MaskedSharingOptions options_;
-  masking::MaskLayout layout_;
-  std::optional<MaskedRounds> rounds_;  // none: no figures for them
+  privacy::masking::MaskLayout layout_;
+  std::optional<federation::MaskedRounds> rounds_;  // none: no figures for them
   MaskedMeans means_;
   bool changed_ = false;
-  std::optional<NodeId> expelled_;
-  std::vector<Item> inbox_;
+  std::optional<privacy::NodeId> expelled_;
+  std::vector<federation::Item> inbox_;
   int64_t consent_since_ms_ = 0;  // of the turn before
   int64_t next_look_ms_ = 0;      // whether to announce
   // Own patterns that the shares of the present round are of, by attempt.
-  std::map<uint8_t, std::map<PatternId, int64_t>> given_;
+  std::map<uint8_t, std::map<storage::PatternId, int64_t>> given_;
   uint64_t own_round_ = 0;  // the last one that ended in which this node gave a key
   absl::Status no_group_;   // why the present round has none; OK: it has, or none began
   MaskedView view_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 // Masked rounds as a node sees them, for the operator.
 struct MaskedView {
@@ -27,4 +27,4 @@ struct MaskedView {
   absl::Status last;        // why it brought no sum
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

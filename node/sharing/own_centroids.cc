@@ -14,17 +14,18 @@
 #include "node/log/log.h"
 #include "node/sharing/own_patterns.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
-void MoveTo(Actions more, Actions* actions) {
+void MoveTo(federation::Actions more, federation::Actions* actions) {
   actions->insert(actions->end(), std::make_move_iterator(more.begin()),
                   std::make_move_iterator(more.end()));
 }
 
-const Item* AcceptedOf(const Actions& actions) {
-  for (const Action& action : actions) {
-    if (const auto* const accepted = std::get_if<ItemAccepted>(&action); accepted != nullptr) {
+const federation::Item* AcceptedOf(const federation::Actions& actions) {
+  for (const federation::Action& action : actions) {
+    if (const auto* const accepted = std::get_if<federation::ItemAccepted>(&action);
+        accepted != nullptr) {
       return &accepted->item;
     }
   }
@@ -33,10 +34,10 @@ const Item* AcceptedOf(const Actions& actions) {
 
 }  // namespace
 
-void OwnPatterns::TakeBackCentroids(GossipCore& core, Actions* actions) {
+void OwnPatterns::TakeBackCentroids(federation::GossipCore& core, federation::Actions* actions) {
   std::vector<Digest> gone;
-  for (const Item& item : core.Items()) {
-    if (item.kind == ItemKind::kPattern && item.origin == self_ &&
+  for (const federation::Item& item : core.Items()) {
+    if (item.kind == federation::ItemKind::kPattern && item.origin == self_ &&
         releases_.Find(item.id) != nullptr) {
       gone.push_back(item.id);
     }
@@ -45,17 +46,19 @@ void OwnPatterns::TakeBackCentroids(GossipCore& core, Actions* actions) {
   releases_.Forget(gone);
 }
 
-Actions OwnPatterns::TakeBackCentroids(GossipCore& core) {
-  Actions actions;
+federation::Actions OwnPatterns::TakeBackCentroids(federation::GossipCore& core) {
+  federation::Actions actions;
   TakeBackCentroids(core, &actions);
   return actions;
 }
 
-absl::Status OwnPatterns::OfferCentroid(SharedPattern pattern,
-                                        const std::vector<Contributor>& contributors,
-                                        GossipCore& core, Instant now, Actions* actions) {
-  ASSIGN_OR_RETURN(Actions offer, core.OfferPattern(pattern, now, ShareableKind::kDpPattern));
-  const Item* const item = AcceptedOf(offer);
+absl::Status OwnPatterns::OfferCentroid(federation::SharedPattern pattern,
+                                        const std::vector<privacy::Contributor>& contributors,
+                                        federation::GossipCore& core, federation::Instant now,
+                                        federation::Actions* actions) {
+  ASSIGN_OR_RETURN(federation::Actions offer,
+                   core.OfferPattern(pattern, now, privacy::ShareableKind::kDpPattern));
+  const federation::Item* const item = AcceptedOf(offer);
   if (item == nullptr) {
     MoveTo(std::move(offer), actions);
     return absl::OkStatus();
@@ -64,9 +67,9 @@ absl::Status OwnPatterns::OfferCentroid(SharedPattern pattern,
   const absl::Status noted = releases_.Note(
       {.item = id, .created_ms = item->created_ms, .patterns = {}, .contributors = contributors});
   if (!noted.ok()) {
-    std::erase_if(offer, [](const Action& action) {
-      return std::holds_alternative<SendFrame>(action) ||
-             std::holds_alternative<ItemAccepted>(action);
+    std::erase_if(offer, [](const federation::Action& action) {
+      return std::holds_alternative<federation::SendFrame>(action) ||
+             std::holds_alternative<federation::ItemAccepted>(action);
     });
     MoveTo(core.WithdrawItems({{id}}), &offer);
   }
@@ -74,20 +77,21 @@ absl::Status OwnPatterns::OfferCentroid(SharedPattern pattern,
   return noted;
 }
 
-absl::StatusOr<Actions> OwnPatterns::OfferCentroids(DpCentroids& centroids, GossipCore& core,
-                                                    Instant now) {
-  if (core.consent() != ConsentTier::kDp || consents_ == nullptr || !centroids.Due()) {
-    return Actions();
+absl::StatusOr<federation::Actions> OwnPatterns::OfferCentroids(DpCentroids& centroids,
+                                                                federation::GossipCore& core,
+                                                                federation::Instant now) {
+  if (core.consent() != privacy::ConsentTier::kDp || consents_ == nullptr || !centroids.Due()) {
+    return federation::Actions();
   }
   const absl::StatusOr<NoisedPatterns> noised =
-      centroids.Release(consents_->ForRelease(ConsentTier::kDp, now.wall_ms));
+      centroids.Release(consents_->ForRelease(privacy::ConsentTier::kDp, now.wall_ms));
   if (!noised.ok()) {
-    return Actions();  // noted; it is tried again
+    return federation::Actions();  // noted; it is tried again
   }
-  Actions actions;
+  federation::Actions actions;
   // Peers are told of all: those of a release bear ids of their own.
   TakeBackCentroids(core, &actions);
-  for (const SharedPattern& pattern : noised->patterns) {
+  for (const federation::SharedPattern& pattern : noised->patterns) {
     const absl::Status offered = OfferCentroid(pattern, noised->contributors, core, now, &actions);
     if (!offered.ok()) {
       LogError("a noised centroid, which is paid for, does not leave: {}", MessageOf(offered));
@@ -96,4 +100,4 @@ absl::StatusOr<Actions> OwnPatterns::OfferCentroids(DpCentroids& centroids, Goss
   return actions;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

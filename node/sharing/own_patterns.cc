@@ -17,20 +17,20 @@
 #include "node/sharing/shared_items.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 // Of the log in one call: the actor has peers to answer, too.
 constexpr size_t kChangesAtOnce = 256;
 
-void Append(Actions more, Actions* actions) {
+void Append(federation::Actions more, federation::Actions* actions) {
   actions->insert(actions->end(), std::make_move_iterator(more.begin()),
                   std::make_move_iterator(more.end()));
 }
 
 // Whether anything of patterns leaves under a tier.
-bool Shares(ConsentTier tier) {
-  return tier == ConsentTier::kPublic || tier == ConsentTier::kDp;
+bool Shares(privacy::ConsentTier tier) {
+  return tier == privacy::ConsentTier::kPublic || tier == privacy::ConsentTier::kDp;
 }
 
 absl::Status NobodyAgreed(size_t patterns) {
@@ -44,9 +44,9 @@ absl::Status NobodyAgreed(size_t patterns) {
 
 }  // namespace
 
-OwnPatterns::OwnPatterns(PatternStore& patterns, UpdateLayout layout, const NodeId& self,
-                         const ConsentBook* consents, uint32_t least_examples,
-                         ReleaseSourceStore* releases)
+OwnPatterns::OwnPatterns(storage::PatternStore& patterns, UpdateLayout layout,
+                         const privacy::NodeId& self, const storage::ConsentBook* consents,
+                         uint32_t least_examples, storage::ReleaseSourceStore* releases)
     : patterns_(patterns),
       layout_(std::move(layout)),
       self_(self),
@@ -57,87 +57,97 @@ OwnPatterns::OwnPatterns(PatternStore& patterns, UpdateLayout layout, const Node
 
 // Nobody knows whose lessons are in patterns that were learned before it was noted. They leave
 // plain, as they always did, by the operator's consent alone.
-bool OwnPatterns::MayShare(const std::vector<Contributor>& contributors, ConsentTier tier,
-                           Instant now) const {
+bool OwnPatterns::MayShare(const std::vector<privacy::Contributor>& contributors,
+                           privacy::ConsentTier tier, federation::Instant now) const {
   if (contributors.empty() || consents_ == nullptr) {
-    return tier == ConsentTier::kPublic;
+    return tier == privacy::ConsentTier::kPublic;
   }
   return consents_->MayShare(contributors, tier, now.wall_ms);
 }
 
-bool OwnPatterns::MayLeave(const PatternPayload& payload, ConsentTier tier, Instant now) const {
-  return !(tier == ConsentTier::kPublic && payload.holds_others) &&
+bool OwnPatterns::MayLeave(const serving::PatternPayload& payload, privacy::ConsentTier tier,
+                           federation::Instant now) const {
+  return !(tier == privacy::ConsentTier::kPublic && payload.holds_others) &&
          MayShare(payload.contributors, tier, now);
 }
 
-absl::StatusOr<OwnCores> OwnPatterns::NextDelta(ConsentTier tier, Instant now) const {
-  return OwnUpdate(patterns_, self_, layout_, [this, tier, now](const PatternPayload& payload) {
-    return MayLeave(payload, tier, now);
-  });
+absl::StatusOr<OwnCores> OwnPatterns::NextDelta(privacy::ConsentTier tier,
+                                                federation::Instant now) const {
+  return OwnUpdate(patterns_, self_, layout_,
+                   [this, tier, now](const serving::PatternPayload& payload) {
+                     return MayLeave(payload, tier, now);
+                   });
 }
 
 absl::Status OwnPatterns::ForEachToLeave(
-    Instant now, const std::function<void(const SharedPattern&)>& visit) const {
-  return ForEachPatternOf(patterns_, self_, [&](const Pattern& pattern) {
-    const absl::StatusOr<SharedPattern> shared = ShareablePattern(pattern, *layout_.frame);
-    const auto payload = DecodePatternPayload(pattern.payload);
+    federation::Instant now,
+    const std::function<void(const federation::SharedPattern&)>& visit) const {
+  return serving::ForEachPatternOf(patterns_, self_, [&](const storage::Pattern& pattern) {
+    const absl::StatusOr<federation::SharedPattern> shared =
+        ShareablePattern(pattern, *layout_.frame);
+    const auto payload = serving::DecodePatternPayload(pattern.payload);
     if (shared.ok() && payload.ok() && pattern.examples >= least_examples_ &&
-        MayLeave(*payload, ConsentTier::kPublic, now)) {
+        MayLeave(*payload, privacy::ConsentTier::kPublic, now)) {
       visit(*shared);
     }
     return absl::OkStatus();
   });
 }
 
-bool OwnPatterns::MayStillLeave(const Item& item, ConsentTier tier, Instant now) const {
-  if (item.kind == ItemKind::kAdapterDelta) {
-    const ReleaseSources* const sources = releases_.Find(item.id);
-    return ruvd::MayLeave(tier, ShareableKind::kDpAdapterDelta) && sources != nullptr &&
+bool OwnPatterns::MayStillLeave(const federation::Item& item, privacy::ConsentTier tier,
+                                federation::Instant now) const {
+  if (item.kind == federation::ItemKind::kAdapterDelta) {
+    const storage::ReleaseSources* const sources = releases_.Find(item.id);
+    return ruvd::privacy::MayLeave(tier, privacy::ShareableKind::kDpAdapterDelta) && sources != nullptr &&
            MayShare(sources->contributors, tier, now);
   }
-  if (const ReleaseSources* const sources = releases_.Find(item.id); sources != nullptr) {
-    return ruvd::MayLeave(tier, ShareableKind::kDpPattern) &&
+  if (const storage::ReleaseSources* const sources = releases_.Find(item.id); sources != nullptr) {
+    return ruvd::privacy::MayLeave(tier, privacy::ShareableKind::kDpPattern) &&
            MayShare(sources->contributors, tier, now);
   }
-  if (!ruvd::MayLeave(tier, ShareableKind::kPattern)) {
+  if (!ruvd::privacy::MayLeave(tier, privacy::ShareableKind::kPattern)) {
     return false;
   }
-  const absl::StatusOr<SharedPattern> offered = DecodeSharedPattern(AsBytes(*item.payload));
-  const absl::StatusOr<Pattern> stored =
+  const absl::StatusOr<federation::SharedPattern> offered =
+      federation::DecodeSharedPattern(AsBytes(*item.payload));
+  const absl::StatusOr<storage::Pattern> stored =
       offered.ok() ? patterns_.Get(offered->id) : offered.status();
   if (!stored.ok() || stored->origin != self_ || stored->examples < least_examples_ ||
       !ShareablePattern(*stored, *layout_.frame).ok()) {
     return false;
   }
-  const auto payload = DecodePatternPayload(stored->payload);
+  const auto payload = serving::DecodePatternPayload(stored->payload);
   return payload.ok() && MayLeave(*payload, tier, now);
 }
 
-std::vector<Item> OwnPatterns::RemoveTakenBack(std::vector<Item>* items, ConsentTier tier,
-                                               Instant now) {
+std::vector<federation::Item> OwnPatterns::RemoveTakenBack(std::vector<federation::Item>* items,
+                                                           privacy::ConsentTier tier,
+                                                           federation::Instant now) {
   tier_ = tier;
   if (const absl::Status read = releases_.Load(); !read.ok()) {
     LogError("what own updates were made of cannot be read: {}", MessageOf(read));
   }
-  const bool has_delta = std::ranges::any_of(*items, [this](const Item& item) {
-    return item.origin == self_ && item.kind == ItemKind::kAdapterDelta;
+  const bool has_delta = std::ranges::any_of(*items, [this](const federation::Item& item) {
+    return item.origin == self_ && item.kind == federation::ItemKind::kAdapterDelta;
   });
   const absl::StatusOr<OwnCores> own = has_delta ? NextDelta(tier, now) : OwnCores();
   // A copy for older peers goes with the update that it was made of.
   std::set<uint64_t> kept_rounds;
-  for (const Item& item : *items) {
-    if (item.origin == self_ && IsUpdateOfBanks(item) && MayStillLeave(item, tier, now)) {
+  for (const federation::Item& item : *items) {
+    if (item.origin == self_ && federation::IsUpdateOfBanks(item) &&
+        MayStillLeave(item, tier, now)) {
       kept_rounds.insert(item.round);
     }
   }
-  std::vector<Item> removed;
+  std::vector<federation::Item> removed;
   std::set<Digest> kept;
-  std::erase_if(*items, [&](const Item& item) {
+  std::erase_if(*items, [&](const federation::Item& item) {
     // Items of masked rounds say nothing alone, and who says them again is taken for a liar.
-    if (item.origin != self_ || item.kind == ItemKind::kWithdrawal || IsMaskItem(item.kind)) {
+    if (item.origin != self_ || item.kind == federation::ItemKind::kWithdrawal ||
+        federation::IsMaskItem(item.kind)) {
       return false;
     }
-    if (item.kind == ItemKind::kAdapterDelta && !IsUpdateOfBanks(item) &&
+    if (item.kind == federation::ItemKind::kAdapterDelta && !federation::IsUpdateOfBanks(item) &&
         kept_rounds.contains(item.round)) {
       return false;
     }
@@ -149,7 +159,7 @@ std::vector<Item> OwnPatterns::RemoveTakenBack(std::vector<Item>* items, Consent
     return false;
   });
   releases_.KeepOnly(kept);
-  if (const ReleaseSources* const newest = releases_.NewestUpdate();
+  if (const storage::ReleaseSources* const newest = releases_.NewestUpdate();
       newest != nullptr && own.ok()) {
     in_newest_ = newest->patterns;
     delta_changed_ = in_newest_ != own->patterns;
@@ -157,13 +167,14 @@ std::vector<Item> OwnPatterns::RemoveTakenBack(std::vector<Item>* items, Consent
   return removed;
 }
 
-OwnPatterns::Offered OwnPatterns::OfferedBy(const GossipCore& core) const {
+OwnPatterns::Offered OwnPatterns::OfferedBy(const federation::GossipCore& core) const {
   Offered offered;
-  for (const Item& item : core.Items()) {
+  for (const federation::Item& item : core.Items()) {
     // Noised centroids are of no stored pattern.
-    if (item.kind == ItemKind::kPattern && item.origin == self_ &&
+    if (item.kind == federation::ItemKind::kPattern && item.origin == self_ &&
         releases_.Find(item.id) == nullptr) {
-      if (const auto pattern = DecodeSharedPattern(AsBytes(*item.payload)); pattern.ok()) {
+      if (const auto pattern = federation::DecodeSharedPattern(AsBytes(*item.payload));
+          pattern.ok()) {
         int64_t& ends_ms = offered[pattern->id][pattern->created_ms];
         ends_ms = std::max(ends_ms, item.expires_ms);
       }
@@ -172,11 +183,11 @@ OwnPatterns::Offered OwnPatterns::OfferedBy(const GossipCore& core) const {
   return offered;
 }
 
-std::set<PatternId> OwnPatterns::OfferedIds(const GossipCore& core) const {
-  std::set<PatternId> ids;
-  for (const Item& item : core.Items()) {
-    if (item.kind == ItemKind::kPattern && item.origin == self_) {
-      if (const auto id = SharedPatternId(AsBytes(*item.payload))) {
+std::set<storage::PatternId> OwnPatterns::OfferedIds(const federation::GossipCore& core) const {
+  std::set<storage::PatternId> ids;
+  for (const federation::Item& item : core.Items()) {
+    if (item.kind == federation::ItemKind::kPattern && item.origin == self_) {
+      if (const auto id = federation::SharedPatternId(AsBytes(*item.payload))) {
         ids.insert(*id);
       }
     }
@@ -184,8 +195,8 @@ std::set<PatternId> OwnPatterns::OfferedIds(const GossipCore& core) const {
   return ids;
 }
 
-bool OwnPatterns::IsOffered(const Offered& offered, const SharedPattern& version,
-                            const GossipCore& core, Instant now) {
+bool OwnPatterns::IsOffered(const Offered& offered, const federation::SharedPattern& version,
+                            const federation::GossipCore& core, federation::Instant now) {
   const auto pattern = offered.find(version.id);
   if (pattern == offered.end()) {
     return false;
@@ -200,37 +211,40 @@ bool OwnPatterns::IsOffered(const Offered& offered, const SharedPattern& version
   return item->second > now.wall_ms + limits::kOfferAgainMillis || item->second >= would_end_ms;
 }
 
-absl::StatusOr<Actions> OwnPatterns::FollowChanges(GossipCore& core, Instant now) {
+absl::StatusOr<federation::Actions> OwnPatterns::FollowChanges(federation::GossipCore& core,
+                                                               federation::Instant now) {
   if (now.now >= next_look_) {
     return RefreshEnding(core, now);  // items end by themselves; changes come with the next call
   }
-  const absl::StatusOr<PatternChangePage> page = patterns_.Changes(followed_, kChangesAtOnce);
+  const absl::StatusOr<storage::PatternChangePage> page =
+      patterns_.Changes(followed_, kChangesAtOnce);
   if (ReasonOf(page.status()) == reasons::kLogTruncated) {
     const uint64_t last = patterns_.Stats().last_sequence;
-    ASSIGN_OR_RETURN(Actions actions, RefreshAll(core, now));
+    ASSIGN_OR_RETURN(federation::Actions actions, RefreshAll(core, now));
     followed_ = last;  // not before all were looked at
     return actions;
   }
   RETURN_IF_ERROR(page.status());
   followed_ = page->last_sequence;
-  Actions actions;
+  federation::Actions actions;
   if (page->changes.empty() || !Shares(core.consent())) {
     return actions;  // nothing is offered, and a change of consent looks at all
   }
-  std::set<PatternId> changed;
-  for (const PatternChange& change : page->changes) {
+  std::set<storage::PatternId> changed;
+  for (const storage::PatternChange& change : page->changes) {
     changed.insert(change.id);
   }
   const Offered offered = OfferedBy(core);
-  for (const PatternId& id : changed) {
+  for (const storage::PatternId& id : changed) {
     Refresh(id, offered, core, now, &actions);
   }
   return actions;
 }
 
-absl::StatusOr<Actions> OwnPatterns::RefreshEnding(GossipCore& core, Instant now) {
+absl::StatusOr<federation::Actions> OwnPatterns::RefreshEnding(federation::GossipCore& core,
+                                                               federation::Instant now) {
   next_look_ = now.now + limits::kOwnPatternsLook;
-  Actions actions;
+  federation::Actions actions;
   if (!Shares(core.consent())) {
     return actions;
   }
@@ -252,17 +266,19 @@ absl::StatusOr<Actions> OwnPatterns::RefreshEnding(GossipCore& core, Instant now
   return actions;
 }
 
-Actions OwnPatterns::Refresh(const PatternId& id, GossipCore& core, Instant now) {
-  Actions actions;
+federation::Actions OwnPatterns::Refresh(const storage::PatternId& id, federation::GossipCore& core,
+                                         federation::Instant now) {
+  federation::Actions actions;
   if (Shares(core.consent())) {
     Refresh(id, OfferedBy(core), core, now, &actions);
   }
   return actions;
 }
 
-void OwnPatterns::Refresh(const PatternId& id, const Offered& offered, GossipCore& core,
-                          Instant now, Actions* actions) {
-  absl::StatusOr<Pattern> pattern = patterns_.GetWithoutPayload(id);
+void OwnPatterns::Refresh(const storage::PatternId& id, const Offered& offered,
+                          federation::GossipCore& core, federation::Instant now,
+                          federation::Actions* actions) {
+  absl::StatusOr<storage::Pattern> pattern = patterns_.GetWithoutPayload(id);
   if (pattern.ok() && pattern->origin != self_) {
     return;
   }
@@ -276,12 +292,13 @@ void OwnPatterns::Refresh(const PatternId& id, const Offered& offered, GossipCor
   }
 }
 
-absl::StatusOr<Actions> OwnPatterns::RefreshAll(GossipCore& core, Instant now) {
+absl::StatusOr<federation::Actions> OwnPatterns::RefreshAll(federation::GossipCore& core,
+                                                            federation::Instant now) {
   next_look_ = now.now + limits::kOwnPatternsLook;
-  Actions actions;
+  federation::Actions actions;
   if (std::exchange(tier_, core.consent()) != core.consent()) {
     Append(core.WithdrawAdapterDeltas(), &actions);  // made under another promise
-    TakeBack(releases_.Where([](const ReleaseSources&) { return true; }), core, &actions);
+    TakeBack(releases_.Where([](const storage::ReleaseSources&) { return true; }), core, &actions);
     delta_changed_ = true;
     marks_checked_ = false;
   }
@@ -289,12 +306,12 @@ absl::StatusOr<Actions> OwnPatterns::RefreshAll(GossipCore& core, Instant now) {
     MarkAllKept();
     return actions;
   }
-  TakeBack(releases_.Where([&](const ReleaseSources& sources) {
+  TakeBack(releases_.Where([&](const storage::ReleaseSources& sources) {
     return !MayShare(sources.contributors, tier_, now);
   }),
            core, &actions);
   const Offered offered = OfferedBy(core);
-  std::set<PatternId> gone;
+  std::set<storage::PatternId> gone;
   for (const auto& [item, sources] : releases_.all()) {
     for (const auto& [id, updated_ms] : sources.patterns) {
       gone.insert(id);
@@ -303,27 +320,29 @@ absl::StatusOr<Actions> OwnPatterns::RefreshAll(GossipCore& core, Instant now) {
   for (const auto& [id, versions] : offered) {
     gone.insert(id);
   }
-  RETURN_IF_ERROR(ForEachPatternOf(patterns_, self_, [&](const Pattern& pattern) {
+  RETURN_IF_ERROR(serving::ForEachPatternOf(patterns_, self_, [&](const storage::Pattern& pattern) {
     gone.erase(pattern.id);
     Offer(pattern, offered, core, now, &actions);
     return absl::OkStatus();
   }));
-  for (const PatternId& id : gone) {
+  for (const storage::PatternId& id : gone) {
     TakeBack(id, offered, core, &actions);
   }
   return actions;
 }
 
-void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCore& core,
-                        Instant now, Actions* actions) {
-  const absl::StatusOr<SharedPattern> shared = ShareablePattern(pattern, *layout_.frame);
+void OwnPatterns::Offer(const storage::Pattern& pattern, const Offered& offered,
+                        federation::GossipCore& core, federation::Instant now,
+                        federation::Actions* actions) {
+  const absl::StatusOr<federation::SharedPattern> shared =
+      ShareablePattern(pattern, *layout_.frame);
   if (!shared.ok()) {
     LogDebug("a pattern stays here: {}", MessageOf(shared.status()));
     MarkKept(pattern);
     TakeBack(pattern.id, offered, core, actions);
     return;
   }
-  const auto payload = DecodePatternPayload(pattern.payload);
+  const auto payload = serving::DecodePatternPayload(pattern.payload);
   if (!payload.ok()) {
     TakeBack(pattern.id, offered, core, actions);
     return;
@@ -334,7 +353,7 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
     StopOffering(pattern.id, offered, core, actions);
     return;
   }
-  if (core.consent() == ConsentTier::kDp || pattern.examples < least_examples_) {
+  if (core.consent() == privacy::ConsentTier::kDp || pattern.examples < least_examples_) {
     MarkKept(pattern);
     if (offered.contains(pattern.id)) {
       Append(core.WithdrawPattern(pattern.id), actions);
@@ -343,7 +362,7 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
     delta_changed_ |= released == in_newest_.end() || released->second != pattern.updated_ms;
     return;
   }
-  SharedPattern version = *shared;
+  federation::SharedPattern version = *shared;
   if (const auto withdrawn = core.PatternWithdrawn(self_, pattern.id)) {
     version.created_ms =
         std::max(version.created_ms, *withdrawn + 1);  // peers take newer ones only
@@ -352,14 +371,15 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
     return;
   }
   // Of this version only: a client may have made it private meanwhile.
-  const absl::Status marked = patterns_.SetTier(pattern.id, SharingTier::kPublic, pattern.stamp);
+  const absl::Status marked =
+      patterns_.SetTier(pattern.id, storage::SharingTier::kPublic, pattern.stamp);
   if (!marked.ok()) {
     if (!absl::IsAborted(marked) && !absl::IsNotFound(marked)) {
       LogError("a pattern's tier could not be stored: {}", MessageOf(marked));
     }
     return;  // what came between is in the log of changes
   }
-  absl::StatusOr<Actions> offer = core.OfferPattern(version, now);
+  absl::StatusOr<federation::Actions> offer = core.OfferPattern(version, now);
   if (!offer.ok()) {
     LogError("a pattern could not be offered: {} [{}]", MessageOf(offer.status()),
              ReasonOf(offer.status()));
@@ -370,11 +390,12 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
   Append(*std::move(offer), actions);
 }
 
-void OwnPatterns::MarkKept(const Pattern& pattern) {
-  if (pattern.tier != SharingTier::kPublic) {
+void OwnPatterns::MarkKept(const storage::Pattern& pattern) {
+  if (pattern.tier != storage::SharingTier::kPublic) {
     return;
   }
-  const absl::Status marked = patterns_.SetTier(pattern.id, SharingTier::kPrivate, pattern.stamp);
+  const absl::Status marked =
+      patterns_.SetTier(pattern.id, storage::SharingTier::kPrivate, pattern.stamp);
   if (!marked.ok() && !absl::IsAborted(marked) && !absl::IsNotFound(marked)) {
     LogWarning("a pattern's tier could not be stored: {}", MessageOf(marked));
   }
@@ -384,54 +405,59 @@ void OwnPatterns::MarkAllKept() {
   if (std::exchange(marks_checked_, true)) {
     return;
   }
-  const absl::Status read = ForEachPatternOf(patterns_, self_, [this](const Pattern& pattern) {
-    MarkKept(pattern);
-    return absl::OkStatus();
-  });
+  const absl::Status read =
+      serving::ForEachPatternOf(patterns_, self_, [this](const storage::Pattern& pattern) {
+        MarkKept(pattern);
+        return absl::OkStatus();
+      });
   if (!read.ok()) {
     LogWarning("patterns that are not offered may be listed as public: {}", MessageOf(read));
   }
 }
 
-void OwnPatterns::StopOffering(const PatternId& id, const Offered& offered, GossipCore& core,
-                               Actions* actions) {
+void OwnPatterns::StopOffering(const storage::PatternId& id, const Offered& offered,
+                               federation::GossipCore& core, federation::Actions* actions) {
   if (offered.contains(id)) {
     LogInfo("pattern {} is no longer offered to peers", ToHex(id));
     Append(core.WithdrawPattern(id), actions);
   }
 }
 
-void OwnPatterns::TakeBack(const PatternId& id, const Offered& offered, GossipCore& core,
-                           Actions* actions) {
+void OwnPatterns::TakeBack(const storage::PatternId& id, const Offered& offered,
+                           federation::GossipCore& core, federation::Actions* actions) {
   StopOffering(id, offered, core, actions);
-  TakeBack(releases_.Where(
-               [&id](const ReleaseSources& sources) { return sources.patterns.contains(id); }),
+  TakeBack(releases_.Where([&id](const storage::ReleaseSources& sources) {
+    return sources.patterns.contains(id);
+  }),
            core, actions);
 }
 
-void OwnPatterns::TakeBack(const std::vector<Digest>& updates, GossipCore& core, Actions* actions) {
+void OwnPatterns::TakeBack(const std::vector<Digest>& updates, federation::GossipCore& core,
+                           federation::Actions* actions) {
   if (updates.empty()) {
     return;
   }
   std::vector<Digest> gone = updates;
-  for (const Item& item : core.Items()) {
+  for (const federation::Item& item : core.Items()) {
     // An update that was offered again for peers of before updates of banks is noted nowhere.
-    if (item.kind == ItemKind::kAdapterDelta && item.origin == self_ &&
+    if (item.kind == federation::ItemKind::kAdapterDelta && item.origin == self_ &&
         releases_.Find(item.id) == nullptr) {
       gone.push_back(item.id);
     }
   }
   Append(core.WithdrawItems(gone), actions);
   releases_.Forget(updates);
-  const ReleaseSources* const newest = releases_.NewestUpdate();
-  in_newest_ = newest == nullptr ? std::map<PatternId, int64_t>() : newest->patterns;
+  const storage::ReleaseSources* const newest = releases_.NewestUpdate();
+  in_newest_ = newest == nullptr ? std::map<storage::PatternId, int64_t>() : newest->patterns;
   delta_changed_ = true;
 }
 
-Actions OwnPatterns::Note(Actions offered, OwnCores own, GossipCore& core) {
-  const Item* item = nullptr;
-  for (const Action& action : offered) {
-    if (const auto* const accepted = std::get_if<ItemAccepted>(&action); accepted != nullptr) {
+federation::Actions OwnPatterns::Note(federation::Actions offered, OwnCores own,
+                                      federation::GossipCore& core) {
+  const federation::Item* item = nullptr;
+  for (const federation::Action& action : offered) {
+    if (const auto* const accepted = std::get_if<federation::ItemAccepted>(&action);
+        accepted != nullptr) {
       item = &accepted->item;
     }
   }
@@ -446,9 +472,9 @@ Actions OwnPatterns::Note(Actions offered, OwnCores own, GossipCore& core) {
   if (!noted.ok()) {
     LogError("an update does not leave, as it could not be noted whose lessons are in it: {}",
              MessageOf(noted));
-    std::erase_if(offered, [](const Action& action) {
-      return std::holds_alternative<SendFrame>(action) ||
-             std::holds_alternative<ItemAccepted>(action);
+    std::erase_if(offered, [](const federation::Action& action) {
+      return std::holds_alternative<federation::SendFrame>(action) ||
+             std::holds_alternative<federation::ItemAccepted>(action);
     });
     Append(core.WithdrawItems({{id}}), &offered);
     return offered;
@@ -456,52 +482,55 @@ Actions OwnPatterns::Note(Actions offered, OwnCores own, GossipCore& core) {
   in_newest_ = std::move(own.patterns);
   delta_changed_ = false;
   std::set<Digest> live;
-  for (const Item& one : core.Items()) {
+  for (const federation::Item& one : core.Items()) {
     live.insert(one.id);
   }
   releases_.KeepOnly(live);
   return offered;
 }
 
-absl::StatusOr<Actions> OwnPatterns::OfferDelta(uint64_t round, GossipCore& core, Instant now) {
-  if (core.consent() != ConsentTier::kPublic) {
-    return Actions();
+absl::StatusOr<federation::Actions> OwnPatterns::OfferDelta(uint64_t round,
+                                                            federation::GossipCore& core,
+                                                            federation::Instant now) {
+  if (core.consent() != privacy::ConsentTier::kPublic) {
+    return federation::Actions();
   }
-  ASSIGN_OR_RETURN(OwnCores own, NextDelta(ConsentTier::kPublic, now));
+  ASSIGN_OR_RETURN(OwnCores own, NextDelta(privacy::ConsentTier::kPublic, now));
   if (own.update.banks.empty()) {
     delta_changed_ = false;
-    return Actions();
+    return federation::Actions();
   }
-  ASSIGN_OR_RETURN(Actions actions, core.OfferUpdate(round, own.update, now));
+  ASSIGN_OR_RETURN(federation::Actions actions, core.OfferUpdate(round, own.update, now));
   return Note(std::move(actions), std::move(own), core);
 }
 
-absl::StatusOr<Actions> OwnPatterns::OfferNoised(uint64_t round, DpRelease& release,
-                                                 GossipCore& core, Instant now) {
-  if (core.consent() != ConsentTier::kDp || consents_ == nullptr || !release.Due()) {
-    return Actions();
+absl::StatusOr<federation::Actions> OwnPatterns::OfferNoised(uint64_t round, DpRelease& release,
+                                                             federation::GossipCore& core,
+                                                             federation::Instant now) {
+  if (core.consent() != privacy::ConsentTier::kDp || consents_ == nullptr || !release.Due()) {
+    return federation::Actions();
   }
   if (absl::Status allowed = release.Check(); !allowed.ok()) {
     release.Refuse(allowed);
-    return Actions();
+    return federation::Actions();
   }
-  ASSIGN_OR_RETURN(OwnCores own, NextDelta(ConsentTier::kDp, now));
+  ASSIGN_OR_RETURN(OwnCores own, NextDelta(privacy::ConsentTier::kDp, now));
   if (own.update.banks.empty() || own.patterns == in_newest_) {
     delta_changed_ = false;
     if (own.left_out > 0 && own.update.banks.empty()) {
       release.Refuse(NobodyAgreed(own.left_out));
     }
-    return Actions();
+    return federation::Actions();
   }
-  const absl::StatusOr<AdapterUpdate> noised =
+  const absl::StatusOr<federation::AdapterUpdate> noised =
       release.Release(std::move(own.update), own.contributors,
-                      consents_->ForRelease(ConsentTier::kDp, now.wall_ms));
+                      consents_->ForRelease(privacy::ConsentTier::kDp, now.wall_ms));
   if (!noised.ok()) {
-    return Actions();  // noted; it is tried again
+    return federation::Actions();  // noted; it is tried again
   }
-  ASSIGN_OR_RETURN(Actions actions,
-                   core.OfferUpdate(round, *noised, now, ShareableKind::kDpAdapterDelta));
+  ASSIGN_OR_RETURN(federation::Actions actions,
+                   core.OfferUpdate(round, *noised, now, privacy::ShareableKind::kDpAdapterDelta));
   return Note(std::move(actions), std::move(own), core);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

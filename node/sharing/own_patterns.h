@@ -19,7 +19,7 @@
 #include "storage/consent/consent_book.h"
 #include "storage/patterns/pattern_store.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 // Keeps what peers are offered of this node's own patterns in step with the store: a pattern that
 // was learned or made public is offered, one that was deleted, expired or made private is taken
@@ -42,96 +42,114 @@ class OwnPatterns {
   // `least_examples` stays, as its embedding says too much of their prompts; its core may be part
   // of updates. `releases` may be null: then nobody knows after a restart whose lessons are in a
   // noised update, and it is taken back.
-  OwnPatterns(PatternStore& patterns, UpdateLayout layout, const NodeId& self,
-              const ConsentBook* consents = nullptr, uint32_t least_examples = 1,
-              ReleaseSourceStore* releases = nullptr);
+  OwnPatterns(storage::PatternStore& patterns, UpdateLayout layout, const privacy::NodeId& self,
+              const storage::ConsentBook* consents = nullptr, uint32_t least_examples = 1,
+              storage::ReleaseSourceStore* releases = nullptr);
 
   // Removes the items of an earlier life of the node that may not be offered again under `tier`:
   // patterns that are gone or may no longer leave, updates of which somebody no longer agrees or
   // nobody knows whose they are. RefreshAll takes back those of patterns that are gone. Those of
   // peers stay. Returns what it removed.
-  std::vector<Item> RemoveTakenBack(std::vector<Item>* items, ConsentTier tier, Instant now);
+  std::vector<federation::Item> RemoveTakenBack(std::vector<federation::Item>* items,
+                                                privacy::ConsentTier tier, federation::Instant now);
 
   // Offers and takes back what the changes since the last call ask for: a page of the log, the rest
   // in the next call. The errors of PatternStore::Changes.
-  absl::StatusOr<Actions> FollowChanges(GossipCore& core, Instant now);
+  absl::StatusOr<federation::Actions> FollowChanges(federation::GossipCore& core,
+                                                    federation::Instant now);
   // The same for one pattern at once.
-  Actions Refresh(const PatternId& id, GossipCore& core, Instant now);
+  federation::Actions Refresh(const storage::PatternId& id, federation::GossipCore& core,
+                              federation::Instant now);
   // The same for all of them: after a start, a change of consent, or where the log is cut.
-  absl::StatusOr<Actions> RefreshAll(GossipCore& core, Instant now);
+  absl::StatusOr<federation::Actions> RefreshAll(federation::GossipCore& core,
+                                                 federation::Instant now);
 
   // The own patterns that peers can get.
-  std::set<PatternId> OfferedIds(const GossipCore& core) const;
+  std::set<storage::PatternId> OfferedIds(const federation::GossipCore& core) const;
   // Whether the own delta is another than the one offered last.
   bool delta_changed() const { return delta_changed_; }
   // Offers it plain under the number `round`. Nothing under another tier than `public`, or where
   // nothing was learned.
-  absl::StatusOr<Actions> OfferDelta(uint64_t round, GossipCore& core, Instant now);
+  absl::StatusOr<federation::Actions> OfferDelta(uint64_t round, federation::GossipCore& core,
+                                                 federation::Instant now);
   // Charges for it and offers it noised. Nothing under another tier than `dp`, before the interval
   // of `release` is over, or where the delta is made of what was released last. What `release`
   // refuses it notes itself; such a delta counts as changed.
-  absl::StatusOr<Actions> OfferNoised(uint64_t round, DpRelease& release, GossipCore& core,
-                                      Instant now);
+  absl::StatusOr<federation::Actions> OfferNoised(uint64_t round, DpRelease& release,
+                                                  federation::GossipCore& core,
+                                                  federation::Instant now);
   // Charges for and offers noised centroids of the lessons, in place of those of the release
   // before. Nothing under another tier than `dp`, or where none is due; what `centroids` refuses it
   // notes itself.
-  absl::StatusOr<Actions> OfferCentroids(DpCentroids& centroids, GossipCore& core, Instant now);
+  absl::StatusOr<federation::Actions> OfferCentroids(DpCentroids& centroids,
+                                                     federation::GossipCore& core,
+                                                     federation::Instant now);
   // Takes back those that peers can get.
-  Actions TakeBackCentroids(GossipCore& core);
+  federation::Actions TakeBackCentroids(federation::GossipCore& core);
   // What would be offered next under `tier`.
-  absl::StatusOr<OwnCores> NextDelta(ConsentTier tier, Instant now) const;
+  absl::StatusOr<OwnCores> NextDelta(privacy::ConsentTier tier, federation::Instant now) const;
   // The patterns that would be under `public`, in order of id. The errors of the store.
-  absl::Status ForEachToLeave(Instant now,
-                              const std::function<void(const SharedPattern&)>& visit) const;
+  absl::Status ForEachToLeave(
+      federation::Instant now,
+      const std::function<void(const federation::SharedPattern&)>& visit) const;
 
  private:
-  bool MayShare(const std::vector<Contributor>& contributors, ConsentTier tier, Instant now) const;
-  bool MayLeave(const PatternPayload& payload, ConsentTier tier, Instant now) const;
-  bool MayStillLeave(const Item& item, ConsentTier tier, Instant now) const;
+  bool MayShare(const std::vector<privacy::Contributor>& contributors, privacy::ConsentTier tier,
+                federation::Instant now) const;
+  bool MayLeave(const serving::PatternPayload& payload, privacy::ConsentTier tier,
+                federation::Instant now) const;
+  bool MayStillLeave(const federation::Item& item, privacy::ConsentTier tier,
+                     federation::Instant now) const;
   // Notes what an own update was made of before anybody hears of it. Where that fails, nobody does.
-  Actions Note(Actions offered, OwnCores own, GossipCore& core);
+  federation::Actions Note(federation::Actions offered, OwnCores own, federation::GossipCore& core);
   // Takes updates back, and looks anew at what peers have.
-  void TakeBack(const std::vector<Digest>& updates, GossipCore& core, Actions* actions);
+  void TakeBack(const std::vector<Digest>& updates, federation::GossipCore& core,
+                federation::Actions* actions);
   // The versions of own patterns that peers can get, by updated_ms, and when their items end.
-  using Offered = std::map<PatternId, std::map<int64_t, int64_t>>;
-  Offered OfferedBy(const GossipCore& core) const;
+  using Offered = std::map<storage::PatternId, std::map<int64_t, int64_t>>;
+  Offered OfferedBy(const federation::GossipCore& core) const;
   // Whether peers can get this version, and as long as if it were offered now.
-  static bool IsOffered(const Offered& offered, const SharedPattern& version,
-                        const GossipCore& core, Instant now);
-  void Refresh(const PatternId& id, const Offered& offered, GossipCore& core, Instant now,
-               Actions* actions);
+  static bool IsOffered(const Offered& offered, const federation::SharedPattern& version,
+                        const federation::GossipCore& core, federation::Instant now);
+  void Refresh(const storage::PatternId& id, const Offered& offered, federation::GossipCore& core,
+               federation::Instant now, federation::Actions* actions);
   // The same for those whose items end soon, or of all where some ended. The errors of RefreshAll.
-  absl::StatusOr<Actions> RefreshEnding(GossipCore& core, Instant now);
-  void Offer(const Pattern& pattern, const Offered& offered, GossipCore& core, Instant now,
-             Actions* actions);
+  absl::StatusOr<federation::Actions> RefreshEnding(federation::GossipCore& core,
+                                                    federation::Instant now);
+  void Offer(const storage::Pattern& pattern, const Offered& offered, federation::GossipCore& core,
+             federation::Instant now, federation::Actions* actions);
   // Where its row says that peers get it. OK where another version came between.
-  void MarkKept(const Pattern& pattern);
+  void MarkKept(const storage::Pattern& pattern);
   // The same of all of them, under a tier that no pattern leaves under.
   void MarkAllKept();
   // A pattern itself, and with it the updates that it is part of.
-  void StopOffering(const PatternId& id, const Offered& offered, GossipCore& core,
-                    Actions* actions);
-  void TakeBack(const PatternId& id, const Offered& offered, GossipCore& core, Actions* actions);
+  void StopOffering(const storage::PatternId& id, const Offered& offered,
+                    federation::GossipCore& core, federation::Actions* actions);
+  void TakeBack(const storage::PatternId& id, const Offered& offered, federation::GossipCore& core,
+                federation::Actions* actions);
   // The same of what an earlier release of centroids gave.
-  void TakeBackCentroids(GossipCore& core, Actions* actions);
+  void TakeBackCentroids(federation::GossipCore& core, federation::Actions* actions);
   // Offers one and notes whose lessons are in it. Where that cannot be noted nobody gets it.
-  absl::Status OfferCentroid(SharedPattern pattern, const std::vector<Contributor>& contributors,
-                             GossipCore& core, Instant now, Actions* actions);
+  absl::Status OfferCentroid(federation::SharedPattern pattern,
+                             const std::vector<privacy::Contributor>& contributors,
+                             federation::GossipCore& core, federation::Instant now,
+                             federation::Actions* actions);
 
-  PatternStore& patterns_;
+  storage::PatternStore& patterns_;
   const UpdateLayout layout_;
-  const NodeId self_;
-  const ConsentBook* const consents_;
+  const privacy::NodeId self_;
+  const storage::ConsentBook* const consents_;
   const uint32_t least_examples_;
   uint64_t followed_ = 0;  // the number of the last change that was looked at
   OwnReleases releases_;
   // Own patterns whose cores are part of the newest offered delta, with their updated_ms.
-  std::map<PatternId, int64_t> in_newest_;
-  ConsentTier tier_ = ConsentTier::kPrivate;  // that the last look at all of them was under
-  TimePoint next_look_{};                     // at what ends soon
-  size_t offered_before_ = 0;                 // at the last such look, and since then
-  bool marks_checked_ = false;                // under the tier
-  bool delta_changed_ = true;                 // since nobody knows what an earlier life offered
+  std::map<storage::PatternId, int64_t> in_newest_;
+  privacy::ConsentTier tier_ =
+      privacy::ConsentTier::kPrivate;  // that the last look at all of them was under
+  TimePoint next_look_{};              // at what ends soon
+  size_t offered_before_ = 0;          // at the last such look, and since then
+  bool marks_checked_ = false;         // under the tier
+  bool delta_changed_ = true;          // since nobody knows what an earlier life offered
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -10,21 +10,21 @@
 #include "base/status.h"
 #include "node/log/log.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 absl::Status OwnReleases::Load() {
   if (store_ == nullptr) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(std::vector<ReleaseSources> stored, store_->All());
-  for (ReleaseSources& sources : stored) {
+  ASSIGN_OR_RETURN(std::vector<storage::ReleaseSources> stored, store_->All());
+  for (storage::ReleaseSources& sources : stored) {
     const Digest item = sources.item;
     releases_[item] = std::move(sources);
   }
   return absl::OkStatus();
 }
 
-absl::Status OwnReleases::Note(ReleaseSources sources) {
+absl::Status OwnReleases::Note(storage::ReleaseSources sources) {
   if (store_ != nullptr) {
     RETURN_IF_ERROR(store_->Put(sources));
   }
@@ -34,7 +34,8 @@ absl::Status OwnReleases::Note(ReleaseSources sources) {
 }
 
 void OwnReleases::KeepOnly(const std::set<Digest>& live) {
-  Forget(Where([&live](const ReleaseSources& sources) { return !live.contains(sources.item); }));
+  Forget(Where(
+      [&live](const storage::ReleaseSources& sources) { return !live.contains(sources.item); }));
 }
 
 void OwnReleases::Forget(std::span<const Digest> items) {
@@ -49,13 +50,13 @@ void OwnReleases::Forget(std::span<const Digest> items) {
   }
 }
 
-const ReleaseSources* OwnReleases::Find(const Digest& item) const {
+const storage::ReleaseSources* OwnReleases::Find(const Digest& item) const {
   const auto found = releases_.find(item);
   return found == releases_.end() ? nullptr : &found->second;
 }
 
-const ReleaseSources* OwnReleases::NewestUpdate() const {
-  const ReleaseSources* newest = nullptr;
+const storage::ReleaseSources* OwnReleases::NewestUpdate() const {
+  const storage::ReleaseSources* newest = nullptr;
   for (const auto& [item, sources] : releases_) {
     if (!sources.patterns.empty() &&
         (newest == nullptr || sources.created_ms >= newest->created_ms)) {
@@ -66,7 +67,7 @@ const ReleaseSources* OwnReleases::NewestUpdate() const {
 }
 
 std::vector<Digest> OwnReleases::Where(
-    const std::function<bool(const ReleaseSources&)>& which) const {
+    const std::function<bool(const storage::ReleaseSources&)>& which) const {
   std::vector<Digest> items;
   for (const auto& [item, sources] : releases_) {
     if (which(sources)) {
@@ -76,4 +77,4 @@ std::vector<Digest> OwnReleases::Where(
   return items;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

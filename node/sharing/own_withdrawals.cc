@@ -13,7 +13,7 @@
 #include "node/log/log.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 // The next names of a list, as many as a record has room for.
@@ -27,17 +27,17 @@ std::vector<Name> NextNames(const std::vector<Name>& names, size_t at) {
 
 }  // namespace
 
-std::vector<Withdrawal> OwnWithdrawals::Stored(int64_t now_ms) const {
+std::vector<privacy::Withdrawal> OwnWithdrawals::Stored(int64_t now_ms) const {
   if (store_ == nullptr) {
     return {};
   }
-  absl::StatusOr<std::vector<Withdrawal>> all = store_->All();
+  absl::StatusOr<std::vector<privacy::Withdrawal>> all = store_->All();
   if (!all.ok()) {
     LogError("what was taken back before cannot be told to peers again: {} [{}]",
              MessageOf(all.status()), ReasonOf(all.status()));
     return {};
   }
-  std::erase_if(*all, [this, now_ms](const Withdrawal& one) {
+  std::erase_if(*all, [this, now_ms](const privacy::Withdrawal& one) {
     return one.withdrawn_ms + limits::kWithdrawalLifeMillis <= now_ms ||
            !one.Verify(key_.public_key()).ok();
   });
@@ -47,10 +47,10 @@ std::vector<Withdrawal> OwnWithdrawals::Stored(int64_t now_ms) const {
   return *std::move(all);
 }
 
-void OwnWithdrawals::Add(const Item& item) {
-  const auto pattern = item.kind == ItemKind::kPattern
-                           ? DecodeSharedPattern(AsBytes(*item.payload))
-                           : absl::StatusOr<SharedPattern>(absl::NotFoundError(""));
+void OwnWithdrawals::Add(const federation::Item& item) {
+  const auto pattern = item.kind == federation::ItemKind::kPattern
+                           ? federation::DecodeSharedPattern(AsBytes(*item.payload))
+                           : absl::StatusOr<federation::SharedPattern>(absl::NotFoundError(""));
   if (pattern.ok()) {
     const auto [place, added] = patterns_.try_emplace(pattern->id, pattern->created_ms);
     place->second = std::max(place->second, pattern->created_ms);
@@ -60,19 +60,21 @@ void OwnWithdrawals::Add(const Item& item) {
   }
 }
 
-void OwnWithdrawals::Add(const Actions& actions) {
-  for (const Action& action : actions) {
-    if (const auto* withdrawn = std::get_if<ItemWithdrawn>(&action);
+void OwnWithdrawals::Add(const federation::Actions& actions) {
+  for (const federation::Action& action : actions) {
+    if (const auto* withdrawn = std::get_if<federation::ItemWithdrawn>(&action);
         withdrawn != nullptr && withdrawn->own) {
       Add(withdrawn->item);
     }
   }
 }
 
-absl::StatusOr<Withdrawal> OwnWithdrawals::Sign(std::vector<Digest> updates,
-                                                std::vector<PatternName> patterns, int64_t now_ms) {
-  ASSIGN_OR_RETURN(Withdrawal withdrawal, Withdrawal::Sign(std::move(updates), /*everything=*/false,
-                                                           now_ms, key_, std::move(patterns)));
+absl::StatusOr<privacy::Withdrawal> OwnWithdrawals::Sign(std::vector<Digest> updates,
+                                                         std::vector<PatternName> patterns,
+                                                         int64_t now_ms) {
+  ASSIGN_OR_RETURN(privacy::Withdrawal withdrawal,
+                   privacy::Withdrawal::Sign(std::move(updates), /*everything=*/false, now_ms, key_,
+                                             std::move(patterns)));
   if (const absl::Status stored = store_ == nullptr ? absl::OkStatus() : store_->Put(withdrawal);
       !stored.ok()) {
     LogError("that items were taken back is not noted: {} [{}]", MessageOf(stored),
@@ -82,7 +84,8 @@ absl::StatusOr<Withdrawal> OwnWithdrawals::Sign(std::vector<Digest> updates,
   return withdrawal;
 }
 
-std::vector<Withdrawal> OwnWithdrawals::Take(const std::set<PatternName>& offered, int64_t now_ms) {
+std::vector<privacy::Withdrawal> OwnWithdrawals::Take(const std::set<PatternName>& offered,
+                                                      int64_t now_ms) {
   std::set<Digest> updates = std::exchange(updates_, {});
   std::set<PatternName> patterns;
   for (const auto& [name, created_ms] : std::exchange(patterns_, {})) {
@@ -102,7 +105,7 @@ std::vector<Withdrawal> OwnWithdrawals::Take(const std::set<PatternName>& offere
   std::erase_if(patterns, [&offered](const PatternName& name) { return offered.contains(name); });
   const std::vector<Digest> ids(updates.begin(), updates.end());
   const std::vector<PatternName> names(patterns.begin(), patterns.end());
-  std::vector<Withdrawal> records;
+  std::vector<privacy::Withdrawal> records;
   for (size_t at = 0; at < std::max(ids.size(), names.size()); at += limits::kMaxWithdrawnItems) {
     auto record = Sign(NextNames(ids, at), NextNames(names, at), now_ms);
     if (record.ok()) {
@@ -114,4 +117,4 @@ std::vector<Withdrawal> OwnWithdrawals::Take(const std::set<PatternName>& offere
   return records;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -15,7 +15,7 @@
 #include "privacy/identity/node_key.h"
 #include "storage/consent/withdrawal_store.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 // How many items a node took back.
 struct TakenBack {
@@ -28,36 +28,37 @@ struct TakenBack {
 // to say what the one before said while there is room, so that peers keep few. Not thread-safe.
 class OwnWithdrawals {
  public:
-  using PatternName = Withdrawal::PatternName;
+  using PatternName = privacy::Withdrawal::PatternName;
 
   // `key` outlives this. `store` may be null: then nothing is said again after a restart.
-  OwnWithdrawals(const NodeKey& key, WithdrawalStore* store) : key_(key), store_(store) {}
+  OwnWithdrawals(const privacy::NodeKey& key, storage::WithdrawalStore* store)
+      : key_(key), store_(store) {}
 
   // The newest records of an earlier life that peers may not have heard of, in order of time, as
   // many as peers keep of one node.
-  std::vector<Withdrawal> Stored(int64_t now_ms) const;
+  std::vector<privacy::Withdrawal> Stored(int64_t now_ms) const;
 
   // Notes one of this node's items that was taken back, or those of a core's actions.
-  void Add(const Item& item);
-  void Add(const Actions& actions);
+  void Add(const federation::Item& item);
+  void Add(const federation::Actions& actions);
   // Signs and stores what was noted since the last call; what cannot be stored is logged, as
   // nothing is offered any more either way. `offered`: patterns that peers may get all the same.
-  std::vector<Withdrawal> Take(const std::set<PatternName>& offered, int64_t now_ms);
+  std::vector<privacy::Withdrawal> Take(const std::set<PatternName>& offered, int64_t now_ms);
 
   bool pending() const { return !updates_.empty() || !patterns_.empty(); }
   // Since the start of the node.
   const TakenBack& total() const { return total_; }
 
  private:
-  absl::StatusOr<Withdrawal> Sign(std::vector<Digest> updates, std::vector<PatternName> patterns,
-                                  int64_t now_ms);
+  absl::StatusOr<privacy::Withdrawal> Sign(std::vector<Digest> updates,
+                                           std::vector<PatternName> patterns, int64_t now_ms);
 
-  const NodeKey& key_;
-  WithdrawalStore* const store_;
+  const privacy::NodeKey& key_;
+  storage::WithdrawalStore* const store_;
   std::set<Digest> updates_;
   std::map<PatternName, int64_t> patterns_;  // with the creation of the newest version
-  Withdrawal latest_;
+  privacy::Withdrawal latest_;
   TakenBack total_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -18,7 +18,7 @@
 #include "node/sharing/shared_items.h"
 #include "privacy/consent/withdrawal.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 constexpr uint32_t kPage = 256;
@@ -27,7 +27,7 @@ constexpr int kTries = 5;
 
 // When a newer version ends: as the operator said of the former one. What ends by itself ends as
 // late as it says; a former one that did, too, says nothing of it.
-int64_t EndOf(const Pattern& former, const Pattern& newer) {
+int64_t EndOf(const storage::Pattern& former, const storage::Pattern& newer) {
   const bool by_itself =
       newer.expires_ms != 0 && former.expires_ms == former.updated_ms + limits::kItemLifeMillis;
   return by_itself ? newer.expires_ms : former.expires_ms;
@@ -38,8 +38,8 @@ int64_t EndOf(const Pattern& former, const Pattern& newer) {
 absl::Status PeerPatterns::Load() {
   std::string token;
   do {
-    ASSIGN_OR_RETURN(const PatternPage page, patterns_.List(kPage, token));
-    for (const Pattern& pattern : page.patterns) {
+    ASSIGN_OR_RETURN(const storage::PatternPage page, patterns_.List(kPage, token));
+    for (const storage::Pattern& pattern : page.patterns) {
       if (pattern.origin != self_) {
         held_[pattern.origin][pattern.id] = pattern.updated_ms;
       }
@@ -49,7 +49,8 @@ absl::Status PeerPatterns::Load() {
   return absl::OkStatus();
 }
 
-absl::Status PeerPatterns::Store(const SharedPattern& shared, const NodeId& origin,
+absl::Status PeerPatterns::Store(const federation::SharedPattern& shared,
+                                 const privacy::NodeId& origin,
                                  std::optional<int64_t> withdrawn_ms) {
   if (shared.quality < gate_.quality || shared.examples < gate_.examples) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kPatternTooWeak,
@@ -64,8 +65,10 @@ absl::Status PeerPatterns::Store(const SharedPattern& shared, const NodeId& orig
   return stored;
 }
 
-absl::Status PeerPatterns::Store(const Item& pattern, const GossipCore& core) {
-  ASSIGN_OR_RETURN(const SharedPattern shared, DecodeSharedPattern(AsBytes(*pattern.payload)));
+absl::Status PeerPatterns::Store(const federation::Item& pattern,
+                                 const federation::GossipCore& core) {
+  ASSIGN_OR_RETURN(const federation::SharedPattern shared,
+                   federation::DecodeSharedPattern(AsBytes(*pattern.payload)));
   const absl::Status stored =
       Store(shared, pattern.origin, core.PatternWithdrawn(pattern.origin, shared.id));
   const std::string reason = ReasonOf(stored);
@@ -77,29 +80,31 @@ absl::Status PeerPatterns::Store(const Item& pattern, const GossipCore& core) {
   return absl::OkStatus();
 }
 
-absl::Status PeerPatterns::Remove(const Item& pattern) {
-  ASSIGN_OR_RETURN(const SharedPattern shared, DecodeSharedPattern(AsBytes(*pattern.payload)));
+absl::Status PeerPatterns::Remove(const federation::Item& pattern) {
+  ASSIGN_OR_RETURN(const federation::SharedPattern shared,
+                   federation::DecodeSharedPattern(AsBytes(*pattern.payload)));
   return RemoveUntil(shared.id, pattern.origin, shared.created_ms);
 }
 
-absl::Status PeerPatterns::Withdraw(const Item& withdrawal) {
-  ASSIGN_OR_RETURN(const Withdrawal record, Withdrawal::Parse(AsBytes(*withdrawal.payload)));
-  std::vector<PatternId> named = record.patterns;
+absl::Status PeerPatterns::Withdraw(const federation::Item& withdrawal) {
+  ASSIGN_OR_RETURN(const privacy::Withdrawal record,
+                   privacy::Withdrawal::Parse(AsBytes(*withdrawal.payload)));
+  std::vector<storage::PatternId> named = record.patterns;
   if (record.everything) {
     for (const auto& [id, updated_ms] : held_[withdrawal.origin]) {
       named.push_back(id);
     }
   }
   absl::Status all;
-  for (const PatternId& id : named) {
+  for (const storage::PatternId& id : named) {
     all.Update(RemoveUntil(id, withdrawal.origin, record.withdrawn_ms));
   }
   return all;
 }
 
-absl::Status PeerPatterns::RemoveUntil(const PatternId& id, const NodeId& origin,
+absl::Status PeerPatterns::RemoveUntil(const storage::PatternId& id, const privacy::NodeId& origin,
                                        int64_t until_ms) {
-  const absl::StatusOr<Pattern> stored = patterns_.GetWithoutPayload(id);
+  const absl::StatusOr<storage::Pattern> stored = patterns_.GetWithoutPayload(id);
   if (stored.ok() && stored->origin == origin && stored->updated_ms <= until_ms) {
     const absl::Status deleted = patterns_.Delete(id);
     if (!deleted.ok() && !absl::IsNotFound(deleted)) {
@@ -110,9 +115,10 @@ absl::Status PeerPatterns::RemoveUntil(const PatternId& id, const NodeId& origin
   return absl::OkStatus();
 }
 
-absl::Status PeerPatterns::StoreOnce(const SharedPattern& shared, const NodeId& origin,
+absl::Status PeerPatterns::StoreOnce(const federation::SharedPattern& shared,
+                                     const privacy::NodeId& origin,
                                      std::optional<int64_t> withdrawn_ms) {
-  const absl::StatusOr<Pattern> existing = patterns_.Get(shared.id);
+  const absl::StatusOr<storage::Pattern> existing = patterns_.Get(shared.id);
   if (existing.ok() && existing->origin != origin) {
     return Error(absl::StatusCode::kAlreadyExists, reasons::kPatternTaken,
                  "pattern {} belongs to another node", ToHex(shared.id));
@@ -127,7 +133,7 @@ absl::Status PeerPatterns::StoreOnce(const SharedPattern& shared, const NodeId& 
     return absl::OkStatus();
   }
   const uint32_t version = existing.ok() ? existing->adapter_version + 1 : 1;
-  ASSIGN_OR_RETURN(Pattern pattern, PatternFromShared(shared, origin, frame_, version));
+  ASSIGN_OR_RETURN(storage::Pattern pattern, PatternFromShared(shared, origin, frame_, version));
   std::optional<HybridTime> expected;
   if (existing.ok()) {
     pattern.expires_ms = EndOf(*existing, pattern);
@@ -138,7 +144,7 @@ absl::Status PeerPatterns::StoreOnce(const SharedPattern& shared, const NodeId& 
   return Trim(origin);
 }
 
-absl::Status PeerPatterns::Trim(const NodeId& origin) {
+absl::Status PeerPatterns::Trim(const privacy::NodeId& origin) {
   auto& rows = held_[origin];
   while (rows.size() > limits::kMaxPatternsPerOrigin) {
     const auto oldest = std::ranges::min_element(
@@ -152,4 +158,4 @@ absl::Status PeerPatterns::Trim(const NodeId& origin) {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

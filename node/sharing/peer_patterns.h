@@ -14,7 +14,7 @@
 #include "inference/adapter/frame.h"
 #include "storage/patterns/pattern_store.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 // What a peer's pattern must claim at least. Claims are not proofs: whoever lies about them is
 // judged by what its patterns do.
@@ -30,8 +30,8 @@ struct PatternGate {
 class PeerPatterns {
  public:
   // `patterns` and `frame` are borrowed.
-  PeerPatterns(PatternStore& patterns, const Frame& frame, const NodeId& self,
-               const PatternGate& gate = {})
+  PeerPatterns(storage::PatternStore& patterns, const inference::Frame& frame,
+               const privacy::NodeId& self, const PatternGate& gate = {})
       : patterns_(patterns), frame_(frame), self_(self), gate_(gate) {}
 
   // Reads which rows of which peers are stored. Before the first Store.
@@ -43,36 +43,37 @@ class PeerPatterns {
   // id that belongs to another node; the errors of PatternStore::Put.
   // `withdrawn_ms`: until when its origin took versions back, by their creation: a newer one is
   // stored although the pattern was deleted.
-  absl::Status Store(const SharedPattern& shared, const NodeId& origin,
+  absl::Status Store(const federation::SharedPattern& shared, const privacy::NodeId& origin,
                      std::optional<int64_t> withdrawn_ms = std::nullopt);
 
   // The same for an item that `core` accepted. One that is too weak or taken is counted, and no
   // error: its sender may know no better.
-  absl::Status Store(const Item& pattern, const GossipCore& core);
+  absl::Status Store(const federation::Item& pattern, const federation::GossipCore& core);
   // Since the start of the node, by reason.
   const std::map<std::string, uint64_t>& refused() const { return refused_; }
 
   // Removes the version of a pattern that an item is, if it is the one that is stored. The errors
   // of PatternStore::Delete.
-  absl::Status Remove(const Item& pattern);
+  absl::Status Remove(const federation::Item& pattern);
   // Removes all versions of its sender's patterns that a checked withdrawal covers, also those
   // whose items are gone. The same errors.
-  absl::Status Withdraw(const Item& withdrawal);
+  absl::Status Withdraw(const federation::Item& withdrawal);
 
  private:
   // ABORTED where the pattern changed between reading and writing.
-  absl::Status StoreOnce(const SharedPattern& shared, const NodeId& origin,
+  absl::Status StoreOnce(const federation::SharedPattern& shared, const privacy::NodeId& origin,
                          std::optional<int64_t> withdrawn_ms);
   // Where the stored version is of `origin` and created at `until_ms` at the latest.
-  absl::Status RemoveUntil(const PatternId& id, const NodeId& origin, int64_t until_ms);
-  absl::Status Trim(const NodeId& origin);
+  absl::Status RemoveUntil(const storage::PatternId& id, const privacy::NodeId& origin,
+                           int64_t until_ms);
+  absl::Status Trim(const privacy::NodeId& origin);
 
-  PatternStore& patterns_;
-  const Frame& frame_;
-  const NodeId self_;
+  storage::PatternStore& patterns_;
+  const inference::Frame& frame_;
+  const privacy::NodeId self_;
   const PatternGate gate_;
   std::map<std::string, uint64_t> refused_;
-  std::map<NodeId, std::map<PatternId, int64_t>> held_;  // with their updated_ms
+  std::map<privacy::NodeId, std::map<storage::PatternId, int64_t>> held_;  // with their updated_ms
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -16,34 +16,35 @@
 #include "node/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 absl::Status AddPlainPayloads(const PreviewQuestion& question, const OwnCores& own,
                               ReleasePreview* preview) {
   if (!own.update.banks.empty()) {
-    preview->payloads.push_back(EncodeAdapterUpdate(own.update));
+    preview->payloads.push_back(federation::EncodeAdapterUpdate(own.update));
   }
-  return question.own->ForEachToLeave(question.now, [preview](const SharedPattern& pattern) {
-    if (preview->payloads.size() < limits::kMaxPreviewPayloads) {
-      preview->payloads.push_back(EncodeSharedPattern(pattern));
-    } else {
-      ++preview->more_payloads;
-    }
-  });
+  return question.own->ForEachToLeave(
+      question.now, [preview](const federation::SharedPattern& pattern) {
+        if (preview->payloads.size() < limits::kMaxPreviewPayloads) {
+          preview->payloads.push_back(federation::EncodeSharedPattern(pattern));
+        } else {
+          ++preview->more_payloads;
+        }
+      });
 }
 
 // Why nothing would leave, of all that can be said without paying.
 absl::Status Refusal(const PreviewQuestion& question, const OwnCores& own) {
-  if (question.tier == ConsentTier::kPrivate) {
+  if (question.tier == privacy::ConsentTier::kPrivate) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
                  "under tier private nothing leaves this node");
   }
   RETURN_IF_ERROR(question.allowed);
-  if (question.tier == ConsentTier::kDp) {
+  if (question.tier == privacy::ConsentTier::kDp) {
     RETURN_IF_ERROR(question.release->Check());
   }
-  if (question.tier == ConsentTier::kMasked) {
+  if (question.tier == privacy::ConsentTier::kMasked) {
     RETURN_IF_ERROR(
         question.release->CheckMasked(question.release->View(question.tier).contributors));
   }
@@ -65,7 +66,7 @@ absl::StatusOr<CentroidPreview> PreviewCentroids(const PreviewQuestion& question
   if (!preview.refusal.ok()) {
     return preview;
   }
-  ASSIGN_OR_RETURN(const CentroidLessons lessons, question.centroids->NextLessons());
+  ASSIGN_OR_RETURN(const learning::CentroidLessons lessons, question.centroids->NextLessons());
   preview.lessons = lessons.embeddings.size();
   preview.contributors = lessons.contributors.size();
   preview.left_out = lessons.left_out;
@@ -81,35 +82,36 @@ absl::StatusOr<CentroidPreview> PreviewCentroids(const PreviewQuestion& question
 
 // A share names its round, sender, set and layout, which are public; all else is masked.
 DpRelease::Layout LayoutOfShare(const DpRelease& release) {
-  const size_t values = release.View(ConsentTier::kMasked).values;
-  const std::string share = EncodeMaskShare({.update = {.values = std::vector<uint32_t>(values)}});
+  const size_t values = release.View(privacy::ConsentTier::kMasked).values;
+  const std::string share =
+      federation::EncodeMaskShare({.update = {.values = std::vector<uint32_t>(values)}});
   return {.head = "", .value_bytes = share.size()};
 }
 
 }  // namespace
 
 absl::StatusOr<ReleasePreview> PreviewNext(const PreviewQuestion& question) {
-  const bool masked = question.tier == ConsentTier::kMasked;
+  const bool masked = question.tier == privacy::ConsentTier::kMasked;
   ReleasePreview preview{
       .tier = question.tier,
       .layout = masked ? LayoutOfShare(*question.release) : question.release->LayoutOfPayload(),
       .release = question.release->View(question.tier)};
   OwnCores own;
-  if (question.tier != ConsentTier::kPrivate) {
+  if (question.tier != privacy::ConsentTier::kPrivate) {
     ASSIGN_OR_RETURN(own, question.own->NextDelta(question.tier, question.now));
   }
   preview.refusal = Refusal(question, own);
   preview.patterns = own.patterns.size();
   preview.left_out = own.left_out;
   preview.contributors = own.contributors.size();
-  preview.norm = NormOf(own.update);
-  if (question.tier == ConsentTier::kDp && question.centroids != nullptr) {
+  preview.norm = federation::NormOf(own.update);
+  if (question.tier == privacy::ConsentTier::kDp && question.centroids != nullptr) {
     ASSIGN_OR_RETURN(preview.centroids, PreviewCentroids(question));
   }
-  if (question.tier == ConsentTier::kPublic && question.allowed.ok()) {
+  if (question.tier == privacy::ConsentTier::kPublic && question.allowed.ok()) {
     RETURN_IF_ERROR(AddPlainPayloads(question, own, &preview));
   }
   return preview;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -10,15 +10,15 @@
 #include "node/sharing/federation.h"
 #include "node/sharing/own_patterns.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 struct PreviewQuestion {
-  ConsentTier tier = ConsentTier::kPrivate;
+  privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
   absl::Status allowed;  // whether this node may choose the tier and contribute
   const OwnPatterns* own = nullptr;
   const DpRelease* release = nullptr;
   const DpCentroids* centroids = nullptr;  // null: none would leave
-  Instant now;
+  federation::Instant now;
 };
 
 // What would leave next if the operator's tier were `tier`. Spends, noises and offers nothing.
@@ -27,4 +27,4 @@ struct PreviewQuestion {
 // has. Errors of the store.
 absl::StatusOr<ReleasePreview> PreviewNext(const PreviewQuestion& question);
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -14,7 +14,7 @@
 #include "federation/limits.h"
 #include "storage/db/column_family.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 constexpr std::string_view kReputationMagic = "RVRP";
@@ -24,8 +24,8 @@ constexpr size_t kReputationBytes = 2 * 32 + 4 * sizeof(double);
 constexpr size_t kMaxReputationBytes =
     kReputationHeadBytes + limits::kMaxMembers * kReputationBytes;
 
-SealContext ReputationContext() {
-  return {.column_family = static_cast<uint32_t>(ColumnFamily::kChange),
+privacy::SealContext ReputationContext() {
+  return {.column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
           .key = "reputations",
           .schema = kReputationFormat};
 }
@@ -37,18 +37,18 @@ absl::Status NoReputations() {
 
 }  // namespace
 
-std::string EncodeReputations(std::span<const ReputationTable::Known> known) {
+std::string EncodeReputations(std::span<const federation::ReputationTable::Known> known) {
   ByteWriter out;
   out.WriteText(kReputationMagic).Write(kReputationFormat);
   out.Write(static_cast<uint32_t>(known.size()));
-  for (const ReputationTable::Known& one : known) {
+  for (const federation::ReputationTable::Known& one : known) {
     out.WriteBytes(one.peer).Write(one.helped).Write(one.harmed);
     out.WriteBytes(one.last).Write(one.last_helped).Write(one.last_harmed);
   }
   return out.Take();
 }
 
-absl::StatusOr<std::vector<ReputationTable::Known>> DecodeReputations(
+absl::StatusOr<std::vector<federation::ReputationTable::Known>> DecodeReputations(
     std::span<const uint8_t> bytes) {
   ByteReader in(bytes);
   const auto magic = in.ReadBytes(kReputationMagic.size());
@@ -59,9 +59,9 @@ absl::StatusOr<std::vector<ReputationTable::Known>> DecodeReputations(
   if (in.failed() || in.remaining() != count * kReputationBytes) {
     return NoReputations();
   }
-  std::vector<ReputationTable::Known> known(count);
-  for (ReputationTable::Known& one : known) {
-    one.peer = in.ReadArray<32>().value_or(NodeId{});
+  std::vector<federation::ReputationTable::Known> known(count);
+  for (federation::ReputationTable::Known& one : known) {
+    one.peer = in.ReadArray<32>().value_or(privacy::NodeId{});
     one.helped = in.Read<double>().value_or(0);
     one.harmed = in.Read<double>().value_or(0);
     one.last = in.ReadArray<32>().value_or(Digest{});
@@ -71,21 +71,21 @@ absl::StatusOr<std::vector<ReputationTable::Known>> DecodeReputations(
   return known;
 }
 
-absl::StatusOr<std::vector<ReputationTable::Known>> ReputationFile::Load() const {
+absl::StatusOr<std::vector<federation::ReputationTable::Known>> ReputationFile::Load() const {
   std::error_code error;
   if (!key_ || !std::filesystem::exists(path_, error)) {
-    return std::vector<ReputationTable::Known>();
+    return std::vector<federation::ReputationTable::Known>();
   }
   ASSIGN_OR_RETURN(const std::string sealed,
-                   ReadFile(path_, kMaxReputationBytes + kSealOverheadBytes));
+                   ReadFile(path_, kMaxReputationBytes + privacy::kSealOverheadBytes));
   ASSIGN_OR_RETURN(const std::string bytes, key_->Open(ReputationContext(), sealed));
   return DecodeReputations(AsBytes(bytes));
 }
 
-absl::Status ReputationFile::Keep(std::span<const ReputationTable::Known> known) const {
+absl::Status ReputationFile::Keep(std::span<const federation::ReputationTable::Known> known) const {
   return key_ ? WriteFileAtomically(path_,
                                     key_->Seal(ReputationContext(), EncodeReputations(known)), 0600)
               : absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

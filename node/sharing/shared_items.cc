@@ -22,7 +22,7 @@
 #include "node/serving/pattern_payload.h"
 #include "node/sharing/dp_centroids.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 constexpr uint32_t kPage = 256;
@@ -33,7 +33,7 @@ constexpr float kCoreScale = 1.0F;
 void ClipToBound(std::vector<float>& core) {
   // Rounding the scaled values to float must not lead above the bound again.
   constexpr double kMargin = 1e-6;
-  const double bound = UpdateRules().max_norm * (1 - kMargin);
+  const double bound = federation::UpdateRules().max_norm * (1 - kMargin);
   double squares = 0;
   for (const float value : core) {
     squares += static_cast<double>(value) * value;
@@ -45,7 +45,8 @@ void ClipToBound(std::vector<float>& core) {
   }
 }
 
-CoreDelta CoreOf(const Frame& frame, uint32_t bank, std::vector<float> values) {
+federation::CoreDelta CoreOf(const inference::Frame& frame, uint32_t bank,
+                             std::vector<float> values) {
   ClipToBound(values);
   return {.target = frame.target,
           .bank = bank,
@@ -55,8 +56,10 @@ CoreDelta CoreOf(const Frame& frame, uint32_t bank, std::vector<float> values) {
 
 }  // namespace
 
-absl::StatusOr<SharedPattern> ShareablePattern(const Pattern& pattern, const Frame& frame) {
-  ASSIGN_OR_RETURN(const PatternPayload payload, DecodePatternPayload(pattern.payload));
+absl::StatusOr<federation::SharedPattern> ShareablePattern(const storage::Pattern& pattern,
+                                                           const inference::Frame& frame) {
+  ASSIGN_OR_RETURN(const serving::PatternPayload payload,
+                   serving::DecodePatternPayload(pattern.payload));
   if (payload.withheld) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
                  "pattern {} was made private; it is shared once it is stored as public",
@@ -69,7 +72,7 @@ absl::StatusOr<SharedPattern> ShareablePattern(const Pattern& pattern, const Fra
                  "trains it again",
                  ToHex(pattern.id));
   }
-  SharedPattern shared;
+  federation::SharedPattern shared;
   shared.id = pattern.id;
   shared.bank = pattern.bank;
   shared.task = pattern.task;
@@ -81,15 +84,17 @@ absl::StatusOr<SharedPattern> ShareablePattern(const Pattern& pattern, const Fra
   return shared;
 }
 
-absl::StatusOr<Pattern> PatternFromShared(const SharedPattern& shared, const NodeId& origin,
-                                          const Frame& frame, uint32_t version) {
-  Pattern pattern;
+absl::StatusOr<storage::Pattern> PatternFromShared(const federation::SharedPattern& shared,
+                                                   const privacy::NodeId& origin,
+                                                   const inference::Frame& frame,
+                                                   uint32_t version) {
+  storage::Pattern pattern;
   pattern.id = shared.id;
   pattern.embedding = shared.centroid;
   pattern.bank = shared.bank;
   pattern.task = shared.task;
   pattern.quality = shared.quality;
-  pattern.tier = IsNoised(shared) ? SharingTier::kDp : SharingTier::kPublic;
+  pattern.tier = IsNoised(shared) ? storage::SharingTier::kDp : storage::SharingTier::kPublic;
   pattern.examples = shared.examples;
   pattern.origin = origin;
   pattern.created_ms = shared.created_ms;
@@ -98,58 +103,60 @@ absl::StatusOr<Pattern> PatternFromShared(const SharedPattern& shared, const Nod
     // With its item: later its sender has no item to take back.
     pattern.expires_ms = shared.created_ms + limits::kItemLifeMillis;
   }
-  const auto core = std::ranges::find_if(shared.cores, [&](const CoreDelta& candidate) {
+  const auto core = std::ranges::find_if(shared.cores, [&](const federation::CoreDelta& candidate) {
     return candidate.target == frame.target && candidate.bank == shared.bank;
   });
   if (core != shared.cores.end()) {
-    PatternPayload payload;
+    serving::PatternPayload payload;
     payload.core = core->values;
     payload.frame_id = frame.id;
-    ASSIGN_OR_RETURN(const std::shared_ptr<const Adapter> unnamed,
-                     AdapterFromCore(frame, payload.core, "", version, kCoreScale));
-    Adapter adapter = *unnamed;
-    adapter.name = PatternAdapterName(shared.id, AdapterId(adapter));
+    ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Adapter> unnamed,
+                     inference::AdapterFromCore(frame, payload.core, "", version, kCoreScale));
+    inference::Adapter adapter = *unnamed;
+    adapter.name = serving::PatternAdapterName(shared.id, inference::AdapterId(adapter));
     pattern.adapter_name = adapter.name;
     pattern.adapter_version = version;
-    payload.adapter = EncodeAdapter(adapter);
-    pattern.payload = EncodePatternPayload(payload);
+    payload.adapter = inference::EncodeAdapter(adapter);
+    pattern.payload = serving::EncodePatternPayload(payload);
   }
   return pattern;
 }
 
-absl::StatusOr<OwnCores> OwnUpdate(PatternStore& patterns, const NodeId& self,
+absl::StatusOr<OwnCores> OwnUpdate(storage::PatternStore& patterns, const privacy::NodeId& self,
                                    const UpdateLayout& layout, const MaySharePattern& may_share) {
   OwnCores own;
-  std::set<Contributor> contributors;
+  std::set<privacy::Contributor> contributors;
   std::vector<std::vector<double>> sums(layout.banks(),
                                         std::vector<double>(layout.values_per_bank()));
   uint64_t examples = 0;
-  RETURN_IF_ERROR(ForEachPatternOf(patterns, self, [&](Pattern& pattern) -> absl::Status {
-    const absl::StatusOr<PatternPayload> payload = DecodePatternPayload(pattern.payload);
-    if (!payload.ok()) {
-      LogWarning("left out: pattern {}: {}", ToHex(pattern.id), MessageOf(payload.status()));
-      return absl::OkStatus();
-    }
-    const auto core = payload->withheld ? std::nullopt : CoreByBank(*payload, layout);
-    if (core) {
-      if (may_share != nullptr && !may_share(*payload)) {
-        ++own.left_out;
-        return absl::OkStatus();
-      }
-      own.patterns[pattern.id] = pattern.updated_ms;
-      contributors.insert(payload->contributors.begin(), payload->contributors.end());
-      const uint32_t weight = std::max<uint32_t>(pattern.examples, 1);
-      for (size_t bank = 0; bank < sums.size(); ++bank) {
-        for (size_t i = 0; i < sums[bank].size(); ++i) {
-          sums[bank][i] += static_cast<double>(weight) * (*core)[bank][i];
+  RETURN_IF_ERROR(
+      serving::ForEachPatternOf(patterns, self, [&](storage::Pattern& pattern) -> absl::Status {
+        const absl::StatusOr<serving::PatternPayload> payload =
+            serving::DecodePatternPayload(pattern.payload);
+        if (!payload.ok()) {
+          LogWarning("left out: pattern {}: {}", ToHex(pattern.id), MessageOf(payload.status()));
+          return absl::OkStatus();
         }
-      }
-      examples += weight;
-    }
-    return absl::OkStatus();
-  }));
+        const auto core = payload->withheld ? std::nullopt : CoreByBank(*payload, layout);
+        if (core) {
+          if (may_share != nullptr && !may_share(*payload)) {
+            ++own.left_out;
+            return absl::OkStatus();
+          }
+          own.patterns[pattern.id] = pattern.updated_ms;
+          contributors.insert(payload->contributors.begin(), payload->contributors.end());
+          const uint32_t weight = std::max<uint32_t>(pattern.examples, 1);
+          for (size_t bank = 0; bank < sums.size(); ++bank) {
+            for (size_t i = 0; i < sums[bank].size(); ++i) {
+              sums[bank][i] += static_cast<double>(weight) * (*core)[bank][i];
+            }
+          }
+          examples += weight;
+        }
+        return absl::OkStatus();
+      }));
   if (examples > 0) {
-    BankedValues means;
+    federation::BankedValues means;
     for (const std::vector<double>& sum : sums) {
       std::ranges::transform(sum, std::back_inserter(means.emplace_back()), [examples](double v) {
         return static_cast<float>(v / static_cast<double>(examples));
@@ -161,34 +168,34 @@ absl::StatusOr<OwnCores> OwnUpdate(PatternStore& patterns, const NodeId& self,
   return own;
 }
 
-absl::StatusOr<std::shared_ptr<const Talora>> FederatedAdapter(const BankedValues& values,
-                                                               const UpdateLayout& layout,
-                                                               uint32_t version) {
+absl::StatusOr<std::shared_ptr<const inference::Talora>> FederatedAdapter(
+    const federation::BankedValues& values, const UpdateLayout& layout, uint32_t version) {
   constexpr std::string_view kName = "federated";
   if (values.size() != layout.banks()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
                  "the federated adapter has {} banks where this node has {}", values.size(),
                  layout.banks());
   }
-  std::vector<std::shared_ptr<const Adapter>> banks;
+  std::vector<std::shared_ptr<const inference::Adapter>> banks;
   for (const std::vector<float>& bank : values) {
-    ASSIGN_OR_RETURN(banks.emplace_back(),
-                     AdapterFromCore(*layout.frame, bank, std::string(kName), version, kCoreScale));
+    ASSIGN_OR_RETURN(
+        banks.emplace_back(),
+        inference::AdapterFromCore(*layout.frame, bank, std::string(kName), version, kCoreScale));
   }
   if (banks.size() == 1) {
     return StaticTalora(banks.front());
   }
-  Talora talora{.name = std::string(kName),
-                .version = version,
-                .model_hash = banks.front()->model_hash,
-                .schedule = {.boundaries = layout.boundaries},
-                .residuals = std::move(banks)};
-  RETURN_IF_ERROR(CheckTalora(talora));
-  return std::make_shared<const Talora>(std::move(talora));
+  inference::Talora talora{.name = std::string(kName),
+                           .version = version,
+                           .model_hash = banks.front()->model_hash,
+                           .schedule = {.boundaries = layout.boundaries},
+                           .residuals = std::move(banks)};
+  RETURN_IF_ERROR(inference::CheckTalora(talora));
+  return std::make_shared<const inference::Talora>(std::move(talora));
 }
 
-absl::Status CheckMayContribute(const AdmissionCert& certificate) {
-  if ((certificate.roles & roles::kContributor) != 0) {
+absl::Status CheckMayContribute(const privacy::AdmissionCert& certificate) {
+  if ((certificate.roles & privacy::roles::kContributor) != 0) {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
@@ -196,8 +203,8 @@ absl::Status CheckMayContribute(const AdmissionCert& certificate) {
                "one that does");
 }
 
-FederatedItem ToStored(const Item& item, int64_t received_ms) {
-  FederatedItem stored;
+storage::FederatedItem ToStored(const federation::Item& item, int64_t received_ms) {
+  storage::FederatedItem stored;
   stored.header = item.envelope->header;
   stored.body = item.envelope->body;
   stored.signature = item.envelope->signature;
@@ -206,20 +213,20 @@ FederatedItem ToStored(const Item& item, int64_t received_ms) {
   return stored;
 }
 
-absl::StatusOr<Item> FromStored(const FederatedItem& stored) {
-  Envelope envelope;
+absl::StatusOr<federation::Item> FromStored(const storage::FederatedItem& stored) {
+  privacy::Envelope envelope;
   envelope.header = stored.header;
   envelope.body = stored.body;
   envelope.signature = stored.signature;
-  return MakeItem(std::move(envelope), stored.payload);
+  return federation::MakeItem(std::move(envelope), stored.payload);
 }
 
-absl::StatusOr<std::vector<Item>> LoadItems(ItemStore& store) {
-  std::vector<Item> items;
+absl::StatusOr<std::vector<federation::Item>> LoadItems(storage::ItemStore& store) {
+  std::vector<federation::Item> items;
   std::vector<std::string> damaged;
   RETURN_IF_ERROR(store.ForEach(
-      [&](const Digest& id, const FederatedItem& stored) {
-        absl::StatusOr<Item> item = FromStored(stored);
+      [&](const Digest& id, const storage::FederatedItem& stored) {
+        absl::StatusOr<federation::Item> item = FromStored(stored);
         if (item.ok()) {
           items.push_back(*std::move(item));
         } else {
@@ -238,4 +245,4 @@ absl::StatusOr<std::vector<Item>> LoadItems(ItemStore& store) {
   return items;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -10,56 +10,57 @@
 #include "federation/daf/adapter_delta.h"
 #include "federation/daf/bank_alignment.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 // Scales an update to the largest norm that peers accept: a long training run of one lesson exceeds
 // it. The direction, which is what was learned, stays.
-void ClipJointly(AdapterUpdate* update) {
+void ClipJointly(federation::AdapterUpdate* update) {
   // Rounding the scaled values to float must not lead above the bound again.
   constexpr double kMargin = 1e-6;
-  const double bound = UpdateRules().max_norm * (1 - kMargin);
-  const double norm = NormOf(*update);
+  const double bound = federation::UpdateRules().max_norm * (1 - kMargin);
+  const double norm = federation::NormOf(*update);
   if (!(norm > bound)) {
     return;
   }
-  for (BankValues& bank : update->banks) {
+  for (federation::BankValues& bank : update->banks) {
     for (float& value : bank.values) {
       value = static_cast<float>(value * (bound / norm));
     }
   }
 }
 
-std::vector<ModuleShape> ModulesOf(const Frame& frame) {
+std::vector<federation::ModuleShape> ModulesOf(const inference::Frame& frame) {
   const auto rank = static_cast<uint32_t>(frame.rank);
   return {{.target = frame.target, .rows = rank, .columns = rank}};
 }
 
 }  // namespace
 
-AdapterUpdateRules RulesOf(const UpdateLayout& layout) {
-  return {.kind = FactorKind::kCore,
+federation::AdapterUpdateRules RulesOf(const UpdateLayout& layout) {
+  return {.kind = federation::FactorKind::kCore,
           .model_hash = layout.model_hash,
           .frame_id = layout.frame->id,
           .modules = ModulesOf(*layout.frame),
-          .max_norm = UpdateRules().max_norm};
+          .max_norm = federation::UpdateRules().max_norm};
 }
 
-TimestepHistogram EvenSchedule() {
-  std::array<uint64_t, kScheduleBins> counts{};
+federation::TimestepHistogram EvenSchedule() {
+  std::array<uint64_t, federation::kScheduleBins> counts{};
   counts.fill(1);
-  return HistogramOf(counts);
+  return federation::HistogramOf(counts);
 }
 
-AdapterUpdate UpdateOfBanks(const UpdateLayout& layout, BankedValues banks, uint64_t examples) {
-  AdapterUpdate update{.kind = FactorKind::kCore,
-                       .model_hash = layout.model_hash,
-                       .frame_id = layout.frame->id,
-                       .examples = examples,
-                       .schedule = EvenSchedule(),
-                       .boundaries = layout.boundaries,
-                       .modules = ModulesOf(*layout.frame),
-                       .banks = {}};
+federation::AdapterUpdate UpdateOfBanks(const UpdateLayout& layout, federation::BankedValues banks,
+                                        uint64_t examples) {
+  federation::AdapterUpdate update{.kind = federation::FactorKind::kCore,
+                                   .model_hash = layout.model_hash,
+                                   .frame_id = layout.frame->id,
+                                   .examples = examples,
+                                   .schedule = EvenSchedule(),
+                                   .boundaries = layout.boundaries,
+                                   .modules = ModulesOf(*layout.frame),
+                                   .banks = {}};
   for (std::vector<float>& values : banks) {
     update.banks.push_back(
         {.bank = static_cast<uint32_t>(update.banks.size()), .values = std::move(values)});
@@ -68,13 +69,14 @@ AdapterUpdate UpdateOfBanks(const UpdateLayout& layout, BankedValues banks, uint
   return update;
 }
 
-std::optional<BankedValues> CoreByBank(const PatternPayload& payload, const UpdateLayout& layout) {
+std::optional<federation::BankedValues> CoreByBank(const serving::PatternPayload& payload,
+                                                   const UpdateLayout& layout) {
   const UpdateLayout trained{.frame = layout.frame, .boundaries = payload.core_boundaries};
   if (payload.core.empty() || payload.frame_id != layout.frame->id ||
       payload.core.size() != trained.values()) {
     return std::nullopt;
   }
-  AdapterUpdate update{.boundaries = trained.boundaries, .modules = {}, .banks = {}};
+  federation::AdapterUpdate update{.boundaries = trained.boundaries, .modules = {}, .banks = {}};
   for (size_t bank = 0; bank < trained.banks(); ++bank) {
     const auto begin =
         payload.core.begin() + static_cast<std::ptrdiff_t>(bank * layout.values_per_bank());
@@ -82,16 +84,17 @@ std::optional<BankedValues> CoreByBank(const PatternPayload& payload, const Upda
         {.bank = static_cast<uint32_t>(bank),
          .values = {begin, begin + static_cast<std::ptrdiff_t>(layout.values_per_bank())}});
   }
-  BankedValues banks;
-  for (AlignedBank& bank : AlignBanks(update, layout.boundaries)) {
+  federation::BankedValues banks;
+  for (federation::AlignedBank& bank : federation::AlignBanks(update, layout.boundaries)) {
     banks.push_back(std::move(bank.values));
   }
   return banks;
 }
 
-std::optional<std::vector<float>> CoreForAllT(const PatternPayload& payload, const Frame& frame) {
-  std::optional<BankedValues> banks = CoreByBank(payload, {.frame = &frame});
+std::optional<std::vector<float>> CoreForAllT(const serving::PatternPayload& payload,
+                                              const inference::Frame& frame) {
+  std::optional<federation::BankedValues> banks = CoreByBank(payload, {.frame = &frame});
   return banks ? std::optional(std::move(banks->front())) : std::nullopt;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

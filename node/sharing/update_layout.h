@@ -14,12 +14,12 @@
 #include "inference/adapter/frame.h"
 #include "node/serving/pattern_payload.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 // What the updates of this node are of.
 struct UpdateLayout {
-  const Frame* frame = nullptr;  // outlives the layout
-  Digest model_hash{};           // of the model package
+  const inference::Frame* frame = nullptr;  // outlives the layout
+  Digest model_hash{};                      // of the model package
   // Of this node's timestep banks, ascending within 0 to 1; none: one bank for all t. Those of
   // other nodes may differ.
   std::vector<float> boundaries = {};
@@ -32,20 +32,23 @@ struct UpdateLayout {
 };
 
 // What an update of the cluster must look like, whatever its banks.
-AdapterUpdateRules RulesOf(const UpdateLayout& layout);
+federation::AdapterUpdateRules RulesOf(const UpdateLayout& layout);
 
 // What a node's training looks like by tenth of t: maskings are drawn evenly.
-TimestepHistogram EvenSchedule();
+federation::TimestepHistogram inference::EvenSchedule();
 
 // An update of all banks of the layout that began from the frozen model, scaled to the largest norm
 // that peers take where it is longer. `examples`: as the node claims, 0: it does not say.
-AdapterUpdate UpdateOfBanks(const UpdateLayout& layout, BankedValues banks, uint64_t examples);
+federation::AdapterUpdate UpdateOfBanks(const UpdateLayout& layout, federation::BankedValues banks,
+                                        uint64_t examples);
 
 // The core of a pattern by bank of the layout, whatever banks it was trained for (AlignBanks);
 // nullopt where it has none in this frame or one of another size.
-std::optional<BankedValues> CoreByBank(const PatternPayload& payload, const UpdateLayout& layout);
+std::optional<federation::BankedValues> CoreByBank(const serving::PatternPayload& payload,
+                                                   const UpdateLayout& layout);
 
 // The same as one core for all t: its mean over t.
-std::optional<std::vector<float>> CoreForAllT(const PatternPayload& payload, const Frame& frame);
+std::optional<std::vector<float>> CoreForAllT(const serving::PatternPayload& payload,
+                                              const inference::Frame& frame);
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

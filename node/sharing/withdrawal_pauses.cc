@@ -7,9 +7,9 @@
 
 #include "node/limits.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
-void WithdrawalPauses::Note(const NodeId& origin, TimePoint now) {
+void WithdrawalPauses::Note(const privacy::NodeId& origin, TimePoint now) {
   std::erase_if(pauses_, [now](const auto& entry) {
     return entry.second.until + limits::kLongestWithdrawalPause <= now;
   });
@@ -20,7 +20,7 @@ void WithdrawalPauses::Note(const NodeId& origin, TimePoint now) {
   pause.until = now + pause.length;
 }
 
-bool WithdrawalPauses::Paused(const NodeId& origin, TimePoint now) const {
+bool WithdrawalPauses::Paused(const privacy::NodeId& origin, TimePoint now) const {
   const auto found = pauses_.find(origin);
   return found != pauses_.end() && now < found->second.until;
 }
@@ -35,4 +35,4 @@ std::optional<TimePoint> WithdrawalPauses::NextEnd(TimePoint now) const {
   return next;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

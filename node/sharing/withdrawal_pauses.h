@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 
 // Whose updates are left out for a while, as taking one back makes every node begin its global
 // adapter anew: who does it again and again would keep the cluster from having one. A minute the
@@ -19,8 +19,8 @@ namespace ruvd {
 class WithdrawalPauses {
  public:
   // An update of `origin` was taken out of the global adapter.
-  void Note(const NodeId& origin, TimePoint now);
-  bool Paused(const NodeId& origin, TimePoint now) const;
+  void Note(const privacy::NodeId& origin, TimePoint now);
+  bool Paused(const privacy::NodeId& origin, TimePoint now) const;
   // When somebody's pause ends first; nullopt: nobody has one.
   std::optional<TimePoint> NextEnd(TimePoint now) const;
 
@@ -29,7 +29,7 @@ class WithdrawalPauses {
     TimePoint until{};
     Duration length{};
   };
-  std::map<NodeId, Pause> pauses_;  // also those that ended less than a day ago
+  std::map<privacy::NodeId, Pause> pauses_;  // also those that ended less than a day ago
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -16,7 +16,7 @@
 #include "node/terminal/exit_code.h"
 #include "node/transport/api_tokens.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 // The deepest verb that was recognised, e.g. `pattern ls`.
@@ -106,22 +106,22 @@ class CredentialFlags {
                     "File with your token, sent over TLS; or "
                     "RUVD_TOKEN_FILE");
   }
-  ClientCredentials Load() const {
-    absl::StatusOr<ClientCredentials> credentials = ReadFiles();
+  client::ClientCredentials Load() const {
+    absl::StatusOr<client::ClientCredentials> credentials = ReadFiles();
     return credentials.ok() ? *std::move(credentials)
-                            : ClientCredentials{.problem = credentials.status()};
+                            : client::ClientCredentials{.problem = credentials.status()};
   }
 
  private:
-  absl::StatusOr<ClientCredentials> ReadFiles() const {
-    ClientCredentials credentials;
+  absl::StatusOr<client::ClientCredentials> ReadFiles() const {
+    client::ClientCredentials credentials;
     // Tokens are never sent in the clear.
     credentials.tls = !roots_.empty() || !token_file_.empty();
     if (!roots_.empty() && roots_ != "system") {
       ASSIGN_OR_RETURN(credentials.roots, ReadFile(roots_, limits::kMaxConfigBytes));
     }
     if (!token_file_.empty()) {
-      ASSIGN_OR_RETURN(credentials.token, ReadClientToken(token_file_));
+      ASSIGN_OR_RETURN(credentials.token, transport::ReadClientToken(token_file_));
     }
     return credentials;
   }
@@ -216,4 +216,4 @@ absl::Status UsageError(std::string_view message) {
   return MakeError(absl::StatusCode::kInvalidArgument, reasons::kUsage, message);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -18,7 +18,7 @@
 #include "node/client/client_credentials.h"
 #include "node/terminal/limits.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // What a verb sees of the process around it; tests make their own.
 struct CommandContext {
@@ -33,7 +33,7 @@ struct CommandContext {
 
   // Set by the flags that every verb has.
   std::string server = "127.0.0.1:7420";
-  ClientCredentials credentials;
+  client::ClientCredentials credentials;
   bool json = false;
 
   // An environment variable, "" where it is not set.
@@ -67,4 +67,4 @@ int RunCommandLine(const std::vector<std::string>& arguments, CommandContext& co
 // A USAGE error; the message says what to write instead.
 absl::Status UsageError(std::string_view message);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 constexpr std::array<std::string_view, 4> kUsageReasons = {
@@ -66,4 +66,4 @@ std::string ErrorLine(const absl::Status& status) {
                         : fmt::format("ruvd: {} [{}]", text, reason);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // What `ruvd` tells the shell.
 enum class ExitCode : int {
@@ -24,4 +24,4 @@ ExitCode ExitCodeOf(const absl::Status& status);
 // come from another machine, are replaced.
 std::string ErrorLine(const absl::Status& status);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

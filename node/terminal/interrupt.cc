@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 std::atomic<bool> raised_signal = false;
@@ -35,4 +35,4 @@ bool Interrupt::raised() const {
   return raised_signal;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // While it lives, SIGINT and SIGTERM are noted instead of ending the process, so that long work can
 // leave what it has; afterwards they do what they did before. A second one ends the process. One at
@@ -25,4 +25,4 @@ class Interrupt {
   struct sigaction terminate_{};
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

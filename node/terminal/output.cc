@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 std::string ToJsonLine(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
@@ -24,4 +24,4 @@ std::string ToJsonLine(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -8,7 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // A response as one line of JSON with the field names of the .proto files, zero values included:
 // the stable output of `--format json`.
@@ -18,4 +18,4 @@ std::string ToJsonLine(const google::protobuf::Message& message);
 // library would end the process.
 std::string ToJsonLine(const nlohmann::json& json);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -15,7 +15,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 constexpr int64_t kMaxPeriodMs = int64_t{36'500} * 86'400'000;  // a hundred years
@@ -46,4 +46,4 @@ std::string FormatTime(int64_t ms) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

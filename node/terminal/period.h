@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // "90s", "15m", "2h" or "7d" in milliseconds. USAGE.
 absl::StatusOr<int64_t> ParsePeriod(const std::string& text);
@@ -16,4 +16,4 @@ absl::StatusOr<int64_t> ParsePeriod(const std::string& text);
 // "2026-11-21 19:00:00", UTC; what is before 1970 or after 9999 is shown as the nearest moment.
 std::string FormatTime(int64_t ms);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

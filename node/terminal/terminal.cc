@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
@@ -122,4 +122,4 @@ std::string FormatFields(const std::vector<std::pair<std::string, std::string>>&
   return out;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // Text from a model or a peer, made safe for a terminal: control characters other than newline and
 // tab become U+FFFD, so that nobody moves the cursor or sets the window's title from afar.
@@ -32,4 +32,4 @@ std::string FormatTable(const std::vector<std::string>& header,
 // "name  value" lines with the names padded; both are made printable and stay in their line.
 std::string FormatFields(const std::vector<std::pair<std::string, std::string>>& fields);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -22,7 +22,7 @@
 #include "node/terminal/terminal.h"
 #include "node/tools/verbs.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 struct MergeFlags {
@@ -32,11 +32,12 @@ struct MergeFlags {
   std::string method = "sum";
   std::string name;
   uint32_t version = 1;
-  MergeOptions options;
+  inference::MergeOptions options;
 };
 
 // FILE or FILE=WEIGHT, as inference.adapters has them.
-absl::StatusOr<MergePart> ReadPart(const std::string& text, const Model& model) {
+absl::StatusOr<inference::MergePart> ReadPart(const std::string& text,
+                                              const inference::Model& model) {
   std::string file = text;
   float weight = 1;
   if (const size_t equals = text.rfind('='); equals != std::string::npos) {
@@ -48,35 +49,39 @@ absl::StatusOr<MergePart> ReadPart(const std::string& text, const Model& model) 
       weight = 1;
     }
   }
-  ASSIGN_OR_RETURN(auto adapter, LoadAdapterFile(file, model));
-  return MergePart{.adapter = std::move(adapter), .weight = weight};
+  ASSIGN_OR_RETURN(auto adapter, inference::LoadAdapterFile(file, model));
+  return inference::MergePart{.adapter = std::move(adapter), .weight = weight};
 }
 
 absl::Status Merge(CommandContext& context, MergeFlags& flags) {
-  flags.options.method = MergeMethodByName(flags.method).value_or(MergeMethod::kSum);
-  ASSIGN_OR_RETURN(const auto model, Model::Load(flags.model));
-  std::vector<MergePart> parts;
+  flags.options.method =
+      inference::MergeMethodByName(flags.method).value_or(inference::MergeMethod::kSum);
+  ASSIGN_OR_RETURN(const auto model, inference::Model::Load(flags.model));
+  std::vector<inference::MergePart> parts;
   for (const std::string& file : flags.files) {
-    ASSIGN_OR_RETURN(MergePart part, ReadPart(file, *model));
+    ASSIGN_OR_RETURN(inference::MergePart part, ReadPart(file, *model));
     parts.push_back(std::move(part));
   }
   const std::string name =
       flags.name.empty() ? std::filesystem::path(flags.out).stem().string() : flags.name;
-  ASSIGN_OR_RETURN(const auto merged, MergeAdapters(parts, flags.options, name, flags.version));
-  RETURN_IF_ERROR(SaveAdapterFile(*merged, *model, flags.out));
+  ASSIGN_OR_RETURN(const auto merged,
+                   inference::MergeAdapters(parts, flags.options, name, flags.version));
+  RETURN_IF_ERROR(inference::SaveAdapterFile(*merged, *model, flags.out));
   int rank = 0;
   for (const auto& [target, change] : merged->targets) {
     rank = std::max(rank, change.rank);
   }
   const std::string label = fmt::format("{}@{}", merged->name, merged->version);
-  context.out << (context.json ? ToJsonLine(nlohmann::json{{"out", flags.out},
-                                                           {"adapter", label},
-                                                           {"kind", KindName(merged->kind)},
-                                                           {"rank", rank},
-                                                           {"targets", merged->targets.size()}})
-                               : fmt::format("{}: {} of kind {}, rank {}, {} targets\n",
-                                             PrintableLine(flags.out), PrintableLine(label),
-                                             KindName(merged->kind), rank, merged->targets.size()));
+  context.out << (context.json
+                      ? ToJsonLine(nlohmann::json{{"out", flags.out},
+                                                  {"adapter", label},
+                                                  {"kind", inference::KindName(merged->kind)},
+                                                  {"rank", rank},
+                                                  {"targets", merged->targets.size()}})
+                      : fmt::format("{}: {} of kind {}, rank {}, {} targets\n",
+                                    PrintableLine(flags.out), PrintableLine(label),
+                                    inference::KindName(merged->kind), rank,
+                                    merged->targets.size()));
   return absl::OkStatus();
 }
 
@@ -84,7 +89,7 @@ absl::Status Merge(CommandContext& context, MergeFlags& flags) {
 
 void AddAdapterMergeVerb(VerbTable& verbs) {
   auto flags = std::make_shared<MergeFlags>();
-  MergeOptions& options = flags->options;
+  inference::MergeOptions& options = flags->options;
   CLI::App& verb = verbs.Add("adapter merge", "Adapters", "One plain LoRA file of several",
                              [flags](CommandContext& context) { return Merge(context, *flags); });
   verb.add_option("file", flags->files, "FILE or FILE=WEIGHT, plain GGUF-LoRA files")->required();
@@ -110,4 +115,4 @@ void AddAdapterMergeVerb(VerbTable& verbs) {
   verb.add_option("--as-version", flags->version, "Of the result")->capture_default_str();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

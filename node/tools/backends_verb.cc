@@ -15,7 +15,7 @@
 #include "node/terminal/terminal.h"
 #include "node/tools/verbs.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 std::string YesOrNo(bool yes) {
@@ -24,37 +24,37 @@ std::string YesOrNo(bool yes) {
 
 void PrintJson(CommandContext& context) {
   nlohmann::json out;
-  for (const Backend* backend : Backends()) {
-    const BackendInfo info = backend->Info();
+  for (const inference::Backend* backend : inference::Backends()) {
+    const inference::BackendInfo info = backend->Info();
     out["backends"].push_back({{"name", info.name},
                                {"device", info.device},
                                {"threads", info.threads},
                                {"memory_bytes", info.memory_bytes},
                                {"available", info.available},
-                               {"used", backend == &DefaultBackend()},
+                               {"used", backend == &inference::DefaultBackend()},
                                {"reason", info.reason}});
   }
-  for (const KernelCandidate& kernels : KernelCandidates()) {
+  for (const inference::KernelCandidate& kernels : inference::KernelCandidates()) {
     out["kernels"].push_back({{"name", kernels.name},
                               {"available", kernels.available},
-                              {"used", kernels.name == Kernels().name},
+                              {"used", kernels.name == inference::Kernels().name},
                               {"reason", kernels.reason}});
   }
-  out["float_kernels"] = Kernels().target;
+  out["float_kernels"] = inference::Kernels().target;
   context.out << ToJsonLine(out);
 }
 
 absl::Status ListBackends(CommandContext& context) {
-  RETURN_IF_ERROR(CheckKernelsVariable());
+  RETURN_IF_ERROR(inference::CheckKernelsVariable());
   if (context.json) {
     PrintJson(context);
     return absl::OkStatus();
   }
   std::vector<std::vector<std::string>> backends;
-  for (const Backend* backend : Backends()) {
-    const BackendInfo info = backend->Info();
+  for (const inference::Backend* backend : inference::Backends()) {
+    const inference::BackendInfo info = backend->Info();
     backends.push_back(
-        {info.name, YesOrNo(info.available), YesOrNo(backend == &DefaultBackend()), info.device,
+        {info.name, YesOrNo(info.available), YesOrNo(backend == &inference::DefaultBackend()), info.device,
          fmt::format("{}", info.threads),
          fmt::format("{:.1f} GiB", static_cast<double>(info.memory_bytes) / (1 << 30)),
          info.reason});
@@ -62,12 +62,12 @@ absl::Status ListBackends(CommandContext& context) {
   context.out << FormatTable(
       {"BACKEND", "AVAILABLE", "USED", "DEVICE", "THREADS", "MEMORY", "REASON"}, backends);
   std::vector<std::vector<std::string>> kernels;
-  for (const KernelCandidate& candidate : KernelCandidates()) {
+  for (const inference::KernelCandidate& candidate : inference::KernelCandidates()) {
     kernels.push_back({candidate.name, YesOrNo(candidate.available),
-                       YesOrNo(candidate.name == Kernels().name), candidate.reason});
+                       YesOrNo(candidate.name == inference::Kernels().name), candidate.reason});
   }
   context.out << "\n" << FormatTable({"CPU KERNELS", "AVAILABLE", "USED", "REASON"}, kernels);
-  context.out << fmt::format("\nfloat kernels: {}\n", Kernels().target);
+  context.out << fmt::format("\nfloat kernels: {}\n", inference::Kernels().target);
   return absl::OkStatus();
 }
 
@@ -77,4 +77,4 @@ void AddBackendsVerb(VerbTable& verbs) {
   verbs.Add("model backends", "Models", "What this machine can run models on", ListBackends);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

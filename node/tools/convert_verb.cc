@@ -33,7 +33,7 @@
 #include "node/terminal/terminal.h"
 #include "node/tools/verbs.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 // Lines of progress of a whole run.
@@ -49,19 +49,19 @@ struct ConvertFlags {
   int checkpoint_every = 50;
   int memory_mib = 512;
   int threads = 0;
-  ConversionOptions options;
+  inference::ConversionOptions options;
 
   std::string CheckpointPath() const {
     return checkpoint.empty() ? out + ".checkpoint" : checkpoint;
   }
 };
 
-absl::StatusOr<std::vector<TokenId>> ReadStream(const Tokenizer& tokenizer,
-                                                const std::vector<std::string>& paths) {
-  std::vector<TokenId> stream;
+absl::StatusOr<std::vector<inference::TokenId>> ReadStream(const inference::Tokenizer& tokenizer,
+                                                           const std::vector<std::string>& paths) {
+  std::vector<inference::TokenId> stream;
   for (const std::string& path : paths) {
-    ASSIGN_OR_RETURN(const auto documents, ReadTextDocuments(path));
-    const std::vector<TokenId> tokens = EncodeDocuments(tokenizer, documents);
+    ASSIGN_OR_RETURN(const auto documents, inference::ReadTextDocuments(path));
+    const std::vector<inference::TokenId> tokens = inference::EncodeDocuments(tokenizer, documents);
     stream.insert(stream.end(), tokens.begin(), tokens.end());
   }
   return stream;
@@ -70,7 +70,7 @@ absl::StatusOr<std::vector<TokenId>> ReadStream(const Tokenizer& tokenizer,
 // Says how far a conversion is.
 class Reporter {
  public:
-  Reporter(CommandContext& context, const Conversion& conversion, int steps)
+  Reporter(CommandContext& context, const inference::Conversion& conversion, int steps)
       : context_(context),
         conversion_(conversion),
         steps_(static_cast<uint64_t>(steps)),
@@ -100,7 +100,7 @@ class Reporter {
   }
 
   CommandContext& context_;
-  const Conversion& conversion_;
+  const inference::Conversion& conversion_;
   uint64_t steps_;
   uint64_t every_;
   uint64_t began_at_;
@@ -109,7 +109,8 @@ class Reporter {
 };
 
 // Goes on from a checkpoint where there is one.
-absl::Status Resume(CommandContext& context, const ConvertFlags& flags, Conversion* conversion) {
+absl::Status Resume(CommandContext& context, const ConvertFlags& flags,
+                    inference::Conversion* conversion) {
   const std::string path = flags.CheckpointPath();
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) {
@@ -125,7 +126,8 @@ absl::Status Resume(CommandContext& context, const ConvertFlags& flags, Conversi
   return absl::OkStatus();
 }
 
-absl::Status Train(CommandContext& context, const ConvertFlags& flags, Conversion* conversion) {
+absl::Status Train(CommandContext& context, const ConvertFlags& flags,
+                   inference::Conversion* conversion) {
   const std::string path = flags.CheckpointPath();
   const auto save = [&] { return WriteFileAtomically(path, conversion->Checkpoint(), 0600); };
   const Interrupt interrupt;
@@ -153,8 +155,8 @@ absl::Status Train(CommandContext& context, const ConvertFlags& flags, Conversio
   return save();
 }
 
-void Print(CommandContext& context, const ConvertFlags& flags, const Conversion& conversion,
-           const Conversion::Written& written) {
+void Print(CommandContext& context, const ConvertFlags& flags,
+           const inference::Conversion& conversion, const inference::Conversion::Written& written) {
   const double before = conversion.held_out().front();
   const double after = conversion.held_out().back();
   const auto learnt = static_cast<uint64_t>(flags.options.steps) *
@@ -188,7 +190,8 @@ absl::Status CheckFiles(const ConvertFlags& flags) {
     return UsageError(
         fmt::format("{} exists; remove it or name another --out", PrintableLine(flags.out)));
   }
-  return flags.type.empty() ? absl::OkStatus() : ParseQuantizationScheme(flags.type).status();
+  return flags.type.empty() ? absl::OkStatus()
+                            : inference::ParseQuantizationScheme(flags.type).status();
 }
 
 absl::Status Convert(CommandContext& context, ConvertFlags& flags) {
@@ -196,20 +199,22 @@ absl::Status Convert(CommandContext& context, ConvertFlags& flags) {
   flags.options.memory_bytes = static_cast<uint64_t>(flags.memory_mib) << 20;
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   ThreadParallelRunner runner(flags.threads > 0 ? flags.threads : cores);
-  const auto read = [&](const Tokenizer& tokenizer) -> absl::StatusOr<ConversionTexts> {
-    ConversionTexts texts;
+  const auto read =
+      [&](const inference::Tokenizer& tokenizer) -> absl::StatusOr<inference::ConversionTexts> {
+    inference::ConversionTexts texts;
     ASSIGN_OR_RETURN(texts.train, ReadStream(tokenizer, flags.texts));
     ASSIGN_OR_RETURN(texts.held_out, ReadStream(tokenizer, flags.valid));
     return texts;
   };
   ASSIGN_OR_RETURN(const auto conversion,
-                   Conversion::Create(flags.base, read, flags.options, runner));
+                   inference::Conversion::Create(flags.base, read, flags.options, runner));
   context.err << fmt::format("{} tokens of text, {} crops held out, {} numbers trained, mask {}\n",
                              conversion->training_tokens(), conversion->held_out_crops(),
                              conversion->parameters(), conversion->mask());
   RETURN_IF_ERROR(Resume(context, flags, conversion.get()));
   RETURN_IF_ERROR(Train(context, flags, conversion.get()));
-  ASSIGN_OR_RETURN(const Conversion::Written written, conversion->Write(flags.out, flags.type));
+  ASSIGN_OR_RETURN(const inference::Conversion::Written written,
+                   conversion->Write(flags.out, flags.type));
   std::error_code ignored;
   std::filesystem::remove(flags.CheckpointPath(), ignored);
   Print(context, flags, *conversion, written);
@@ -217,7 +222,7 @@ absl::Status Convert(CommandContext& context, ConvertFlags& flags) {
 }
 
 void AddTrainingFlags(CLI::App& verb, ConvertFlags& flags) {
-  ConversionOptions& options = flags.options;
+  inference::ConversionOptions& options = flags.options;
   verb.add_option("--rank", options.rank, "Of the low-rank changes of all linear layers")
       ->check(CLI::Range(1, limits::kMaxAdapterRank))
       ->capture_default_str();
@@ -267,8 +272,9 @@ void AddConvertVerb(VerbTable& verbs) {
   AddTrainingFlags(verb, *flags);
   verb.add_option("--mask-token", flags->options.mask_token,
                   "Id or text of a token that no text has; default the file's mask or unused one");
-  verb.add_option("--type", flags->type,
-                  "Formats of --out, one of " + QuantizationSchemeNames() + "; default the base's");
+  verb.add_option(
+      "--type", flags->type,
+      "Formats of --out, one of " + inference::QuantizationSchemeNames() + "; default the base's");
   verb.add_option("--checkpoint", flags->checkpoint,
                   "Where a stopped run goes on from; default OUT.checkpoint");
   verb.add_option("--checkpoint-every", flags->checkpoint_every, "Steps between checkpoints")
@@ -282,4 +288,4 @@ void AddConvertVerb(VerbTable& verbs) {
       ->capture_default_str();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

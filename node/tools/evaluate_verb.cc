@@ -20,7 +20,7 @@
 #include "node/terminal/output.h"
 #include "node/tools/verbs.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 struct EvaluateFlags {
@@ -28,17 +28,17 @@ struct EvaluateFlags {
   std::string text;
   std::string mode = "mdlm";
   int threads = 0;
-  EvaluateOptions options;
+  inference::EvaluateOptions options;
 };
 
-DecodingMode ModeByName(const std::string& name) {
-  return name == "ar"      ? DecodingMode::kAutoregressive
-         : name == "block" ? DecodingMode::kBlock
-                           : DecodingMode::kDiffusion;
+inference::DecodingMode ModeByName(const std::string& name) {
+  return name == "ar"      ? inference::DecodingMode::kAutoregressive
+         : name == "block" ? inference::DecodingMode::kBlock
+                           : inference::DecodingMode::kDiffusion;
 }
 
 // A counter on the terminal; nothing where standard error goes elsewhere.
-EvaluateProgress Progress(CommandContext& context) {
+inference::EvaluateProgress Progress(CommandContext& context) {
   const bool visible = ::isatty(STDERR_FILENO) == 1;
   return [&context, visible](int done, int total) {
     if (visible) {
@@ -49,7 +49,8 @@ EvaluateProgress Progress(CommandContext& context) {
   };
 }
 
-void Print(CommandContext& context, const EvaluateFlags& flags, const EvaluateResult& result) {
+void Print(CommandContext& context, const EvaluateFlags& flags,
+           const inference::EvaluateResult& result) {
   if (context.json) {
     context.out << ToJsonLine(nlohmann::json{{"mode", flags.mode},
                                              {"nats_per_token", result.nats_per_token},
@@ -78,15 +79,17 @@ void Print(CommandContext& context, const EvaluateFlags& flags, const EvaluateRe
 
 absl::Status Evaluate(CommandContext& context, EvaluateFlags& flags) {
   flags.options.mode = ModeByName(flags.mode);
-  ASSIGN_OR_RETURN(const auto model, Model::Load(flags.model));
-  ASSIGN_OR_RETURN(const auto documents, ReadTextDocuments(flags.text));
+  ASSIGN_OR_RETURN(const auto model, inference::Model::Load(flags.model));
+  ASSIGN_OR_RETURN(const auto documents, inference::ReadTextDocuments(flags.text));
   flags.options.sequence_length = std::min(flags.options.sequence_length, model->config().context);
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   ThreadParallelRunner runner(flags.threads > 0 ? flags.threads : cores);
-  ASSIGN_OR_RETURN(const auto transformer, DefaultBackend().Load(model, {.runner = runner}));
-  ASSIGN_OR_RETURN(const EvaluateResult result,
-                   EvaluateText(*transformer, EncodeDocuments(model->tokenizer(), documents),
-                                flags.options, Progress(context)));
+  ASSIGN_OR_RETURN(const auto transformer,
+                   inference::DefaultBackend().Load(model, {.runner = runner}));
+  ASSIGN_OR_RETURN(
+      const inference::EvaluateResult result,
+      EvaluateText(*transformer, inference::EncodeDocuments(model->tokenizer(), documents),
+                   flags.options, Progress(context)));
   Print(context, flags, result);
   return absl::OkStatus();
 }
@@ -95,7 +98,7 @@ absl::Status Evaluate(CommandContext& context, EvaluateFlags& flags) {
 
 void AddEvaluateVerb(VerbTable& verbs) {
   auto flags = std::make_shared<EvaluateFlags>();
-  EvaluateOptions& options = flags->options;
+  inference::EvaluateOptions& options = flags->options;
   CLI::App& verb =
       verbs.Add("model evaluate", "Models", "Loss of a model on a text",
                 [flags](CommandContext& context) { return Evaluate(context, *flags); });
@@ -119,4 +122,4 @@ void AddEvaluateVerb(VerbTable& verbs) {
       ->capture_default_str();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

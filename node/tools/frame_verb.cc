@@ -29,7 +29,7 @@
 #include "node/terminal/terminal.h"
 #include "node/tools/verbs.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 struct FrameFlags {
@@ -48,12 +48,13 @@ struct FrameFlags {
 };
 
 // `sequences` crops at even distances over the texts.
-absl::StatusOr<std::vector<TrainingExample>> ReadCrops(const Model& model,
-                                                       const FrameFlags& flags) {
-  std::vector<TokenId> stream;
+absl::StatusOr<std::vector<inference::TrainingExample>> ReadCrops(const inference::Model& model,
+                                                                  const FrameFlags& flags) {
+  std::vector<inference::TokenId> stream;
   for (const std::string& text : flags.texts) {
-    ASSIGN_OR_RETURN(const auto documents, ReadTextDocuments(text));
-    const std::vector<TokenId> tokens = EncodeDocuments(model.tokenizer(), documents);
+    ASSIGN_OR_RETURN(const auto documents, inference::ReadTextDocuments(text));
+    const std::vector<inference::TokenId> tokens =
+        inference::EncodeDocuments(model.tokenizer(), documents);
     stream.insert(stream.end(), tokens.begin(), tokens.end());
   }
   const auto length = static_cast<size_t>(std::min(flags.length, model.config().context));
@@ -65,7 +66,7 @@ absl::StatusOr<std::vector<TrainingExample>> ReadCrops(const Model& model,
                  "more with --text",
                  stream.size(), length);
   }
-  std::vector<TrainingExample> crops(count);
+  std::vector<inference::TrainingExample> crops(count);
   for (size_t i = 0; i < count; ++i) {
     const auto begin = stream.begin() + static_cast<std::ptrdiff_t>(i * whole / count * length);
     crops[i].completion.assign(begin, begin + static_cast<std::ptrdiff_t>(length));
@@ -74,7 +75,7 @@ absl::StatusOr<std::vector<TrainingExample>> ReadCrops(const Model& model,
 }
 
 // A counter on the terminal; nothing where standard error goes elsewhere.
-FrameProgress FrameProgressLine(CommandContext& context) {
+inference::FrameProgress FrameProgressLine(CommandContext& context) {
   const bool visible = ::isatty(STDERR_FILENO) == 1;
   return [&context, visible](uint64_t done, uint64_t all) {
     if (visible) {
@@ -85,54 +86,59 @@ FrameProgress FrameProgressLine(CommandContext& context) {
   };
 }
 
-absl::StatusOr<FrameSet> Estimate(CommandContext& context,
-                                  const std::shared_ptr<const Model>& model,
-                                  const std::vector<std::string>& targets, FrameKind kind,
-                                  const FrameFlags& flags) {
-  ASSIGN_OR_RETURN(std::vector<TrainingExample> crops, ReadCrops(*model, flags));
+absl::StatusOr<inference::FrameSet> Estimate(CommandContext& context,
+                                             const std::shared_ptr<const inference::Model>& model,
+                                             const std::vector<std::string>& targets,
+                                             inference::FrameKind kind, const FrameFlags& flags) {
+  ASSIGN_OR_RETURN(std::vector<inference::TrainingExample> crops, ReadCrops(*model, flags));
   const auto batch = static_cast<size_t>(flags.batch);
   const uint64_t steps = (crops.size() + batch - 1) / batch;
-  ASSIGN_OR_RETURN(
-      const auto objective,
-      train::MakeObjective(*model, std::move(crops), {.batch = flags.batch, .seed = flags.seed}));
+  ASSIGN_OR_RETURN(const auto objective,
+                   inference::train::MakeObjective(*model, std::move(crops),
+                                                   {.batch = flags.batch, .seed = flags.seed}));
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   ThreadParallelRunner runner(flags.threads > 0 ? flags.threads : cores);
-  const FrameEstimateOptions options{.kind = kind,
-                                     .rank = flags.rank,
-                                     .memory_bytes = static_cast<uint64_t>(flags.memory_mib) << 20};
+  const inference::FrameEstimateOptions options{
+      .kind = kind,
+      .rank = flags.rank,
+      .memory_bytes = static_cast<uint64_t>(flags.memory_mib) << 20};
   return EstimateFrameSet(
       model, targets, options, [&](uint64_t step) { return objective->Draw(step); }, steps, runner,
       FrameProgressLine(context));
 }
 
-absl::StatusOr<FrameSet> MakeFrame(CommandContext& context, const FrameFlags& flags) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(flags.model));
-  const auto targets = LinearTargets(*model, ModulesByName(flags.modules).value_or(Modules::kAll));
-  const FrameKind kind = FrameKindByName(flags.kind).value_or(FrameKind::kCovariance);
+absl::StatusOr<inference::FrameSet> MakeFrame(CommandContext& context, const FrameFlags& flags) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
+                   inference::Model::Load(flags.model));
+  const auto targets = inference::LinearTargets(
+      *model, inference::ModulesByName(flags.modules).value_or(inference::Modules::kAll));
+  const inference::FrameKind kind =
+      inference::FrameKindByName(flags.kind).value_or(inference::FrameKind::kCovariance);
   switch (kind) {
-    case FrameKind::kWeight:
+    case inference::FrameKind::kWeight:
       return WeightFrameSet(*model, targets, flags.rank);
-    case FrameKind::kRandom:
+    case inference::FrameKind::kRandom:
       return RandomFrameSet(*model, targets, flags.rank, flags.seed);
-    case FrameKind::kCovariance:
-    case FrameKind::kGradient:
+    case inference::FrameKind::kCovariance:
+    case inference::FrameKind::kGradient:
       break;
   }
   return Estimate(context, model, targets, kind, flags);
 }
 
 absl::Status Run(CommandContext& context, const FrameFlags& flags) {
-  ASSIGN_OR_RETURN(const FrameSet frame, MakeFrame(context, flags));
-  RETURN_IF_ERROR(SaveFrameSet(frame, flags.out));
+  ASSIGN_OR_RETURN(const inference::FrameSet frame, MakeFrame(context, flags));
+  RETURN_IF_ERROR(inference::SaveFrameSet(frame, flags.out));
   context.out << (context.json
                       ? ToJsonLine(nlohmann::json{{"out", flags.out},
                                                   {"id", ToHex(frame.id)},
-                                                  {"kind", FrameKindName(frame.kind)},
+                                                  {"kind", inference::FrameKindName(frame.kind)},
                                                   {"rank", flags.rank},
                                                   {"modules", frame.modules.size()}})
                       : fmt::format("{}: frame {} of kind {}, rank {}, {} modules\n",
                                     PrintableLine(flags.out), ToHex(frame.id),
-                                    FrameKindName(frame.kind), flags.rank, frame.modules.size()));
+                                    inference::FrameKindName(frame.kind), flags.rank,
+                                    frame.modules.size()));
   return absl::OkStatus();
 }
 
@@ -177,4 +183,4 @@ void AddFrameVerb(VerbTable& verbs) {
       ->capture_default_str();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -19,7 +19,7 @@
 #include "node/terminal/terminal.h"
 #include "node/tools/verbs.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 constexpr char kModelGroup[] = "Models";
@@ -35,11 +35,12 @@ struct ImportFlags {
 };
 
 absl::Status Import(CommandContext& context, const ImportFlags& flags) {
-  ImportOptions options;
+  inference::ImportOptions options;
   options.type = flags.type;
   options.architecture = flags.architecture;
   options.name = flags.name;
-  ASSIGN_OR_RETURN(const ImportResult result, ImportModel(flags.folder, options, flags.out));
+  ASSIGN_OR_RETURN(const inference::ImportResult result,
+                   inference::ImportModel(flags.folder, options, flags.out));
   if (context.json) {
     context.out << ToJsonLine(nlohmann::json{
         {"tensors", result.tensors}, {"parameters", result.parameters}, {"bytes", result.bytes}});
@@ -51,7 +52,7 @@ absl::Status Import(CommandContext& context, const ImportFlags& flags) {
 }
 
 // What of the header people ask for, where the file has it.
-std::vector<std::pair<std::string, std::string>> Headline(const GgufReader& file) {
+std::vector<std::pair<std::string, std::string>> Headline(const inference::GgufReader& file) {
   std::vector<std::pair<std::string, std::string>> fields;
   const auto add_text = [&](const std::string& key) {
     if (const auto value = file.GetString(key); value.ok()) {
@@ -77,8 +78,9 @@ std::vector<std::pair<std::string, std::string>> Headline(const GgufReader& file
     fields.emplace_back("tokenizer.ggml.pre", "(missing: words are split by the default rules)");
   }
   if (const auto jinja = file.GetString("tokenizer.chat_template"); jinja.ok()) {
-    const auto format = RecognizeChatTemplate(*jinja);
-    fields.emplace_back("chat template", format ? ChatFormatName(*format) : "not recognised");
+    const auto format = inference::RecognizeChatTemplate(*jinja);
+    fields.emplace_back("chat template",
+                        format ? inference::ChatFormatName(*format) : "not recognised");
   }
   return fields;
 }
@@ -89,7 +91,7 @@ struct InspectFlags {
   bool keys = false;
 };
 
-std::string ShapeText(const TensorInfo& tensor) {
+std::string ShapeText(const inference::TensorInfo& tensor) {
   std::string text = fmt::format("{}", tensor.shape[0]);
   for (uint32_t i = 1; i < tensor.dimensions; ++i) {
     text = fmt::format("{} x {}", tensor.shape.at(i), text);
@@ -97,16 +99,17 @@ std::string ShapeText(const TensorInfo& tensor) {
   return text;
 }
 
-void PrintInspectedJson(CommandContext& context, const GgufReader& file, const InspectFlags& flags,
+void PrintInspectedJson(CommandContext& context, const inference::GgufReader& file,
+                        const InspectFlags& flags,
                         const std::map<std::string, std::string>& fields) {
   nlohmann::json out = fields;
   for (const std::string& key : flags.keys ? file.Keys() : std::vector<std::string>()) {
-    out["keys"][Printable(key)] = Printable(gguf::ValueText(*file.RawValue(key)));
+    out["keys"][Printable(key)] = Printable(inference::gguf::ValueText(*file.RawValue(key)));
   }
-  for (const TensorInfo& tensor : file.tensors()) {
+  for (const inference::TensorInfo& tensor : file.tensors()) {
     if (flags.tensors) {
       out["tensors"].push_back({{"name", Printable(tensor.name)},
-                                {"format", TensorTypeName(tensor.type)},
+                                {"format", inference::TensorTypeName(tensor.type)},
                                 {"shape", std::span(tensor.shape).first(tensor.dimensions)},
                                 {"bytes", tensor.bytes}});
     }
@@ -114,20 +117,21 @@ void PrintInspectedJson(CommandContext& context, const GgufReader& file, const I
   context.out << ToJsonLine(out);
 }
 
-void PrintInspected(CommandContext& context, const GgufReader& file, const InspectFlags& flags,
+void PrintInspected(CommandContext& context, const inference::GgufReader& file,
+                    const InspectFlags& flags,
                     const std::vector<std::pair<std::string, std::string>>& fields) {
   context.out << FormatFields(fields);
   std::vector<std::vector<std::string>> rows;
   for (const std::string& key : flags.keys ? file.Keys() : std::vector<std::string>()) {
-    rows.push_back({key, gguf::ValueText(*file.RawValue(key))});
+    rows.push_back({key, inference::gguf::ValueText(*file.RawValue(key))});
   }
   if (flags.keys) {
     context.out << "\n" << FormatTable({"KEY", "VALUE"}, rows);
   }
   rows.clear();
-  for (const TensorInfo& tensor : file.tensors()) {
-    rows.push_back({tensor.name, std::string(TensorTypeName(tensor.type)), ShapeText(tensor),
-                    fmt::format("{}", tensor.bytes)});
+  for (const inference::TensorInfo& tensor : file.tensors()) {
+    rows.push_back({tensor.name, std::string(inference::TensorTypeName(tensor.type)),
+                    ShapeText(tensor), fmt::format("{}", tensor.bytes)});
   }
   if (flags.tensors) {
     context.out << "\n" << FormatTable({"TENSOR", "FORMAT", "ROWS x COLUMNS", "BYTES"}, rows);
@@ -135,14 +139,14 @@ void PrintInspected(CommandContext& context, const GgufReader& file, const Inspe
 }
 
 absl::Status Inspect(CommandContext& context, const InspectFlags& flags) {
-  ASSIGN_OR_RETURN(const auto file, GgufReader::Open(flags.path));
+  ASSIGN_OR_RETURN(const auto file, inference::GgufReader::Open(flags.path));
   uint64_t values = 0;
   uint64_t bytes = 0;
   std::map<std::string, uint64_t> formats;
-  for (const TensorInfo& tensor : file->tensors()) {
+  for (const inference::TensorInfo& tensor : file->tensors()) {
     values += tensor.values();
     bytes += tensor.bytes;
-    ++formats[std::string(TensorTypeName(tensor.type))];
+    ++formats[std::string(inference::TensorTypeName(tensor.type))];
   }
   auto fields = Headline(*file);
   fields.emplace_back("parameters", fmt::format("{}", values));
@@ -166,7 +170,8 @@ void AddImport(VerbTable& verbs) {
                   "With config.json, tokenizer.json and model.safetensors or its index")
       ->required();
   verb.add_option("--out", flags->out, "GGUF file to write")->required();
-  verb.add_option("--type", flags->type, "One of " + QuantizationSchemeNames())->required();
+  verb.add_option("--type", flags->type, "One of " + inference::QuantizationSchemeNames())
+      ->required();
   verb.add_option(
           "--arch", flags->architecture,
           "Instead of the one config.json names: dream or llada (diffusion), qwen2 or llama "
@@ -188,4 +193,4 @@ void AddModelVerbs(VerbTable& verbs) {
   inspect.add_flag("--keys", flags->keys, "List the metadata");
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

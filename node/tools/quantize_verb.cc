@@ -22,7 +22,7 @@
 #include "node/terminal/terminal.h"
 #include "node/tools/verbs.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 struct QuantizeFlags {
@@ -41,12 +41,12 @@ struct Totals {
   uint64_t values = 0;
   uint64_t from_bytes = 0;
   uint64_t to_bytes = 0;
-  ConversionError error;
+  inference::ConversionError error;
 };
 
-Totals TotalsOf(const std::vector<TensorPlan>& plan) {
+Totals TotalsOf(const std::vector<inference::TensorPlan>& plan) {
   Totals totals;
-  for (const TensorPlan& tensor : plan) {
+  for (const inference::TensorPlan& tensor : plan) {
     totals.values += tensor.source->values();
     totals.from_bytes += tensor.source->bytes;
     totals.to_bytes += tensor.bytes;
@@ -56,20 +56,21 @@ Totals TotalsOf(const std::vector<TensorPlan>& plan) {
 }
 
 // The format of single tensors: a scheme without exceptions.
-absl::StatusOr<std::optional<TensorType>> ParseTensorFormat(const std::string& name) {
+absl::StatusOr<std::optional<inference::TensorType>> ParseTensorFormat(const std::string& name) {
   if (name.empty()) {
-    return std::optional<TensorType>();
+    return std::optional<inference::TensorType>();
   }
-  ASSIGN_OR_RETURN(const QuantizationScheme scheme, ParseQuantizationScheme(name));
-  if (scheme.mix != QuantizationScheme::Mix::kNone) {
+  ASSIGN_OR_RETURN(const inference::QuantizationScheme scheme,
+                   inference::ParseQuantizationScheme(name));
+  if (scheme.mix != inference::QuantizationScheme::Mix::kNone) {
     return UsageError(fmt::format("{} is a mix of formats; name a single one, such as q6_k", name));
   }
-  return std::optional<TensorType>(scheme.base);
+  return std::optional<inference::TensorType>(scheme.base);
 }
 
-absl::StatusOr<QuantizeModelOptions> OptionsOf(const QuantizeFlags& flags) {
-  QuantizeModelOptions options;
-  ASSIGN_OR_RETURN(options.scheme, ParseQuantizationScheme(flags.type));
+absl::StatusOr<inference::QuantizeModelOptions> OptionsOf(const QuantizeFlags& flags) {
+  inference::QuantizeModelOptions options;
+  ASSIGN_OR_RETURN(options.scheme, inference::ParseQuantizationScheme(flags.type));
   ASSIGN_OR_RETURN(options.output_type, ParseTensorFormat(flags.output_type));
   ASSIGN_OR_RETURN(options.embedding_type, ParseTensorFormat(flags.embedding_type));
   options.keep = flags.keep;
@@ -78,7 +79,7 @@ absl::StatusOr<QuantizeModelOptions> OptionsOf(const QuantizeFlags& flags) {
 }
 
 // A counter on the terminal; nothing where standard error goes elsewhere.
-QuantizeProgress Progress(CommandContext& context) {
+inference::QuantizeProgress Progress(CommandContext& context) {
   const bool visible = ::isatty(STDERR_FILENO) == 1;
   return [&context, visible](uint64_t done, uint64_t total) {
     if (visible) {
@@ -89,10 +90,10 @@ QuantizeProgress Progress(CommandContext& context) {
   };
 }
 
-void PrintJson(CommandContext& context, const std::vector<TensorPlan>& plan, bool dry_run,
-               uint64_t file_bytes) {
+void PrintJson(CommandContext& context, const std::vector<inference::TensorPlan>& plan,
+               bool dry_run, uint64_t file_bytes) {
   nlohmann::json tensors = nlohmann::json::array();
-  for (const TensorPlan& tensor : plan) {
+  for (const inference::TensorPlan& tensor : plan) {
     nlohmann::json entry = {{"name", Printable(tensor.source->name)},
                             {"from", TensorTypeName(tensor.source->type)},
                             {"to", TensorTypeName(tensor.type)},
@@ -118,11 +119,11 @@ void PrintJson(CommandContext& context, const std::vector<TensorPlan>& plan, boo
   context.out << ToJsonLine(out);
 }
 
-void PrintTable(CommandContext& context, const std::vector<TensorPlan>& plan,
+void PrintTable(CommandContext& context, const std::vector<inference::TensorPlan>& plan,
                 const QuantizeFlags& flags) {
   std::vector<std::vector<std::string>> rows;
   rows.reserve(plan.size());
-  for (const TensorPlan& tensor : plan) {
+  for (const inference::TensorPlan& tensor : plan) {
     rows.push_back({tensor.source->name, std::string(TensorTypeName(tensor.source->type)),
                     std::string(TensorTypeName(tensor.type)), fmt::format("{}", tensor.bytes),
                     flags.dry_run ? "" : fmt::format("{:.4f} %", 100 * tensor.error.RelativeRms()),
@@ -143,19 +144,20 @@ void PrintTable(CommandContext& context, const std::vector<TensorPlan>& plan,
 }
 
 absl::Status Quantize(CommandContext& context, const QuantizeFlags& flags) {
-  ASSIGN_OR_RETURN(const QuantizeModelOptions options, OptionsOf(flags));
+  ASSIGN_OR_RETURN(const inference::QuantizeModelOptions options, OptionsOf(flags));
   std::error_code ignored;  // where one of the files is absent they are not the same
   if (std::filesystem::equivalent(flags.in, flags.out, ignored)) {
     return UsageError("--in and --out are the same file; write to another one");
   }
-  ASSIGN_OR_RETURN(const auto source, GgufReader::Open(flags.in));
-  ASSIGN_OR_RETURN(std::vector<TensorPlan> plan, PlanQuantization(*source, options));
+  ASSIGN_OR_RETURN(const auto source, inference::GgufReader::Open(flags.in));
+  ASSIGN_OR_RETURN(std::vector<inference::TensorPlan> plan,
+                   inference::PlanQuantization(*source, options));
   uint64_t file_bytes = 0;
   if (!flags.dry_run) {
     const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     ThreadParallelRunner runner(flags.threads > 0 ? flags.threads : cores);
-    ASSIGN_OR_RETURN(file_bytes,
-                     QuantizeModel(*source, options, &plan, flags.out, runner, Progress(context)));
+    ASSIGN_OR_RETURN(file_bytes, inference::QuantizeModel(*source, options, &plan, flags.out,
+                                                          runner, Progress(context)));
   }
   if (context.json) {
     PrintJson(context, plan, flags.dry_run, file_bytes);
@@ -174,7 +176,8 @@ void AddQuantizeVerb(VerbTable& verbs) {
                 [flags](CommandContext& context) { return Quantize(context, *flags); });
   verb.add_option("--in", flags->in, "GGUF file to read")->required();
   verb.add_option("--out", flags->out, "GGUF file to write")->required();
-  verb.add_option("--type", flags->type, "One of " + QuantizationSchemeNames())->required();
+  verb.add_option("--type", flags->type, "One of " + inference::QuantizationSchemeNames())
+      ->required();
   verb.add_option("--output-type", flags->output_type,
                   "Of output.weight; default q6_k below q8_0, as in llama.cpp");
   verb.add_option("--embedding-type", flags->embedding_type,
@@ -189,4 +192,4 @@ void AddQuantizeVerb(VerbTable& verbs) {
   verb.add_flag("--dry-run", flags->dry_run, "Show formats and sizes, write nothing");
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -3,7 +3,7 @@
 
 #pragma once
 
-namespace ruvd {
+namespace ruvd::cli {
 
 class VerbTable;
 
@@ -17,4 +17,4 @@ void AddQuantizeVerb(VerbTable& verbs);      // model quantize
 void AddBackendsVerb(VerbTable& verbs);      // model backends
 void AddConvertVerb(VerbTable& verbs);       // learn convert
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

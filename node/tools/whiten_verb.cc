@@ -23,7 +23,7 @@
 #include "node/terminal/command.h"
 #include "node/tools/verbs.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 struct WhitenFlags {
@@ -37,7 +37,7 @@ struct WhitenFlags {
 };
 
 // Embeddings of passages at even distances over the documents, as many from each.
-absl::StatusOr<std::vector<float>> EmbedPassages(Transformer& transformer,
+absl::StatusOr<std::vector<float>> EmbedPassages(inference::Transformer& transformer,
                                                  std::span<const std::string> documents,
                                                  const WhitenFlags& flags) {
   const auto wanted = static_cast<size_t>(flags.passages);
@@ -46,11 +46,11 @@ absl::StatusOr<std::vector<float>> EmbedPassages(Transformer& transformer,
   std::vector<float> rows;
   size_t taken = 0;
   for (const std::string& document : documents) {
-    const std::vector<TokenId> tokens = transformer.model().tokenizer().Encode(document);
+    const std::vector<inference::TokenId> tokens = transformer.model().tokenizer().Encode(document);
     const size_t distance = std::max(length, tokens.size() / each);
     for (size_t at = 0; at + length <= tokens.size() && taken < wanted; at += distance) {
       ASSIGN_OR_RETURN(const std::vector<float> row,
-                       EmbedTokens(transformer, std::span(tokens).subspan(at, length)));
+                       inference::EmbedTokens(transformer, std::span(tokens).subspan(at, length)));
       rows.insert(rows.end(), row.begin(), row.end());
       ++taken;
     }
@@ -59,12 +59,13 @@ absl::StatusOr<std::vector<float>> EmbedPassages(Transformer& transformer,
 }
 
 absl::Status Whiten(CommandContext& context, const WhitenFlags& flags) {
-  ASSIGN_OR_RETURN(const auto model, Model::Load(flags.model));
-  ASSIGN_OR_RETURN(const auto documents, ReadTextDocuments(flags.text));
+  ASSIGN_OR_RETURN(const auto model, inference::Model::Load(flags.model));
+  ASSIGN_OR_RETURN(const auto documents, inference::ReadTextDocuments(flags.text));
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   ThreadParallelRunner runner(flags.threads > 0 ? flags.threads : cores);
-  ASSIGN_OR_RETURN(const auto transformer,
-                   DefaultBackend().Load(model, {.precision = Precision::kFast, .runner = runner}));
+  ASSIGN_OR_RETURN(
+      const auto transformer,
+      inference::DefaultBackend().Load(model, {.precision = inference::Precision::kFast, .runner = runner}));
   ASSIGN_OR_RETURN(const std::vector<float> rows, EmbedPassages(*transformer, documents, flags));
   const int width = model->config().width;
   const size_t passages = rows.size() / static_cast<size_t>(width);
@@ -75,9 +76,9 @@ absl::Status Whiten(CommandContext& context, const WhitenFlags& flags) {
         "as many at least",
         flags.text, passages, flags.tokens, width);
   }
-  ASSIGN_OR_RETURN(const Whitening whitening,
-                   Whitening::Estimate(model->hash(), rows, width, flags.shrinkage));
-  const std::string out = flags.out.empty() ? WhiteningPath(flags.model) : flags.out;
+  ASSIGN_OR_RETURN(const inference::Whitening whitening,
+                   inference::Whitening::Estimate(model->hash(), rows, width, flags.shrinkage));
+  const std::string out = flags.out.empty() ? inference::WhiteningPath(flags.model) : flags.out;
   RETURN_IF_ERROR(whitening.WriteTo(out));
   if (context.json) {
     context.out << nlohmann::json{{"out", out}, {"passages", passages}, {"width", width}}.dump()
@@ -113,4 +114,4 @@ void AddWhitenVerb(VerbTable& verbs) {
       ->capture_default_str();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

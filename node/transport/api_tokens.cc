@@ -16,7 +16,7 @@
 #include "privacy/identity/admission.h"
 #include "privacy/seal/secret_file.h"
 
-namespace ruvd {
+namespace ruvd::transport {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
@@ -26,9 +26,9 @@ struct RoleName {
   std::string_view name;
   uint32_t role;
 };
-constexpr std::array kRoleNames = {RoleName{"observer", roles::kObserver},
-                                   RoleName{"contributor", roles::kContributor},
-                                   RoleName{"admin", roles::kAdmin}};
+constexpr std::array kRoleNames = {RoleName{"observer", privacy::roles::kObserver},
+                                   RoleName{"contributor", privacy::roles::kContributor},
+                                   RoleName{"admin", privacy::roles::kAdmin}};
 
 std::string_view Trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(kBlanks);
@@ -93,7 +93,7 @@ absl::StatusOr<ApiTokens::Entry> ApiTokens::ParseLine(std::string_view line, siz
 }
 
 absl::Status ApiTokens::Reload() {
-  ASSIGN_OR_RETURN(std::string text, ReadSecretFile(path_, kWhat));
+  ASSIGN_OR_RETURN(std::string text, privacy::ReadSecretFile(path_, kWhat));
   std::vector<Entry> entries;
   const absl::Status parsed =
       ForEachLine(text, [&](std::string_view line, size_t number) -> absl::Status {
@@ -133,7 +133,7 @@ uint32_t ApiTokens::RolesOf(std::string_view token) const {
 }
 
 absl::StatusOr<std::string> ReadClientToken(const std::string& path) {
-  ASSIGN_OR_RETURN(std::string text, ReadSecretFile(path, kWhat));
+  ASSIGN_OR_RETURN(std::string text, privacy::ReadSecretFile(path, kWhat));
   std::string token;
   const absl::Status read = ForEachLine(text, [&token](std::string_view line, size_t) {
     if (token.empty()) {
@@ -152,4 +152,4 @@ absl::StatusOr<std::string> ReadClientToken(const std::string& path) {
   return token;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::transport

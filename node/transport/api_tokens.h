@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "base/mutex.h"
 
-namespace ruvd {
+namespace ruvd::transport {
 
 // The bearer tokens of the client API and the roles of each. Only their hashes are kept.
 // Thread-safe.
@@ -50,4 +50,4 @@ class ApiTokens {
 // of ReadSecretFile.
 absl::StatusOr<std::string> ReadClientToken(const std::string& path);
 
-}  // namespace ruvd
+}  // namespace ruvd::transport

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <memory>
 
-namespace ruvd {
+namespace ruvd::transport {
 namespace {
 
 // A channel takes its part in the queue with its first call. This one leads nowhere: without
@@ -40,4 +40,4 @@ void KeepCallbackQueue() {
   (void)kept.load();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::transport

@@ -3,7 +3,7 @@
 
 #pragma once
 
-namespace ruvd {
+namespace ruvd::transport {
 
 // Keeps gRPC's queue of callbacks for as long as the process lives. It is one for all, counted by
 // the channels and servers that use the callback API; when the last of them goes, gRPC 1.51 ends it
@@ -11,4 +11,4 @@ namespace ruvd {
 // failed: prior > 0"). Call before the callback API is used. Thread-safe; later calls do nothing.
 void KeepCallbackQueue();
 
-}  // namespace ruvd
+}  // namespace ruvd::transport

@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "node/limits.h"
 
-namespace ruvd {
+namespace ruvd::transport {
 namespace {
 
 namespace tls = grpc::experimental;
@@ -76,11 +76,11 @@ std::vector<Digest> LinkTls::own_certificates() const {
   return hashes_;
 }
 
-LinkChannel LinkTls::ChannelOf(const grpc::AuthContext& context) const {
+federation::LinkChannel LinkTls::ChannelOf(const grpc::AuthContext& context) const {
   // A connection without a certificate does not come this far; were there one, its peer would be
   // told of a certificate that is nobody's, and refuse.
   return {.peer_certificate = PeerCertificateOf(context).value_or(Digest{}),
           .own_certificates = own_certificates()};
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::transport

@@ -15,7 +15,7 @@
 #include "federation/link/link_channel.h"
 #include "node/transport/tls.h"
 
-namespace ruvd {
+namespace ruvd::transport {
 
 // To dial another node: TLS 1.3 with this certificate, and no opinion on the other's. Who is there
 // is what the handshake of the link finds out (federation/link/handshake.h).
@@ -40,7 +40,7 @@ class LinkTls {
   // Hashes of the present certificate and of some before it, the newest last.
   std::vector<Digest> own_certificates() const;
   // What the handshake of a link over a connection with this context has to know.
-  LinkChannel ChannelOf(const grpc::AuthContext& context) const;
+  federation::LinkChannel ChannelOf(const grpc::AuthContext& context) const;
 
  private:
   explicit LinkTls(std::string path) : path_(std::move(path)) {}
@@ -51,4 +51,4 @@ class LinkTls {
   std::vector<Digest> hashes_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::transport

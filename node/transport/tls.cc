@@ -32,7 +32,7 @@
 #include "node/limits.h"
 #include "privacy/seal/secret_file.h"
 
-namespace ruvd {
+namespace ruvd::transport {
 namespace {
 
 template <auto Free>
@@ -206,7 +206,7 @@ std::optional<Digest> PeerCertificateOf(const grpc::AuthContext& context) {
 absl::Status CheckServerCertificate(const std::string& certificate_path,
                                     const std::string& key_path, int64_t now_ms) {
   ASSIGN_OR_RETURN(const std::string chain, ReadFile(certificate_path, limits::kMaxConfigBytes));
-  ASSIGN_OR_RETURN(std::string secret, ReadSecretFile(key_path, "TLS key"));
+  ASSIGN_OR_RETURN(std::string secret, privacy::ReadSecretFile(key_path, "TLS key"));
   const X509Ptr x509 = ReadCertificate(chain);
   const BioPtr bio = Reader(secret);
   const PkeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
@@ -237,4 +237,4 @@ std::shared_ptr<grpc::ServerCredentials> ServerCredentials(const std::string& ce
   return grpc::experimental::TlsServerCredentials(options);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::transport

@@ -19,7 +19,7 @@ namespace grpc::experimental {
 class CertificateProviderInterface;
 }  // namespace grpc::experimental
 
-namespace ruvd {
+namespace ruvd::transport {
 
 // The name on self-signed certificates, for which a client of theirs asks: the real one proves
 // nothing, and gRPC logs an error for each connection that asks for another.
@@ -63,4 +63,4 @@ std::shared_ptr<grpc::experimental::CertificateProviderInterface> WatchCertifica
 std::shared_ptr<grpc::ServerCredentials> ServerCredentials(const std::string& certificate_path,
                                                            const std::string& key_path);
 
-}  // namespace ruvd
+}  // namespace ruvd::transport

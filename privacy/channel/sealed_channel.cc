@@ -14,7 +14,7 @@
 #include "privacy/masking/mask_key.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr size_t kTagBytes = crypto_aead_chacha20poly1305_ietf_ABYTES;
@@ -108,4 +108,4 @@ absl::StatusOr<SealedChannel> ChannelKey::Agree(const PublicKey& peer, bool firs
   return SealedChannel(std::move(keys));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // One end of a channel through somebody who is not trusted: messages that only the other end can
 // read or make, in order. A message that was altered, left out, doubled or sent back opens nothing.
@@ -67,4 +67,4 @@ class ChannelKey {
   std::unique_ptr<Secret, WipeSecret> secret_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

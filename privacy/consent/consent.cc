@@ -7,7 +7,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 std::string SignedBytes(ConsentTier tier, int64_t since_ms, const NodeId& node) {
@@ -95,4 +95,4 @@ absl::Status ConsentRecord::Verify(const NodeKey& key) const {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

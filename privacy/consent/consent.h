@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // What the operator allows to leave the node. Guarantees of the tiers exclude each other: a sum
 // that hides its parts cannot be checked part by part, a noised update is not a plain one. Numbers
@@ -50,4 +50,4 @@ struct ConsentRecord {
   absl::Status Verify(const NodeKey& key) const;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 absl::Status ProvenanceIndex::Add(const std::string& version, std::vector<ProvenanceInput> inputs,
                                   std::vector<std::string> parents) {
@@ -74,4 +74,4 @@ absl::Status ProvenanceIndex::Remove(const std::string& version) {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

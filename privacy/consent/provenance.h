@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/consent/withdrawal.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // An item of another node, or of this one, that went into a version.
 struct ProvenanceInput {
@@ -59,4 +59,4 @@ class ProvenanceIndex {
   uint64_t added_ = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -15,7 +15,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr int64_t kVersion = 1;
@@ -158,4 +158,4 @@ absl::Status SitePolicy::Require(std::string_view scope, uint8_t purpose, Consen
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

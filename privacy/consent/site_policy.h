@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/consent/consent.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // What a site lets its nodes do with the data of one scope.
 struct SiteScope {
@@ -43,4 +43,4 @@ class SitePolicy {
   std::map<std::string, SiteScope, std::less<>> scopes_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

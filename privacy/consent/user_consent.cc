@@ -9,7 +9,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr std::string_view kMagic("RUVDLLM-USER-CONSENT-v1\0", 24);
@@ -188,4 +188,4 @@ absl::Status ConsentRegister::RequireAll(std::span<const Contributor> contributo
                                                : Missing(missing, contributors.size());
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

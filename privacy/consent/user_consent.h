@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/consent/consent.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // What a user's data may be used for; bits of UserConsent::purposes.
 namespace consent_purposes {
@@ -102,4 +102,4 @@ class ConsentRegister {
   size_t unreadable_ = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

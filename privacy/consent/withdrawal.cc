@@ -13,7 +13,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr std::string_view kMagic("RUVDLLM-WITHDRAW-v1\0", 20);
@@ -179,4 +179,4 @@ std::string ResidualStatement(const ResidualPrivacy& residual) {
   return said;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // "Drop what I sent, and leave it out of what you merge from now on." Signed by the node that sent
 // it. Deletion on other nodes cannot be enforced: those that keep to it drop the items, refuse them
@@ -62,4 +62,4 @@ struct ResidualPrivacy {
 // One sentence for whoever withdrew, with the figures.
 std::string ResidualStatement(const ResidualPrivacy& residual);
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -13,7 +13,7 @@
 #include "privacy/dp/sampled_gaussian.h"
 #include "privacy/limits.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 constexpr double kMaxRate = 2;
@@ -74,4 +74,4 @@ absl::StatusOr<double> SumMultiplier(double multiplier, double count_sigma) {
   return 1 / std::sqrt(1 / (multiplier * multiplier) - 1 / (4 * count_sigma * count_sigma));
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

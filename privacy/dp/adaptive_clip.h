@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/dp/discrete_gaussian.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // A clip norm that follows a quantile of the norms of updates, learned under differential privacy
 // (Andrew, Thakkar, McMahan and Ramaswamy 2021, "Differentially private learning with adaptive
@@ -51,4 +51,4 @@ class AdaptiveClip {
 // INVALID_ARGUMENT where the count alone costs as much: 2 count_sigma must be above the multiplier.
 absl::StatusOr<double> SumMultiplier(double multiplier, double count_sigma);
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -12,7 +12,7 @@
 #include "privacy/dp/sampled_gaussian.h"
 #include "privacy/limits.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 constexpr double kTolerance = 1e-12;
@@ -72,4 +72,4 @@ absl::StatusOr<double> GaussianSigma(double epsilon, double delta) {
   return high;
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

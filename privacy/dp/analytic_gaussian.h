@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // The exact trade of one release of the Gaussian mechanism with sensitivity 1 (Balle and Wang 2018,
 // "Improving the Gaussian mechanism for differential privacy: analytical calibration and optimal
@@ -23,4 +23,4 @@ absl::StatusOr<double> GaussianEpsilon(double sigma, double delta);
 // sigma reaches it.
 absl::StatusOr<double> GaussianSigma(double epsilon, double delta);
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "privacy/sodium.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 constexpr size_t kBytesPerDraw = sizeof(Uint128);
@@ -54,4 +54,4 @@ void DiscreteGaussian::Sample(const RandomBytes& random, std::span<int32_t> out)
   SecureWipe(bytes);
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/dp/gaussian_thresholds.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // Fills bytes: SecureRandomBytes in production, a seeded generator in tests. Noise that somebody
 // can predict protects nothing.
@@ -40,4 +40,4 @@ class DiscreteGaussian {
   std::vector<Uint128> thresholds_;
 };
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

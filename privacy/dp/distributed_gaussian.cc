@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "privacy/limits.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 // How far, in log probability, a sum of n discrete Gaussians of parameter `sigma` is from one of
@@ -61,4 +61,4 @@ NoiseGrid ShareGrid(const NoiseGrid& grid, const NoiseShares& shares) {
   return share;
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

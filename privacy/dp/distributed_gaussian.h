@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/dp/grid_release.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // Noise of a sum that nobody draws alone: each of `contributors` adds a share, and the shares of
 // all but `colluders`, who may tell theirs to each other, reach the noise that was asked for
@@ -39,4 +39,4 @@ absl::StatusOr<NoiseShares> ShareNoise(const NoiseGrid& grid, uint32_t contribut
 // `grid` with the noise of one share, for ReleaseOnGrid.
 NoiseGrid ShareGrid(const NoiseGrid& grid, const NoiseShares& shares);
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

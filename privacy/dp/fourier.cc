@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 void ReverseBits(std::span<std::complex<double>> values) {
@@ -68,4 +68,4 @@ void Fourier::Inverse(std::span<std::complex<double>> values) const {
   }
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // The discrete Fourier transform of one power-of-two length, in place, not scaled: Cooley and Tukey
 // 1965, radix 2, factors computed one by one so that rounding stays near 1e-16 a level.
@@ -25,4 +25,4 @@ class Fourier {
   std::vector<std::complex<double>> factors_;  // e^(-2 pi i k / size), k below size / 2
 };
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

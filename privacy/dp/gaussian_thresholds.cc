@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "privacy/limits.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 // Numbers up to 1 have 126 bits behind the point. Weights are added with 15 bits less: their sum
@@ -87,4 +87,4 @@ absl::StatusOr<std::vector<Uint128>> DiscreteGaussianThresholds(uint32_t sigma) 
   return thresholds;
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

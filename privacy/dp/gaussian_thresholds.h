@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // 128-bit unsigned integers are an extension of GCC and Clang.
 __extension__ typedef unsigned __int128 Uint128;
@@ -21,4 +21,4 @@ __extension__ typedef unsigned __int128 Uint128;
 // INVALID_ARGUMENT for a sigma of 0 or above kMaxNoiseUnits.
 absl::StatusOr<std::vector<Uint128>> DiscreteGaussianThresholds(uint32_t sigma);
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -12,7 +12,7 @@
 #include "privacy/limits.h"
 #include "privacy/sodium.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 // Rounding moves each value by half a unit at most, all of them by sqrt(dimension) / 2.
@@ -116,4 +116,4 @@ absl::StatusOr<NoisedUpdate> ReleaseOnGrid(Banks banks, std::span<const size_t> 
   return update;
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

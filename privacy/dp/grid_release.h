@@ -12,7 +12,7 @@
 #include "privacy/dp/discrete_gaussian.h"
 #include "privacy/dp/joint_clip.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // The grid of a release: values are whole multiples of 2^exponent. Public and fixed before any data
 // is seen.
@@ -55,4 +55,4 @@ absl::StatusOr<NoisedUpdate> ReleaseOnGrid(Banks banks, std::span<const size_t> 
                                            const NoiseGrid& grid, const DiscreteGaussian& noise,
                                            const RandomBytes& random);
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "privacy/limits.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 absl::Status CheckBanks(Banks banks, std::span<const size_t> layout) {
   if (banks.size() != layout.size()) {
@@ -69,4 +69,4 @@ absl::StatusOr<ClipOutcome> ClipJointly(Banks banks, std::span<const size_t> lay
   return outcome;
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

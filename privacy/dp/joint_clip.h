@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // An update in parts, such as the core of each bank; together they are one vector.
 using Banks = std::span<const std::span<float>>;
@@ -32,4 +32,4 @@ struct ClipOutcome {
 absl::StatusOr<ClipOutcome> ClipJointly(Banks banks, std::span<const size_t> layout,
                                         double clip_norm);
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

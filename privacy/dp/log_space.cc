@@ -8,7 +8,7 @@
 #include <limits>
 #include <numbers>
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 // erfc underflows to subnormal numbers below this.
@@ -51,4 +51,4 @@ double NormalMassBetween(double a, double b) {
   return std::max(0.0, a > 0 ? NormalCdf(-a) - NormalCdf(-b) : NormalCdf(b) - NormalCdf(a));
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

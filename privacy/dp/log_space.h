@@ -4,7 +4,7 @@
 #pragma once
 
 // Arithmetic on logarithms of numbers that do not fit a double. Pure functions.
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // ln(e^a + e^b). -infinity stands for zero.
 double LogAdd(double a, double b);
@@ -17,4 +17,4 @@ double LogNormalCdf(double x);
 // Phi(b) - Phi(a) for a <= b, from the tail in which the difference keeps its digits.
 double NormalMassBetween(double a, double b);
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

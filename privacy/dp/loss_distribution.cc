@@ -12,7 +12,7 @@
 #include "privacy/dp/log_space.h"
 #include "privacy/limits.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 // Smaller masses have lost digits; without one, all of a cell goes to its upper end.
@@ -119,4 +119,4 @@ absl::StatusOr<LossDistribution> SampledGaussianLoss(const SampledGaussian& mech
   return loss;
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

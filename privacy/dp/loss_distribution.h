@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/dp/sampled_gaussian.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // In which direction two neighbouring data sets differ; the larger of both epsilons is the
 // guarantee. With sampling the two are different distributions.
@@ -34,4 +34,4 @@ absl::StatusOr<LossDistribution> SampledGaussianLoss(const SampledGaussian& mech
                                                      Neighbour neighbour, double interval,
                                                      double log_tail);
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -15,7 +15,7 @@
 #include "privacy/reasons.h"
 #include "privacy/sodium.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 constexpr auto kPasses = static_cast<double>(limits::kCentroidPasses);
@@ -215,4 +215,4 @@ std::vector<NoisedCentroid> CentroidsOf(const NoisedSums& last, const CentroidTe
   return centroids;
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -23,7 +23,7 @@
 // than one example's worth of sums. Here an example goes to the nearest of centres that were public
 // before the pass, whatever the other examples are, so that adding or removing one changes one sum
 // of a pass by at most its norm.
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // What a release is, fixed before any data is seen. All of it is public.
 struct CentroidTerms {
@@ -76,4 +76,4 @@ struct NoisedCentroid {
 // kCentroidDeception: whoever has fewer examples in all may as well not begin, and nobody can tell.
 std::vector<NoisedCentroid> CentroidsOf(const NoisedSums& last, const CentroidTerms& terms);
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -20,7 +20,7 @@
 #include "privacy/dp/rdp.h"
 #include "privacy/limits.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 using Complex = std::complex<double>;
@@ -338,4 +338,4 @@ absl::StatusOr<double> PldAccountant::Epsilon(double delta) const {
   return epsilon;
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/dp/sampled_gaussian.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // Width of the grid of privacy losses, as in the figures that we compare with.
 inline constexpr double kPldInterval = 1e-4;
@@ -42,4 +42,4 @@ class PldAccountant {
   std::vector<SampledGaussian> mechanisms_;  // no two of one q and sigma, at most one of q = 1
 };
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "privacy/limits.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 constexpr double kSigmaTolerance = 1e-6;
@@ -175,4 +175,4 @@ absl::StatusOr<double> SampledGaussianSigma(double epsilon, double delta, double
   return high;
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/dp/sampled_gaussian.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // 1.1 to 10.9 by 0.1, then 12 to 63: the orders of the usual libraries, against which our figures
 // are compared.
@@ -73,4 +73,4 @@ class RdpAccountant {
 // of range and for an epsilon that no noise of the allowed range reaches.
 absl::StatusOr<double> SampledGaussianSigma(double epsilon, double delta, double q, uint64_t steps);
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

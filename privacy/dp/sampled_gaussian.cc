@@ -14,7 +14,7 @@
 #include "privacy/dp/log_space.h"
 #include "privacy/limits.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -194,4 +194,4 @@ SeriesSum LogMomentBySeries(double q, double sigma, double order) {
 }
 
 }  // namespace internal
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

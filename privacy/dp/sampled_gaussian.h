@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // Steps of one mechanism: each draws every record with probability `q` (Poisson sampling), clips
 // what a record adds to norm 1 and adds Gaussian noise of standard deviation `sigma`, the noise
@@ -56,4 +56,4 @@ struct SeriesSum {
 SeriesSum LogMomentBySeries(double q, double sigma, double order);
 
 }  // namespace internal
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

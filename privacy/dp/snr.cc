@@ -12,7 +12,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 absl::StatusOr<double> PredictSnr(const SnrQuestion& question) {
   RETURN_IF_ERROR(CheckSampledGaussian({.sigma = question.noise_multiplier}));
@@ -64,4 +64,4 @@ absl::Status RequireSnr(const SnrQuestion& question) {
                limits::kMinReleaseSnr, clique);
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

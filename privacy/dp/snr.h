@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // Whether each contribution carries its own noise, or their sum carries noise once: a masked clique
 // does, and a batch of examples inside one node.
@@ -45,4 +45,4 @@ absl::StatusOr<SnrNeeds> NeedsOfSnr(const SnrQuestion& question);
 // such a release spends budget and makes every model that takes it worse.
 absl::Status RequireSnr(const SnrQuestion& question);
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "privacy/dp/sampled_gaussian.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 // Orders between 1 + e^-25 and 1 + e^25.
@@ -113,4 +113,4 @@ absl::StatusOr<uint64_t> FixedPointRho(double rho) {
   return static_cast<uint64_t>(units);
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 // Zero-concentrated differential privacy (Bun and Steinke 2016, "Concentrated differential
 // privacy: simplifications, extensions, and lower bounds"): Renyi privacy of rho * order at every
@@ -34,4 +34,4 @@ absl::StatusOr<double> RhoWithin(double epsilon, double delta);
 // do not hold it.
 absl::StatusOr<uint64_t> FixedPointRho(double rho);
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr std::string_view kMagic("RUVDLLM-ENV-v1\0", 15);
@@ -190,4 +190,4 @@ absl::StatusOr<EnvelopeHeader> VerifyEnvelope(const Envelope& envelope,
   return header;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

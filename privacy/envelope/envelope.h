@@ -16,7 +16,7 @@
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // What a signed message is about. In the signed bytes, so that no message passes for another kind.
 enum class EnvelopePurpose : uint8_t {
@@ -99,4 +99,4 @@ struct EnvelopeRules {
 // WRONG_PURPOSE, ENVELOPE_EXPIRED). Pure; thread-safe.
 absl::StatusOr<EnvelopeHeader> VerifyEnvelope(const Envelope& envelope, const EnvelopeRules& rules);
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr uint16_t kVersion = 1;
@@ -100,4 +100,4 @@ std::optional<Equivocation> EquivocationDetector::Note(const EnvelopeHeader& hea
                       .second_signature = second.signature};
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -17,7 +17,7 @@
 #include "privacy/envelope/envelope.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // Two headers that one node signed under one number: whoever has them can show anybody that the
 // node told different things to different peers. The bodies are not needed, their hashes are in
@@ -67,4 +67,4 @@ class EquivocationDetector {
   std::deque<Number> oldest_first_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -8,7 +8,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 bool SequenceWindow::Seen(uint64_t seq) const {
   if (seq == 0 ||
@@ -91,4 +91,4 @@ void ReplayWindow::Note(const EnvelopeHeader& header) {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

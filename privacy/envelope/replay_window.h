@@ -15,7 +15,7 @@
 #include "privacy/envelope/envelope.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // Which sequence numbers of one boot were seen: the newest one and kReplayWindowBits behind it
 // (the sliding window of RFC 4303 section 3.4.3).
@@ -65,4 +65,4 @@ class ReplayWindow {
   std::list<NodeId> by_recency_;  // most recent first
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr std::string_view kMagic("RUVDLLM-CERT-v1\0", 16);
@@ -168,4 +168,4 @@ absl::StatusOr<AdmissionCert> ClusterAuthority::Issue(const Request& request) co
   return cert;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

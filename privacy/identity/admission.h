@@ -14,7 +14,7 @@
 #include "privacy/identity/node_key.h"
 #include "privacy/identity/signing_key.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // What a member may do; bits of AdmissionCert::roles. Nothing is implied by another bit.
 namespace roles {
@@ -98,4 +98,4 @@ class ClusterAuthority {
   SigningKey key_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -11,7 +11,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 std::string RenewalBytes(const AdmissionCert& certificate, const JoinWelcome::Nonce& nonce) {
@@ -57,4 +57,4 @@ bool RenewalDue(const AdmissionCert& certificate, int64_t now_ms) {
   return certificate.not_after_ms - now_ms < life_ms / 3;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

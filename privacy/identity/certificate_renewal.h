@@ -13,7 +13,7 @@
 #include "privacy/identity/node_key.h"
 #include "privacy/identity/revocation_list.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // A member's request for a new certificate in place of one that is still good, signed with its key.
 // A plain value; docs/wire-format.md has the bytes that are signed.
@@ -38,4 +38,4 @@ absl::StatusOr<AdmissionCert> RenewCertificate(const ClusterAuthority& authority
 // Whether a certificate should be renewed: less than a third of its life is left.
 bool RenewalDue(const AdmissionCert& certificate, int64_t now_ms);
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

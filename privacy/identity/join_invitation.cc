@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 // As JoinTokens makes them: "ruvd-join-" and 64 hexadecimal digits.
@@ -69,4 +69,4 @@ absl::Status JoinWelcome::Verify(const ClusterId& cluster, const Nonce& nonce,
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

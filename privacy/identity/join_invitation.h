@@ -13,7 +13,7 @@
 #include "privacy/identity/admission.h"
 #include "privacy/identity/signing_key.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // What an operator hands to whoever may join: a token and the cluster that it is for, so that it is
 // shown to nobody but that cluster's authority. A plain value.
@@ -45,4 +45,4 @@ struct JoinWelcome {
                       const Digest& certificate) const;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -14,7 +14,7 @@
 #include "privacy/reasons.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr std::string_view kPrefix = "ruvd-join-";
@@ -171,4 +171,4 @@ JoinGrants JoinTokens::grants() const {
   return grants_;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -17,7 +17,7 @@
 #include "privacy/identity/admission.h"
 #include "privacy/identity/revocation_list.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // What is kept of a token that was handed out: never the token itself.
 struct JoinGrant {
@@ -77,4 +77,4 @@ class JoinTokens {
   JoinGrants grants_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

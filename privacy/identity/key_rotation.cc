@@ -9,7 +9,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr std::string_view kMagic("RUVDLLM-ROTATE-v1\0", 18);
@@ -108,4 +108,4 @@ absl::StatusOr<PublicKey> NodeKeys::KeyOf(uint32_t epoch, int64_t now_ms) const 
                epoch, epoch_);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -13,7 +13,7 @@
 #include "privacy/identity/node_key.h"
 #include "privacy/identity/signing_key.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // "My next key is this one", signed by the former key and by the next. The node's id stays. A plain
 // value; docs/wire-format.md has the bytes.
@@ -61,4 +61,4 @@ class NodeKeys {
   std::optional<KeyRotation> last_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 NodeId NodeIdOf(const PublicKey& key) {
   constexpr std::string_view kDomain("RUVDLLM-NODE-v1\0", 16);
@@ -17,4 +17,4 @@ absl::StatusOr<NodeKey> NodeKey::LoadOrCreate(const std::string& path) {
   return NodeKey(std::move(key));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "privacy/identity/signing_key.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // Names a node for ever: SHA-256("RUVDLLM-NODE-v1\0" || its first public key).
 using NodeId = Digest;
@@ -38,4 +38,4 @@ class NodeKey {
   NodeId id_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -11,7 +11,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr std::string_view kMagic("RUVDLLM-REVOKE-v1\0", 18);
@@ -140,4 +140,4 @@ absl::Status Revocations::RequireFresh(int64_t now_ms, int64_t max_stale_ms) con
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/identity/admission.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // The nodes that a cluster no longer takes, whole and signed by its issuer. A list of a higher
 // number holds all of the lower ones: nobody who was revoked comes back under the same id. A plain
@@ -61,4 +61,4 @@ class Revocations {
   RevocationList list_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr std::string_view kFileMagic("RUVDLLM-KEY-v1\0", 15);
@@ -139,4 +139,4 @@ absl::StatusOr<SigningKey> SigningKey::LoadOrCreate(const std::string& path, Key
   return key;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

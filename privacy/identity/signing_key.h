@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 using PublicKey = std::array<uint8_t, 32>;
 using Signature = std::array<uint8_t, 64>;
@@ -59,4 +59,4 @@ class SigningKey {
   std::unique_ptr<Secret, WipeSecret> secret_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // Whose presence a guarantee hides: all of a node's data, or one interaction. The numbers are
 // stored, here and below.
@@ -71,4 +71,4 @@ struct LedgerHead {
   bool operator==(const LedgerHead&) const = default;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

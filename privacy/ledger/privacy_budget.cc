@@ -12,7 +12,7 @@
 #include "privacy/dp/zcdp.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr int kFractionBits = 32;
@@ -76,4 +76,4 @@ absl::Status CheckBudget(std::span<const PrivacyBudget> budgets, PrivacyUnit uni
                                                        : Spent(*budget, spent, cost);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/ledger/ledger_entry.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // What the operator allows a node to give away over its whole life, for one unit. A plain value.
 struct PrivacyBudget {
@@ -39,4 +39,4 @@ absl::StatusOr<double> EpsilonOfUnits(uint64_t rho_q32, double delta);
 absl::Status CheckBudget(std::span<const PrivacyBudget> budgets, PrivacyUnit unit, uint64_t spent,
                          uint64_t cost);
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

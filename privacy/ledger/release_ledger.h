@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/ledger/ledger_entry.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // Where releases are paid for. Implementations are durable before they return: storage has the one
 // on disk.
@@ -29,4 +29,4 @@ class ReleaseLedger {
   virtual absl::Status Release(uint64_t reservation) = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

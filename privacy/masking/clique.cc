@@ -13,7 +13,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd::masking {
+namespace ruvd::privacy::masking {
 namespace {
 
 // The table of the noise ends at 13 standard deviations.
@@ -117,4 +117,4 @@ Digest Clique::SetHash() const {
   return Sha256(writer.str());
 }
 
-}  // namespace ruvd::masking
+}  // namespace ruvd::privacy::masking

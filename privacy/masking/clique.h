@@ -15,7 +15,7 @@
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd::masking {
+namespace ruvd::privacy::masking {
 
 // A key for Diffie-Hellman on Curve25519 (RFC 7748), of one node and one round.
 using MaskPublicKey = std::array<uint8_t, 32>;
@@ -72,4 +72,4 @@ struct Clique {
   bool operator==(const Clique&) const = default;
 };
 
-}  // namespace ruvd::masking
+}  // namespace ruvd::privacy::masking

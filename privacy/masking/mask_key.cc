@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "privacy/sodium.h"
 
-namespace ruvd::masking {
+namespace ruvd::privacy::masking {
 namespace {
 
 constexpr size_t kBlockBytes = 64;  // of ChaCha20
@@ -130,4 +130,4 @@ absl::Status MaskKey::AddMasks(const Clique& clique, const NodeId& self,
   return absl::OkStatus();
 }
 
-}  // namespace ruvd::masking
+}  // namespace ruvd::privacy::masking

@@ -14,7 +14,7 @@
 #include "privacy/dp/discrete_gaussian.h"
 #include "privacy/masking/clique.h"
 
-namespace ruvd::masking {
+namespace ruvd::privacy::masking {
 
 // 32 bytes by HKDF-SHA-256 (RFC 5869).
 Digest HkdfSha256(std::span<const uint8_t> secret, std::span<const uint8_t> salt,
@@ -53,4 +53,4 @@ class MaskKey {
   std::unique_ptr<Secret, WipeSecret> secret_;
 };
 
-}  // namespace ruvd::masking
+}  // namespace ruvd::privacy::masking

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "privacy/reasons.h"
 
-namespace ruvd::masking {
+namespace ruvd::privacy::masking {
 namespace {
 
 absl::Status NotOfTheClique(std::string_view what) {
@@ -88,4 +88,4 @@ absl::StatusOr<std::vector<int32_t>> MaskedSum::Result() const {
   return sum;
 }
 
-}  // namespace ruvd::masking
+}  // namespace ruvd::privacy::masking

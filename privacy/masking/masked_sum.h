@@ -12,7 +12,7 @@
 #include "privacy/masking/clique.h"
 #include "privacy/masking/messages.h"
 
-namespace ruvd::masking {
+namespace ruvd::privacy::masking {
 
 // Adds up the shares of a clique. Before the last one it holds nothing but noise. Sans I/O; not
 // thread-safe.
@@ -46,4 +46,4 @@ class MaskedSum {
   std::set<NodeId> added_;
 };
 
-}  // namespace ruvd::masking
+}  // namespace ruvd::privacy::masking

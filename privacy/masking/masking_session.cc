@@ -12,7 +12,7 @@
 #include "privacy/reasons.h"
 #include "privacy/sodium.h"
 
-namespace ruvd::masking {
+namespace ruvd::privacy::masking {
 namespace {
 
 absl::Status Reused(std::string_view what) {
@@ -186,4 +186,4 @@ absl::StatusOr<MaskedUpdate> MaskingSession::Mask(const Clique& clique, MaskInpu
   return update;
 }
 
-}  // namespace ruvd::masking
+}  // namespace ruvd::privacy::masking

@@ -14,7 +14,7 @@
 #include "privacy/masking/mask_key.h"
 #include "privacy/masking/messages.h"
 
-namespace ruvd::masking {
+namespace ruvd::privacy::masking {
 
 // What a participant adds to one sum: its clipped update with its own share of the noise.
 struct MaskInput {
@@ -82,4 +82,4 @@ class MaskingSession {
   uint64_t last_reservation_;
 };
 
-}  // namespace ruvd::masking
+}  // namespace ruvd::privacy::masking

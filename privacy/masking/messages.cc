@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "privacy/limits.h"
 
-namespace ruvd::masking {
+namespace ruvd::privacy::masking {
 namespace {
 
 constexpr uint16_t kVersion = 1;
@@ -111,4 +111,4 @@ absl::StatusOr<MaskedUpdate> DecodeMaskedUpdate(std::span<const uint8_t> bytes) 
   return update;
 }
 
-}  // namespace ruvd::masking
+}  // namespace ruvd::privacy::masking

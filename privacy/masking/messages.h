@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/masking/clique.h"
 
-namespace ruvd::masking {
+namespace ruvd::privacy::masking {
 
 // The messages of a masked sum; docs/wire-format.md has their bytes. Offers and cliques are bodies
 // of signed envelopes, a masked update is a payload. Every decoder takes exactly what its encoder
@@ -43,4 +43,4 @@ struct MaskedUpdate {
 std::string EncodeMaskedUpdate(const MaskedUpdate& update);
 absl::StatusOr<MaskedUpdate> DecodeMaskedUpdate(std::span<const uint8_t> bytes);
 
-}  // namespace ruvd::masking
+}  // namespace ruvd::privacy::masking

@@ -13,7 +13,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr std::string_view kSubject = "centroids ";
@@ -86,4 +86,4 @@ absl::StatusOr<PreparedCentroids> PrepareCentroids(const CentroidReleaseTerms& t
   return prepared;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

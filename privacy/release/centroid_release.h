@@ -16,7 +16,7 @@
 #include "privacy/ledger/ledger_entry.h"
 #include "privacy/release/update_release.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // What decides about a release of centroids before any data is looked at. All of it is public.
 struct CentroidReleaseTerms {
@@ -58,4 +58,4 @@ absl::StatusOr<PreparedCentroids> PrepareCentroids(const CentroidReleaseTerms& t
                                                    const ReleaseGuards& guards,
                                                    const ConsentedExamples& examples);
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -12,7 +12,7 @@
 #include "privacy/ledger/privacy_budget.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr uint16_t kVersion = 1;
@@ -91,4 +91,4 @@ absl::StatusOr<std::string> PreviewText(std::span<const uint8_t> bytes) {
   return text;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

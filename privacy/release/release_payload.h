@@ -14,7 +14,7 @@
 #include "privacy/ledger/ledger_entry.h"
 #include "privacy/masking/clique.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // A noised update as it leaves a node: whole numbers and what they are multiples of, nothing else.
 // docs/wire-format.md has the bytes. A plain value.
@@ -37,4 +37,4 @@ struct ReleasePayload {
 // hexadecimal. Errors of Parse.
 absl::StatusOr<std::string> PreviewText(std::span<const uint8_t> payload);
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -15,7 +15,7 @@
 #include "privacy/reasons.h"
 #include "privacy/release/release_payload.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 // How an update is noised, and what that costs.
@@ -163,4 +163,4 @@ absl::StatusOr<PreparedInput> PrepareMaskedInput(const ReleaseTerms& terms,
   return prepared;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

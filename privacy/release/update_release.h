@@ -17,7 +17,7 @@
 #include "privacy/masking/clique.h"
 #include "privacy/masking/masking_session.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // What decides about a release before any data is looked at. All of it is public.
 struct ReleaseTerms {
@@ -88,4 +88,4 @@ absl::StatusOr<PreparedInput> PrepareMaskedInput(const ReleaseTerms& terms,
                                                  const ConsentedUpdate& update,
                                                  const masking::Clique& clique);
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

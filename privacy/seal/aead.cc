@@ -9,7 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd::seal {
+namespace ruvd::privacy::seal {
 namespace {
 
 constexpr size_t kNonceBytes = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;
@@ -70,4 +70,4 @@ absl::StatusOr<std::string> OpenSealed(const uint8_t* key, const SealContext& co
   return out;
 }
 
-}  // namespace ruvd::seal
+}  // namespace ruvd::privacy::seal

@@ -11,7 +11,7 @@
 #include "privacy/seal/seal.h"
 
 // Internal to privacy/seal: the one place that encrypts and decrypts values.
-namespace ruvd::seal {
+namespace ruvd::privacy::seal {
 
 // Appends nonce | ciphertext | tag to `out`. `key` has kSealKeyBytes.
 void AppendSealed(const uint8_t* key, const SealContext& context, std::string_view plaintext,
@@ -21,4 +21,4 @@ void AppendSealed(const uint8_t* key, const SealContext& context, std::string_vi
 absl::StatusOr<std::string> OpenSealed(const uint8_t* key, const SealContext& context,
                                        std::string_view sealed);
 
-}  // namespace ruvd::seal
+}  // namespace ruvd::privacy::seal

@@ -12,7 +12,7 @@
 #include "privacy/seal/secret_slots.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 static_assert(kSecretSlotBytes == kSealKeyBytes);
 
@@ -43,4 +43,4 @@ absl::StatusOr<std::string> DataKey::Open(const SealContext& context,
   return seal::OpenSealed(slot_.get(), context, sealed);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

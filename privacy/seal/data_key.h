@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/seal/seal.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // A random key of 32 bytes that seals the values of one scope (a column family, a collection, a
 // user): destroying it makes them all unreadable. It is stored only wrapped, that is sealed by the
@@ -37,4 +37,4 @@ class DataKey {
   std::shared_ptr<const uint8_t> slot_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

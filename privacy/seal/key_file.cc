@@ -21,7 +21,7 @@
 #include "privacy/seal/secret_file.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 absl::Status Unwritable(const std::string& path) {
@@ -89,4 +89,4 @@ absl::StatusOr<SealKey> SealKey::LoadOrCreate(const std::string& path) {
   return key;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -12,7 +12,7 @@
 #include "privacy/seal/seal.h"
 
 // Internal to privacy/seal: files of keys and of what keys are made from.
-namespace ruvd::seal {
+namespace ruvd::privacy::seal {
 
 inline constexpr uint32_t kKeyFileMode = 0600;
 
@@ -26,4 +26,4 @@ absl::Status CreateIfMissing(const std::string& path, std::string_view contents)
 // Makes a new or renamed entry of the file's folder durable. FILE_UNWRITABLE.
 absl::Status SyncFolderOf(const std::string& path);
 
-}  // namespace ruvd::seal
+}  // namespace ruvd::privacy::seal

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr std::string_view kMagic = "RUVDKDF1";
@@ -91,4 +91,4 @@ absl::StatusOr<SealKey> SealKeyFromPassphrase(std::string_view passphrase,
   return key;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

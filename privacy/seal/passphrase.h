@@ -12,7 +12,7 @@
 #include "privacy/limits.h"
 #include "privacy/seal/seal.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // How a passphrase becomes a seal key: Argon2id 1.3 (RFC 9106) with these parameters, which are no
 // secret and are kept beside the store. Without them the passphrase is worth nothing.
@@ -35,4 +35,4 @@ struct PassphraseParameters {
 absl::StatusOr<SealKey> SealKeyFromPassphrase(std::string_view passphrase,
                                               const PassphraseParameters& parameters);
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

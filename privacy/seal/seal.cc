@@ -13,7 +13,7 @@
 #include "privacy/seal/aead.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr char kKdfContext[crypto_kdf_CONTEXTBYTES + 1] = "ruvdseal";
@@ -83,4 +83,4 @@ absl::StatusOr<std::string> SealKey::Open(const SealContext& context,
   return seal::OpenSealed(secrets_->subkey(context.column_family), context, sealed);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

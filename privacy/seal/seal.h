@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // Where a sealed value belongs. All of it is authenticated, so that a value copied to another row,
 // another column family or over a newer generation of its own row does not open.
@@ -65,4 +65,4 @@ class SealKey {
   std::shared_ptr<const Secrets> secrets_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

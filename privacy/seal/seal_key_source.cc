@@ -20,7 +20,7 @@
 #include "privacy/seal/passphrase.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 void Wipe(std::string& text) {
@@ -172,4 +172,4 @@ absl::Status SealKeySource::CancelRotation() {
   return seal::SyncFolderOf(options_.path);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

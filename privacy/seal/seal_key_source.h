@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/seal/seal.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // A node's seal key, and the one that a rotation was about to put in its place when it was
 // interrupted. Which of the two a store was sealed with, only the store can say.
@@ -76,4 +76,4 @@ class SealKeySource {
   std::string next_passphrase_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -17,7 +17,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -108,4 +108,4 @@ absl::StatusOr<std::string> ReadSecretFile(const std::string& path, std::string_
   return contents;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

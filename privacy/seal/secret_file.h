@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // The whole of a small file that nobody but its owner may read: a key, a passphrase. What is
 // checked is the file that is read, whatever its name stands for a moment later. The owner is this
@@ -19,4 +19,4 @@ namespace ruvd {
 // KEY_FILE_MODE, KEY_INVALID for one larger than kMaxKeyFileBytes. Wipe the result.
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path, std::string_view what);
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr size_t kSlotsPerBlock = 128;
@@ -76,4 +76,4 @@ std::shared_ptr<uint8_t> NewSecretSlot() {
   return {Pool().Take(), [](uint8_t* slot) { Pool().GiveBack(slot); }};
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

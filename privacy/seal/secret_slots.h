@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 inline constexpr size_t kSecretSlotBytes = 32;
 
@@ -20,4 +20,4 @@ std::shared_ptr<uint8_t> NewSecretSlot();
 // space. Asked once. Thread-safe.
 bool SecretsCanBeLocked();
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -12,7 +12,7 @@
 #include "storage/changes/change_rows.h"
 #include "storage/db/row_key.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr ColumnFamily kFamily = ColumnFamily::kChange;
@@ -85,4 +85,4 @@ absl::Status AnswerStore::Remember(std::string_view key, std::string_view answer
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

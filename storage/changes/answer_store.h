@@ -16,7 +16,7 @@
 #include "storage/db/database.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // What feedback was answered, by what the client called it, so that feedback that is sent again is
 // learned once, also after a restart. The oldest answers go first. Survives kill -9. Thread-safe.
@@ -44,4 +44,4 @@ class AnswerStore {
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

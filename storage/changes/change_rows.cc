@@ -14,7 +14,7 @@
 #include "storage/patterns/pattern_rows.h"
 #include "storage/row_text.h"
 
-namespace ruvd::changes {
+namespace ruvd::storage::changes {
 namespace {
 
 constexpr size_t kPrefixBytes = 2;
@@ -66,7 +66,7 @@ std::optional<uint64_t> NumberOfKey(std::string_view key) {
 }
 
 std::string EncodeChange(const LearningChange& change) {
-  storage::v1::LearningChange row;
+  v1::LearningChange row;
   row.set_mark(change.mark);
   row.set_created_ms(change.created_ms);
   row.set_loop(static_cast<uint32_t>(change.loop));
@@ -91,7 +91,7 @@ std::string EncodeChange(const LearningChange& change) {
 }
 
 absl::StatusOr<LearningChange> DecodeChange(std::string_view bytes, uint64_t number) {
-  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::LearningChange>(bytes, kChangeRow));
+  ASSIGN_OR_RETURN(const auto row, ParseRow<v1::LearningChange>(bytes, kChangeRow));
   LearningChange change{.number = number,
                         .mark = row.mark(),
                         .created_ms = row.created_ms(),
@@ -124,7 +124,7 @@ absl::StatusOr<LearningChange> DecodeChange(std::string_view bytes, uint64_t num
 }
 
 std::string EncodeImage(const PatternImage& image) {
-  storage::v1::PatternImage row;
+  v1::PatternImage row;
   row.set_pattern_id(std::string(AsText(image.id)));
   if (image.before) {
     row.set_existed(true);
@@ -137,7 +137,7 @@ std::string EncodeImage(const PatternImage& image) {
 }
 
 absl::StatusOr<PatternImage> DecodeImage(std::string_view bytes) {
-  ASSIGN_OR_RETURN(auto row, ParseRow<storage::v1::PatternImage>(bytes, kImageRow));
+  ASSIGN_OR_RETURN(auto row, ParseRow<v1::PatternImage>(bytes, kImageRow));
   std::optional<PatternId> id;
   if (!ReadId(row.pattern_id(), &id) || !id) {
     return CorruptRow(kImageRow);
@@ -156,4 +156,4 @@ absl::StatusOr<PatternImage> DecodeImage(std::string_view bytes) {
   return image;
 }
 
-}  // namespace ruvd::changes
+}  // namespace ruvd::storage::changes

@@ -13,7 +13,7 @@
 #include "storage/changes/learning_change.h"
 
 // Keys and plaintexts of the family `change`; docs/store-format.md has them.
-namespace ruvd::changes {
+namespace ruvd::storage::changes {
 
 inline constexpr char kChangePrefix[] = "c/";
 inline constexpr char kImagePrefix[] = "b/";
@@ -38,4 +38,4 @@ std::string EncodeImage(const PatternImage& image);
 // STORE_CORRUPT for bytes that EncodeImage does not make.
 absl::StatusOr<PatternImage> DecodeImage(std::string_view bytes);
 
-}  // namespace ruvd::changes
+}  // namespace ruvd::storage::changes

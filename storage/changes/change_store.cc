@@ -20,7 +20,7 @@
 #include "storage/reasons.h"
 #include "storage/row_text.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr ColumnFamily kChangeFamily = ColumnFamily::kChange;
@@ -179,7 +179,7 @@ absl::StatusOr<LearningChange> ChangeStore::Add(LearningChange change,
   RETURN_IF_ERROR(Check(change, images));
   change.responses.resize(std::min(change.responses.size(), limits::kMaxChangeResponses));
   std::array<uint8_t, sizeof(change.mark)> mark{};
-  SecureRandomBytes(mark);
+  privacy::SecureRandomBytes(mark);
   std::memcpy(&change.mark, mark.data(), sizeof(change.mark));
   std::vector<std::string> rows;
   for (const PatternImage& image : images) {
@@ -336,4 +336,4 @@ size_t ChangeStore::size() const {
   return entries_.size();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -23,7 +23,7 @@
 #include "storage/db/key_scope.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 struct ChangeStoreOptions {
   // What sessions were taught, of limits::kMaxChanges: it is undone within the hour that a session
@@ -109,4 +109,4 @@ class ChangeStore {
   uint64_t image_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -8,7 +8,7 @@
 #include <array>
 #include <cstddef>
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr std::array<std::string_view, 3> kLoopNames = {"instant", "background", "deep"};
@@ -29,4 +29,4 @@ std::string TokenOf(const LearningChange& change) {
   return fmt::format("{}-{:08x}", change.number, change.mark);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "storage/patterns/pattern.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // Who changed something. Numbers are those of stored rows.
 enum class LearningLoop : uint8_t { kInstant = 1, kBackground = 2, kDeep = 3 };
@@ -70,4 +70,4 @@ struct PatternImage {
   std::optional<Pattern> before;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -14,19 +14,20 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
-constexpr uint8_t kSharedUse = consent_purposes::kTraining | consent_purposes::kSharing;
+constexpr uint8_t kSharedUse =
+    privacy::consent_purposes::kTraining | privacy::consent_purposes::kSharing;
 constexpr int64_t kReleaseMillis = 60'000;
 
 }  // namespace
 
-ConsentBook::ConsentBook(UserConsentStore& store, const NodeKey& key)
-    : store_(store), key_(key), operator_(Pseudonym(ConsentSubject::Kind::kUser, "")) {}
+ConsentBook::ConsentBook(UserConsentStore& store, const privacy::NodeKey& key)
+    : store_(store), key_(key), operator_(Pseudonym(privacy::ConsentSubject::Kind::kUser, "")) {}
 
 // With the node's id, so that rows of two nodes do not tell who uses both.
-std::string ConsentBook::Pseudonym(ConsentSubject::Kind kind, std::string_view id) const {
+std::string ConsentBook::Pseudonym(privacy::ConsentSubject::Kind kind, std::string_view id) const {
   constexpr std::string_view kContributorDomain("RUVDLLM-CONTRIBUTOR-v1\0", 23);
   ByteWriter writer;
   writer.WriteText(kContributorDomain).WriteBytes(key_.id());
@@ -35,12 +36,12 @@ std::string ConsentBook::Pseudonym(ConsentSubject::Kind kind, std::string_view i
 }
 
 absl::StatusOr<std::unique_ptr<ConsentBook>> ConsentBook::Open(UserConsentStore& store,
-                                                               const NodeKey& key) {
+                                                               const privacy::NodeKey& key) {
   std::unique_ptr<ConsentBook> book(new ConsentBook(store, key));
   ASSIGN_OR_RETURN(const UserConsentStore::Records records, store.All());
   size_t foreign = 0;
   const MutexLock lock(book->mutex_);
-  for (const UserConsent& record : records.read) {
+  for (const privacy::UserConsent& record : records.read) {
     if (!record.Verify(key).ok() || !book->Take(record).ok()) {
       ++foreign;
       book->register_.Doubt(book->Nameless(record.subject));
@@ -57,33 +58,35 @@ absl::StatusOr<std::unique_ptr<ConsentBook>> ConsentBook::Open(UserConsentStore&
   return book;
 }
 
-ConsentSubject ConsentBook::Nameless(const ConsentSubject& subject) const {
+privacy::ConsentSubject ConsentBook::Nameless(const privacy::ConsentSubject& subject) const {
   return {.kind = subject.kind, .id = Pseudonym(subject.kind, subject.id)};
 }
 
-absl::Status ConsentBook::Take(const UserConsent& record) {
-  UserConsent nameless = record;
+absl::Status ConsentBook::Take(const privacy::UserConsent& record) {
+  privacy::UserConsent nameless = record;
   nameless.subject = Nameless(record.subject);
   RETURN_IF_ERROR(register_.Put(nameless));
   records_[nameless.subject] = record;
   return absl::OkStatus();
 }
 
-const UserConsent* ConsentBook::Find(ConsentSubject::Kind kind,
-                                     const std::string& pseudonym) const {
+const privacy::UserConsent* ConsentBook::Find(privacy::ConsentSubject::Kind kind,
+                                              const std::string& pseudonym) const {
   const auto found = records_.find({.kind = kind, .id = pseudonym});
   return found == records_.end() ? nullptr : &found->second;
 }
 
-absl::StatusOr<UserConsent> ConsentBook::Record(UserConsent fields, int64_t now_ms) {
+absl::StatusOr<privacy::UserConsent> ConsentBook::Record(privacy::UserConsent fields,
+                                                         int64_t now_ms) {
   const MutexLock lock(mutex_);
-  const UserConsent* const known =
+  const privacy::UserConsent* const known =
       Find(fields.subject.kind, Pseudonym(fields.subject.kind, fields.subject.id));
   const int64_t lasts_ms = fields.expires_ms - fields.granted_ms;
   // Also where the clock went back: the newer record is the one that counts.
   fields.granted_ms = known == nullptr ? now_ms : std::max(now_ms, known->granted_ms + 1);
   fields.expires_ms = fields.granted_ms + lasts_ms;
-  ASSIGN_OR_RETURN(const UserConsent record, UserConsent::Sign(std::move(fields), key_));
+  ASSIGN_OR_RETURN(const privacy::UserConsent record,
+                   privacy::UserConsent::Sign(std::move(fields), key_));
   if (known == nullptr && records_.size() >= limits::kMaxConsentSubjects) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "{} users and sessions have a consent of their own already; let users decide for "
@@ -100,56 +103,62 @@ absl::StatusOr<UserConsent> ConsentBook::Record(UserConsent fields, int64_t now_
   return record;
 }
 
-absl::StatusOr<UserConsent> ConsentBook::Withdraw(const std::string& user_id, int64_t now_ms) {
-  return Record({.subject = {.kind = ConsentSubject::Kind::kUser, .id = user_id},
+absl::StatusOr<privacy::UserConsent> ConsentBook::Withdraw(const std::string& user_id,
+                                                           int64_t now_ms) {
+  return Record({.subject = {.kind = privacy::ConsentSubject::Kind::kUser, .id = user_id},
                  .expires_ms = limits::kMaxConsentMillis},
                 now_ms);
 }
 
 bool ConsentBook::Knows(const std::string& user_id) const {
   const MutexLock lock(mutex_);
-  return Find(ConsentSubject::Kind::kUser, Pseudonym(ConsentSubject::Kind::kUser, user_id)) !=
-         nullptr;
+  return Find(privacy::ConsentSubject::Kind::kUser,
+              Pseudonym(privacy::ConsentSubject::Kind::kUser, user_id)) != nullptr;
 }
 
-Contributor ConsentBook::ContributorOf(const Trajectory& trajectory) const {
-  return {.user = Pseudonym(ConsentSubject::Kind::kUser, trajectory.user_id),
-          .session = trajectory.session_id.empty()
-                         ? ""
-                         : Pseudonym(ConsentSubject::Kind::kSession, trajectory.session_id)};
+privacy::Contributor ConsentBook::ContributorOf(const Trajectory& trajectory) const {
+  return {
+      .user = Pseudonym(privacy::ConsentSubject::Kind::kUser, trajectory.user_id),
+      .session = trajectory.session_id.empty()
+                     ? ""
+                     : Pseudonym(privacy::ConsentSubject::Kind::kSession, trajectory.session_id)};
 }
 
-bool ConsentBook::Allows(const Contributor& contributor, ConsentTier tier, int64_t now_ms) const {
+bool ConsentBook::Allows(const privacy::Contributor& contributor, privacy::ConsentTier tier,
+                         int64_t now_ms) const {
   if (contributor.user == operator_ &&
-      Find(ConsentSubject::Kind::kSession, contributor.session) == nullptr) {
+      Find(privacy::ConsentSubject::Kind::kSession, contributor.session) == nullptr) {
     return contributor.session.empty() ||
-           register_.Readable({.kind = ConsentSubject::Kind::kSession, .id = contributor.session});
+           register_.Readable(
+               {.kind = privacy::ConsentSubject::Kind::kSession, .id = contributor.session});
   }
   return register_.Require(contributor, kSharedUse, tier, now_ms).ok();
 }
 
-bool ConsentBook::MayPrepare(const Contributor& contributor, int64_t now_ms) const {
+bool ConsentBook::MayPrepare(const privacy::Contributor& contributor, int64_t now_ms) const {
   const MutexLock lock(mutex_);
-  return Allows(contributor, ConsentTier::kMasked, now_ms);  // the tightest that shares anything
+  return Allows(contributor, privacy::ConsentTier::kMasked,
+                now_ms);  // the tightest that shares anything
 }
 
-bool ConsentBook::MayShare(std::span<const Contributor> contributors, ConsentTier tier,
-                           int64_t now_ms) const {
+bool ConsentBook::MayShare(std::span<const privacy::Contributor> contributors,
+                           privacy::ConsentTier tier, int64_t now_ms) const {
   const MutexLock lock(mutex_);
   size_t allowed = 0;
-  for (const Contributor& one : contributors) {
+  for (const privacy::Contributor& one : contributors) {
     allowed += Allows(one, tier, now_ms) ? 1 : 0;
   }
   return !contributors.empty() && allowed == contributors.size();
 }
 
-ConsentRegister ConsentBook::ForRelease(ConsentTier operators, int64_t now_ms) const {
+privacy::ConsentRegister ConsentBook::ForRelease(privacy::ConsentTier operators,
+                                                 int64_t now_ms) const {
   const MutexLock lock(mutex_);
-  ConsentRegister copy = register_;
-  if (operators != ConsentTier::kPrivate) {
+  privacy::ConsentRegister copy = register_;
+  if (operators != privacy::ConsentTier::kPrivate) {
     // For the time that a release takes on a busy machine: the operator may take it back any time.
     // A full register refuses it, and then the release is refused.
-    copy.Put({.subject = {.kind = ConsentSubject::Kind::kUser, .id = operator_},
+    copy.Put({.subject = {.kind = privacy::ConsentSubject::Kind::kUser, .id = operator_},
               .purposes = kSharedUse,
               .widest = operators,
               .granted_ms = now_ms,
@@ -162,14 +171,14 @@ ConsentRegister ConsentBook::ForRelease(ConsentTier operators, int64_t now_ms) c
 bool ConsentBook::EndedSince(int64_t since_ms, int64_t now_ms) const {
   const MutexLock lock(mutex_);
   return std::ranges::any_of(records_, [&](const auto& entry) {
-    const UserConsent& record = entry.second;
+    const privacy::UserConsent& record = entry.second;
     return record.purposes != 0 && record.expires_ms > since_ms && record.expires_ms <= now_ms;
   });
 }
 
-std::vector<UserConsent> ConsentBook::All() const {
+std::vector<privacy::UserConsent> ConsentBook::All() const {
   const MutexLock lock(mutex_);
-  std::vector<UserConsent> all;
+  std::vector<privacy::UserConsent> all;
   all.reserve(records_.size());
   for (const auto& [subject, record] : records_) {
     all.push_back(record);
@@ -177,4 +186,4 @@ std::vector<UserConsent> ConsentBook::All() const {
   return all;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -4,11 +4,11 @@
 #pragma once
 
 // Keys of the family `consent` (docs/store-format.md). Internal to storage.
-namespace ruvd::consent_rows {
+namespace ruvd::storage::consent_rows {
 
 inline constexpr char kOperatorKey[] = "consent";
 inline constexpr char kUserPrefix[] = "u/";
 inline constexpr char kReleasePrefix[] = "r/";
 inline constexpr char kWithdrawalPrefix[] = "w/";
 
-}  // namespace ruvd::consent_rows
+}  // namespace ruvd::storage::consent_rows

@@ -12,9 +12,9 @@
 #include "ruvd/storage/v1/storage.pb.h"
 #include "storage/consent/consent_rows.h"
 
-namespace ruvd {
-std::string EncodeConsent(const ConsentRecord& record, const LeftSoFar& left) {
-  storage::v1::ConsentRecord row;
+namespace ruvd::storage {
+std::string EncodeConsent(const privacy::ConsentRecord& record, const LeftSoFar& left) {
+  v1::ConsentRecord row;
   row.set_tier(static_cast<uint32_t>(record.tier));
   row.set_since_ms(record.since_ms);
   row.set_signature(std::string(AsText(record.signature)));
@@ -23,58 +23,58 @@ std::string EncodeConsent(const ConsentRecord& record, const LeftSoFar& left) {
   return row.SerializeAsString();
 }
 
-absl::StatusOr<ConsentRecord> DecodeConsent(std::string_view bytes) {
-  storage::v1::ConsentRecord row;
-  ConsentRecord record;
+absl::StatusOr<privacy::ConsentRecord> DecodeConsent(std::string_view bytes) {
+  v1::ConsentRecord row;
+  privacy::ConsentRecord record;
   if (!row.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      row.tier() < static_cast<uint32_t>(ConsentTier::kPrivate) ||
-      row.tier() > static_cast<uint32_t>(ConsentTier::kPublic) ||
+      row.tier() < static_cast<uint32_t>(privacy::ConsentTier::kPrivate) ||
+      row.tier() > static_cast<uint32_t>(privacy::ConsentTier::kPublic) ||
       row.signature().size() != record.signature.size()) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
                  "the consent row does not decode; nothing is shared until consent is set again");
   }
-  record.tier = static_cast<ConsentTier>(row.tier());
+  record.tier = static_cast<privacy::ConsentTier>(row.tier());
   record.since_ms = row.since_ms();
   std::memcpy(record.signature.data(), row.signature().data(), record.signature.size());
   return record;
 }
 
-absl::StatusOr<std::optional<ConsentRecord>> ConsentStore::Get() const {
+absl::StatusOr<std::optional<privacy::ConsentRecord>> ConsentStore::Get() const {
   const absl::StatusOr<std::string> row =
       database_.Get(ColumnFamily::kConsent, consent_rows::kOperatorKey);
   if (absl::IsNotFound(row.status())) {
     return std::nullopt;
   }
   RETURN_IF_ERROR(row.status());
-  ASSIGN_OR_RETURN(const ConsentRecord record, DecodeConsent(*row));
+  ASSIGN_OR_RETURN(const privacy::ConsentRecord record, DecodeConsent(*row));
   return record;
 }
 
-absl::Status ConsentStore::Set(const ConsentRecord& record) {
+absl::Status ConsentStore::Set(const privacy::ConsentRecord& record) {
   return Write(record, Left().value_or(LeftSoFar{.plain = true}));
 }
 
 absl::StatusOr<LeftSoFar> ConsentStore::Left() const {
-  ASSIGN_OR_RETURN(const std::optional<ConsentRecord> record, Get());
+  ASSIGN_OR_RETURN(const std::optional<privacy::ConsentRecord> record, Get());
   if (!record) {
     return LeftSoFar();
   }
   ASSIGN_OR_RETURN(const std::string bytes,
                    database_.Get(ColumnFamily::kConsent, consent_rows::kOperatorKey));
-  storage::v1::ConsentRecord row;
+  v1::ConsentRecord row;
   row.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));  // as Get did
   return LeftSoFar{.plain = row.plain_left(), .bytes_sent = row.bytes_sent()};
 }
 
 absl::Status ConsentStore::NoteLeft(const LeftSoFar& left) {
-  ASSIGN_OR_RETURN(const std::optional<ConsentRecord> record, Get());
+  ASSIGN_OR_RETURN(const std::optional<privacy::ConsentRecord> record, Get());
   return record ? Write(*record, left) : absl::OkStatus();
 }
 
-absl::Status ConsentStore::Write(const ConsentRecord& record, const LeftSoFar& left) {
+absl::Status ConsentStore::Write(const privacy::ConsentRecord& record, const LeftSoFar& left) {
   Batch batch;
   batch.Put(ColumnFamily::kConsent, consent_rows::kOperatorKey, EncodeConsent(record, left));
   return database_.Write(std::move(batch), Durability::kPowerLoss);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -13,7 +13,7 @@
 #include "privacy/consent/consent.h"
 #include "storage/db/database.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // What has left the node since its store was made.
 struct LeftSoFar {
@@ -30,11 +30,11 @@ class ConsentStore {
   explicit ConsentStore(Database& database) : database_(database) {}
 
   // The stored record, nullopt where none was ever given. The caller verifies its signature.
-  absl::StatusOr<std::optional<ConsentRecord>> Get() const;
+  absl::StatusOr<std::optional<privacy::ConsentRecord>> Get() const;
 
   // Fsynced before it returns: a consent that was withdrawn stays withdrawn. What left stays noted;
   // where the row before does not decode, plain items may have.
-  absl::Status Set(const ConsentRecord& record);
+  absl::Status Set(const privacy::ConsentRecord& record);
 
   // Nothing where no consent was ever given. The errors of Get.
   absl::StatusOr<LeftSoFar> Left() const;
@@ -44,13 +44,13 @@ class ConsentStore {
   absl::Status NoteLeft(const LeftSoFar& left);
 
  private:
-  absl::Status Write(const ConsentRecord& record, const LeftSoFar& left);
+  absl::Status Write(const privacy::ConsentRecord& record, const LeftSoFar& left);
 
   Database& database_;
 };
 
 // The plaintext of the consent row. STORE_CORRUPT for bytes that EncodeConsent does not make.
-std::string EncodeConsent(const ConsentRecord& record, const LeftSoFar& left = {});
-absl::StatusOr<ConsentRecord> DecodeConsent(std::string_view bytes);
+std::string EncodeConsent(const privacy::ConsentRecord& record, const LeftSoFar& left = {});
+absl::StatusOr<privacy::ConsentRecord> DecodeConsent(std::string_view bytes);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

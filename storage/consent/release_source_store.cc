@@ -13,7 +13,7 @@
 #include "storage/consent/consent_rows.h"
 #include "storage/db/row_key.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 std::string ReleaseKey(const Digest& item) {
@@ -21,14 +21,14 @@ std::string ReleaseKey(const Digest& item) {
 }
 
 std::string EncodeSources(const ReleaseSources& sources) {
-  storage::v1::ReleaseSources row;
+  v1::ReleaseSources row;
   row.set_created_ms(sources.created_ms);
   for (const auto& [id, updated_ms] : sources.patterns) {
     auto* const pattern = row.add_patterns();
     pattern->set_id(std::string(AsText(id)));
     pattern->set_updated_ms(updated_ms);
   }
-  for (const Contributor& contributor : sources.contributors) {
+  for (const privacy::Contributor& contributor : sources.contributors) {
     auto* const one = row.add_contributors();
     one->set_user(contributor.user);
     one->set_session(contributor.session);
@@ -43,7 +43,7 @@ absl::Status Corrupt() {
 }
 
 absl::StatusOr<ReleaseSources> DecodeSources(std::string_view key, std::string_view value) {
-  storage::v1::ReleaseSources row;
+  v1::ReleaseSources row;
   ReleaseSources sources;
   const size_t prefix = std::string_view(consent_rows::kReleasePrefix).size();
   if (key.size() != prefix + sources.item.size() ||
@@ -103,4 +103,4 @@ absl::Status ReleaseSourceStore::Delete(std::span<const Digest> items) {
                        : database_.Write(std::move(batch), Durability::kProcessCrash);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

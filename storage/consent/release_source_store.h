@@ -16,14 +16,14 @@
 #include "storage/db/database.h"
 #include "storage/patterns/pattern.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // What an update that left this node was made of.
 struct ReleaseSources {
   Digest item{};  // message id
   int64_t created_ms = 0;
   std::map<PatternId, int64_t> patterns;  // whose cores it is the mean of, with their updated_ms
-  std::vector<Contributor> contributors;  // whose lessons those were trained on, each once
+  std::vector<privacy::Contributor> contributors;  // whose lessons those were trained on, each once
   bool operator==(const ReleaseSources&) const = default;
 };
 
@@ -52,4 +52,4 @@ class ReleaseSourceStore {
 // What is wrong with the plaintext of such a row. STORE_CORRUPT.
 absl::Status CheckReleaseSourceRow(std::string_view key, std::string_view value);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -12,12 +12,12 @@
 #include "storage/consent/consent_rows.h"
 #include "storage/db/row_key.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 // The record of a row, if it is the one of its key.
-absl::StatusOr<UserConsent> DecodeRow(std::string_view key, std::string_view value) {
-  absl::StatusOr<UserConsent> record = UserConsent::Parse(AsBytes(value));
+absl::StatusOr<privacy::UserConsent> DecodeRow(std::string_view key, std::string_view value) {
+  absl::StatusOr<privacy::UserConsent> record = privacy::UserConsent::Parse(AsBytes(value));
   if (!record.ok() || key != UserConsentStore::KeyOf(record->subject)) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
                  "a consent of a user does not decode or is another one's; nothing is shared that "
@@ -28,7 +28,7 @@ absl::StatusOr<UserConsent> DecodeRow(std::string_view key, std::string_view val
 
 }  // namespace
 
-std::string UserConsentStore::KeyOf(const ConsentSubject& subject) {
+std::string UserConsentStore::KeyOf(const privacy::ConsentSubject& subject) {
   ByteWriter writer;
   writer.Write(static_cast<uint8_t>(subject.kind)).WriteText(subject.id);
   return std::string(consent_rows::kUserPrefix).append(AsText(Sha256(AsBytes(writer.Take()))));
@@ -45,7 +45,7 @@ absl::StatusOr<UserConsentStore::Records> UserConsentStore::All() const {
     return true;
   };
   const auto read = [&](const RowView& view) -> absl::StatusOr<bool> {
-    absl::StatusOr<UserConsent> record = DecodeRow(view.key, view.value);
+    absl::StatusOr<privacy::UserConsent> record = DecodeRow(view.key, view.value);
     if (!record.ok()) {
       return damaged(view.key);
     }
@@ -57,10 +57,10 @@ absl::StatusOr<UserConsentStore::Records> UserConsentStore::All() const {
   return records;
 }
 
-absl::Status UserConsentStore::Put(const UserConsent& record) {
+absl::Status UserConsentStore::Put(const privacy::UserConsent& record) {
   Batch batch;
   batch.Put(ColumnFamily::kConsent, KeyOf(record.subject), record.Encode());
   return database_.Write(std::move(batch), Durability::kPowerLoss);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

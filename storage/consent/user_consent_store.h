@@ -13,7 +13,7 @@
 #include "privacy/consent/user_consent.h"
 #include "storage/db/database.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // What users and sessions agreed to, one row for each of them: the newest record. Keys are hashes,
 // since keys are not sealed. Stateless over the database, thread-safe.
@@ -23,7 +23,7 @@ class UserConsentStore {
   explicit UserConsentStore(Database& database) : database_(database) {}
 
   struct Records {
-    std::vector<UserConsent> read;  // in the order of their keys; the caller verifies each
+    std::vector<privacy::UserConsent> read;  // in the order of their keys; the caller verifies each
     // Keys of rows that do not open or decode: each may have been a withdrawal.
     std::set<std::string> damaged;
   };
@@ -32,10 +32,10 @@ class UserConsentStore {
 
   // Replaces the record of its subject. Fsynced before it returns: what was withdrawn stays
   // withdrawn.
-  absl::Status Put(const UserConsent& record);
+  absl::Status Put(const privacy::UserConsent& record);
 
   // The key of a subject's row.
-  static std::string KeyOf(const ConsentSubject& subject);
+  static std::string KeyOf(const privacy::ConsentSubject& subject);
 
  private:
   Database& database_;
@@ -44,4 +44,4 @@ class UserConsentStore {
 // What is wrong with the plaintext of such a row. STORE_CORRUPT.
 absl::Status CheckUserConsentRow(std::string_view key, std::string_view value);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

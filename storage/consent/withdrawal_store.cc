@@ -12,11 +12,11 @@
 #include "storage/consent/consent_rows.h"
 #include "storage/db/row_key.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 // With a hash, since one moment may need several records.
-std::string WithdrawalKey(const Withdrawal& withdrawal) {
+std::string WithdrawalKey(const privacy::Withdrawal& withdrawal) {
   return RowKey()
       .Text(consent_rows::kWithdrawalPrefix)
       .U64(static_cast<uint64_t>(withdrawal.withdrawn_ms))
@@ -25,8 +25,8 @@ std::string WithdrawalKey(const Withdrawal& withdrawal) {
 }
 
 // The record of a row, if it is the one of its key.
-absl::StatusOr<Withdrawal> DecodeRow(std::string_view key, std::string_view value) {
-  absl::StatusOr<Withdrawal> withdrawal = Withdrawal::Parse(AsBytes(value));
+absl::StatusOr<privacy::Withdrawal> DecodeRow(std::string_view key, std::string_view value) {
+  absl::StatusOr<privacy::Withdrawal> withdrawal = privacy::Withdrawal::Parse(AsBytes(value));
   if (!withdrawal.ok() || key != WithdrawalKey(*withdrawal)) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
                  "a withdrawal does not decode or is another one; restore a backup of the store");
@@ -40,12 +40,12 @@ absl::Status CheckWithdrawalRow(std::string_view key, std::string_view value) {
   return DecodeRow(key, value).status();
 }
 
-absl::StatusOr<std::vector<Withdrawal>> WithdrawalStore::All() const {
-  std::vector<Withdrawal> all;
+absl::StatusOr<std::vector<privacy::Withdrawal>> WithdrawalStore::All() const {
+  std::vector<privacy::Withdrawal> all;
   RETURN_IF_ERROR(database_.Scan(ColumnFamily::kConsent, consent_rows::kWithdrawalPrefix,
                                  EndOfPrefix(consent_rows::kWithdrawalPrefix),
                                  [&all](const RowView& view) -> absl::StatusOr<bool> {
-                                   ASSIGN_OR_RETURN(Withdrawal withdrawal,
+                                   ASSIGN_OR_RETURN(privacy::Withdrawal withdrawal,
                                                     DecodeRow(view.key, view.value));
                                    all.push_back(std::move(withdrawal));
                                    return true;
@@ -53,10 +53,10 @@ absl::StatusOr<std::vector<Withdrawal>> WithdrawalStore::All() const {
   return all;
 }
 
-absl::Status WithdrawalStore::Put(const Withdrawal& withdrawal) {
+absl::Status WithdrawalStore::Put(const privacy::Withdrawal& withdrawal) {
   Batch batch;
   batch.Put(ColumnFamily::kConsent, WithdrawalKey(withdrawal), withdrawal.Encode());
   return database_.Write(std::move(batch), Durability::kPowerLoss);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -11,7 +11,7 @@
 #include "privacy/consent/withdrawal.h"
 #include "storage/db/database.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // What this node took back of what it had sent, in order of time. Stateless over the database,
 // thread-safe.
@@ -21,10 +21,10 @@ class WithdrawalStore {
   explicit WithdrawalStore(Database& database) : database_(database) {}
 
   // STORE_CORRUPT for a row that is none; the errors of Database::Scan.
-  absl::StatusOr<std::vector<Withdrawal>> All() const;
+  absl::StatusOr<std::vector<privacy::Withdrawal>> All() const;
 
   // Fsynced before it returns.
-  absl::Status Put(const Withdrawal& withdrawal);
+  absl::Status Put(const privacy::Withdrawal& withdrawal);
 
  private:
   Database& database_;
@@ -33,4 +33,4 @@ class WithdrawalStore {
 // What is wrong with the plaintext of such a row. STORE_CORRUPT.
 absl::Status CheckWithdrawalRow(std::string_view key, std::string_view value);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -13,7 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr char kBootKey[] = "counter/boot";
@@ -74,4 +74,4 @@ absl::StatusOr<uint64_t> CounterStore::NextBoot() {
   return next;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

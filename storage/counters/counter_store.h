@@ -10,7 +10,7 @@
 #include "base/mutex.h"
 #include "storage/db/database.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // Counters that must never go back, whatever happens to the log. The boot counter lives twice: in a
 // sealed row and in a fsynced file of its own ("boot-counter" in the store's folder), because
@@ -35,4 +35,4 @@ class CounterStore {
   Mutex mutex_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 // Nullopt for a row that is not there or damaged: both end a life.
@@ -32,7 +32,7 @@ absl::StatusOr<uint64_t> StoreLife(Database& database) {
   if (!database.recovery().remembered) {
     // The row of the life that ended with the loss is still there.
     uint64_t life = 0;
-    SecureRandomBytes({reinterpret_cast<uint8_t*>(&life), sizeof(life)});
+    privacy::SecureRandomBytes({reinterpret_cast<uint8_t*>(&life), sizeof(life)});
     return life;
   }
   ASSIGN_OR_RETURN(std::optional<uint64_t> life, ReadLife(database));
@@ -49,10 +49,10 @@ absl::StatusOr<uint64_t> StoreLife(Database& database) {
 
 absl::Status BeginStoreLife(Database& database) {
   std::array<uint8_t, sizeof(uint64_t)> life;
-  SecureRandomBytes(life);
+  privacy::SecureRandomBytes(life);
   Batch batch;
   batch.Put(ColumnFamily::kDefault, kStoreLifeRow, AsText(life));
   return database.Write(std::move(batch), Durability::kPowerLoss);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

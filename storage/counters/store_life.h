@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "storage/db/database.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // The number of this life of the store: random, made when it is first asked for, and new where
 // numbers of the log of changes may be given again: after a restore, after an open that found a
@@ -21,4 +21,4 @@ absl::StatusOr<uint64_t> StoreLife(Database& database);
 // Begins a new one: a restore calls it before anybody sees the store.
 absl::Status BeginStoreLife(Database& database);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

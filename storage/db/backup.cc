@@ -24,7 +24,7 @@
 #include "storage/db/file_hash.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 // What RocksDB appends to the name of a checkpoint's folder until the checkpoint is whole.
@@ -37,8 +37,8 @@ constexpr uint64_t kMaxManifestBytes = 64 << 20;
 constexpr uint64_t kMaxHeadBytes = 1024;
 
 // No column family has it, so no stored value passes for a manifest.
-const SealContext kManifestContext{
-    .column_family = kMaxSealColumnFamilies - 1, .key = "backup.manifest", .schema = 1};
+const privacy::SealContext kManifestContext{
+    .column_family = privacy::kMaxSealColumnFamilies - 1, .key = "backup.manifest", .schema = 1};
 
 template <typename... Args>
 absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
@@ -98,8 +98,8 @@ absl::Status CompareFile(const std::string& folder, const BackupManifest::File& 
 
 }  // namespace
 
-std::string EncodeBackupManifest(const BackupManifest& manifest, const SealKey& key) {
-  storage::v1::BackupManifest message;
+std::string EncodeBackupManifest(const BackupManifest& manifest, const privacy::SealKey& key) {
+  v1::BackupManifest message;
   message.set_schema(manifest.schema);
   message.set_store_id(manifest.store_id);
   message.set_created_ms(manifest.created_ms);
@@ -107,7 +107,7 @@ std::string EncodeBackupManifest(const BackupManifest& manifest, const SealKey& 
   message.set_boot_counter(manifest.boot_counter);
   message.set_ledger_head(manifest.ledger_head);
   for (const BackupManifest::File& file : manifest.files) {
-    storage::v1::BackupFile& entry = *message.add_files();
+    v1::BackupFile& entry = *message.add_files();
     entry.set_name(file.name);
     entry.set_size(file.size);
     entry.set_blake2b(std::string(AsText(file.blake2b)));
@@ -115,7 +115,8 @@ std::string EncodeBackupManifest(const BackupManifest& manifest, const SealKey& 
   return std::string(kMagic) + key.Seal(kManifestContext, message.SerializeAsString());
 }
 
-absl::StatusOr<BackupManifest> DecodeBackupManifest(std::string_view bytes, const SealKey& key) {
+absl::StatusOr<BackupManifest> DecodeBackupManifest(std::string_view bytes,
+                                                    const privacy::SealKey& key) {
   if (!bytes.starts_with(kMagic)) {
     return Invalid("backup.manifest is not a manifest; name the folder that the backup made");
   }
@@ -125,7 +126,7 @@ absl::StatusOr<BackupManifest> DecodeBackupManifest(std::string_view bytes, cons
         "backup.manifest does not open with this seal key; give the key file that the "
         "node had when the backup was made, or take another backup");
   }
-  storage::v1::BackupManifest message;
+  v1::BackupManifest message;
   if (!message.ParseFromString(*plaintext)) {
     return Invalid("backup.manifest does not decode; take another backup");
   }
@@ -136,7 +137,7 @@ absl::StatusOr<BackupManifest> DecodeBackupManifest(std::string_view bytes, cons
                           .boot_counter = message.boot_counter(),
                           .ledger_head = message.ledger_head(),
                           .files = {}};
-  for (const storage::v1::BackupFile& entry : message.files()) {
+  for (const v1::BackupFile& entry : message.files()) {
     BackupManifest::File file{.name = entry.name(), .size = entry.size()};
     if (entry.blake2b().size() != file.blake2b.size() || file.name.empty() ||
         file.name.find('/') != std::string::npos || file.name == "..") {
@@ -148,13 +149,15 @@ absl::StatusOr<BackupManifest> DecodeBackupManifest(std::string_view bytes, cons
   return manifest;
 }
 
-absl::StatusOr<BackupManifest> ReadBackupManifest(const std::string& folder, const SealKey& key) {
+absl::StatusOr<BackupManifest> ReadBackupManifest(const std::string& folder,
+                                                  const privacy::SealKey& key) {
   ASSIGN_OR_RETURN(const std::string bytes,
                    ReadFile(folder + "/" + kBackupManifestFile, kMaxManifestBytes));
   return DecodeBackupManifest(bytes, key);
 }
 
-absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder, const SealKey& key) {
+absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder,
+                                            const privacy::SealKey& key) {
   ASSIGN_OR_RETURN(BackupManifest manifest, ReadBackupManifest(folder, key));
   const std::string store = folder + "/" + kBackupStoreFolder;
   std::error_code error;
@@ -202,7 +205,7 @@ absl::StatusOr<BackupManifest> Database::Impl::Backup(const std::string& name,
   RETURN_IF_ERROR(MakeFolder(folder));
   UnfinishedBackup unfinished(folder);
   const std::string store = fs::absolute(folder) / kBackupStoreFolder;
-  std::optional<SealKey> key;
+  std::optional<privacy::SealKey> key;
   BackupManifest manifest;
   {
     // The key that seals the manifest is the one that the copied store opens with. From then on the
@@ -258,4 +261,4 @@ size_t RemoveUnfinishedBackups(const std::string& parent) {
   return removed;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "privacy/seal/seal.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // What a backup says of itself; sealed in its file "backup.manifest", which is written last: a
 // folder without it is no backup.
@@ -40,17 +40,19 @@ inline constexpr char kBackupStoreFolder[] = "store";
 inline constexpr char kBackupDerivationFile[] = "seal.kdf";
 
 // "RUVDBKP1" | sealed protobuf (subkey 31 of the node's key).
-std::string EncodeBackupManifest(const BackupManifest& manifest, const SealKey& key);
+std::string EncodeBackupManifest(const BackupManifest& manifest, const privacy::SealKey& key);
 // BACKUP_INVALID for bytes that EncodeBackupManifest did not make with this key.
-absl::StatusOr<BackupManifest> DecodeBackupManifest(std::string_view bytes, const SealKey& key);
+absl::StatusOr<BackupManifest> DecodeBackupManifest(std::string_view bytes,
+                                                    const privacy::SealKey& key);
 
 // The manifest of the backup in a folder; its files are not looked at. BACKUP_INVALID,
 // FILE_NOT_FOUND where there is none.
-absl::StatusOr<BackupManifest> ReadBackupManifest(const std::string& folder, const SealKey& key);
+absl::StatusOr<BackupManifest> ReadBackupManifest(const std::string& folder,
+                                                  const privacy::SealKey& key);
 
 // Compares every file of a backup with its manifest. BACKUP_INVALID for one that is missing, too
 // many or altered, FILE_NOT_FOUND where there is no manifest. Changes nothing.
-absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder, const SealKey& key);
+absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder, const privacy::SealKey& key);
 
 // Removes the folders below `parent` that an interrupted Database::Backup left: with a store, but
 // without a manifest. They are no backups, pin tables and hold wrapped keys that an erasure does
@@ -58,16 +60,16 @@ absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder, const Sea
 size_t RemoveUnfinishedBackups(const std::string& parent);
 
 struct RestoreOptions {
-  std::string backup;  // the folder that Database::Backup made
-  std::string store;   // the store's folder; may be missing or damaged
-  SealKey key;         // the node's key, with which the restored store will open
+  std::string backup;    // the folder that Database::Backup made
+  std::string store;     // the store's folder; may be missing or damaged
+  privacy::SealKey key;  // the node's key, with which the restored store will open
   // The other key of an interrupted change, which the present store may be sealed with.
-  std::optional<SealKey> other_key = std::nullopt;
+  std::optional<privacy::SealKey> other_key = std::nullopt;
   // The node key of the backup's time, where it was another one.
-  std::optional<SealKey> backup_key = std::nullopt;
+  std::optional<privacy::SealKey> backup_key = std::nullopt;
   // Of a node that has no key yet: makes it, once nothing refuses the restore any more, and the
   // restored store opens with it instead of `key`, which opens the backup then.
-  std::function<absl::StatusOr<SealKey>()> make_key = nullptr;
+  std::function<absl::StatusOr<privacy::SealKey>()> make_key = nullptr;
   // Takes a backup's privacy ledger where the present store says nothing of what was spent since:
   // it is gone, was begun anew, or neither opens nor has a readable ledger-head. What was spent
   // since the backup is forgotten.
@@ -91,4 +93,4 @@ struct RestoreReport {
 // runs; the errors of Database::Open.
 absl::StatusOr<RestoreReport> RestoreBackup(const RestoreOptions& options);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // The tables of the store. The numbers choose the seal subkeys and are authenticated with every
 // value: they are never changed or reused. docs/store-format.md has the keys and values of each.
@@ -68,4 +68,4 @@ inline const ColumnFamilyInfo& InfoOf(ColumnFamily family) {
   return kColumnFamilies[static_cast<size_t>(family)];
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -11,7 +11,7 @@
 #include "storage/db/database_impl.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 std::string_view HealthName(StoreHealth health) {
   switch (health) {
     case StoreHealth::kOk:
@@ -68,7 +68,8 @@ absl::Status Database::Write(Batch batch, Durability durability) {
   const absl::Status written = impl_->Write(batch.changes_, batch.frees_space_, durability);
   for (Batch::Change& change : batch.changes_) {
     if (change.plaintext) {  // some are secrets
-      SecureWipe({reinterpret_cast<uint8_t*>(change.plaintext->data()), change.plaintext->size()});
+      privacy::SecureWipe(
+          {reinterpret_cast<uint8_t*>(change.plaintext->data()), change.plaintext->size()});
     }
   }
   return written;
@@ -162,7 +163,7 @@ absl::StatusOr<std::optional<std::string>> Database::LastKey(ColumnFamily family
   return rows->Valid() ? std::optional(rows->key().ToString()) : std::nullopt;
 }
 
-absl::Status Database::ChangeSealKey(const SealKey& next) {
+absl::Status Database::ChangeSealKey(const privacy::SealKey& next) {
   return impl_->ChangeSealKey(next);
 }
 
@@ -260,4 +261,4 @@ absl::Status Database::Close() {
   return impl_->Close();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -27,7 +27,7 @@ namespace rocksdb {
 class FileSystem;
 }  // namespace rocksdb
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // The layout of keys and plaintexts that this program writes, and the oldest one whose programs may
 // still read and write such a store.
@@ -37,10 +37,10 @@ inline constexpr uint32_t kSchemaMinReader = 2;
 
 struct DatabaseOptions {
   std::string path;  // a folder, created with mode 0700 where missing
-  SealKey seal_key;
+  privacy::SealKey seal_key;
   // A key that an interrupted rotation may have put in force; tried where seal_key does not open
   // the store (see SealKeySource).
-  std::optional<SealKey> next_seal_key = std::nullopt;
+  std::optional<privacy::SealKey> next_seal_key = std::nullopt;
   const Clock* clock = &SystemClock();  // outlives the database
   // Below the soft reserve bulk data is refused, below the hard one every write.
   uint64_t soft_reserve_bytes = limits::kSoftReserveBytes;
@@ -195,7 +195,7 @@ class Database {
   // the store. When it returns, what the former one wrapped is in none of the store's files; where
   // it fails after the batch, the change is in force and the next open does the rest.
   // SealKeySource has the files' side of it.
-  absl::Status ChangeSealKey(const SealKey& next);
+  absl::Status ChangeSealKey(const privacy::SealKey& next);
   // Whether `next_seal_key` opened the store and `seal_key` did not.
   bool opened_with_next_key() const;
 
@@ -269,4 +269,4 @@ class Database {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

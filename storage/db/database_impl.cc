@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 struct Totals {
@@ -64,7 +64,7 @@ Database::Impl::~Impl() {
   (void)Close();
 }
 
-SealKey Database::Impl::node_key() const {
+privacy::SealKey Database::Impl::node_key() const {
   const MutexLock lock(node_key_mutex_);
   return node_key_;
 }
@@ -123,7 +123,7 @@ absl::StatusOr<OpenedValue> Database::Impl::Decode(ColumnFamily family, std::str
   if (stored.empty() || static_cast<uint8_t>(stored.front()) != kNodeSealedFormat) {
     return DecodeStoredValue(nullptr, &keys, family, key, stored, expected_generation);
   }
-  const SealKey current = node_key();
+  const privacy::SealKey current = node_key();
   return DecodeStoredValue(&current, nullptr, family, key, stored, expected_generation);
 }
 
@@ -256,4 +256,4 @@ absl::Status Database::Impl::Close() {
   return synced.ok() ? closed : synced;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -26,7 +26,7 @@
 #include "storage/db/sync_group.h"
 #include "storage/fair_shared_mutex.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 inline rocksdb::Slice SliceOf(std::string_view text) {
   return {text.data(), text.size()};
@@ -64,7 +64,7 @@ class Database::Impl {
                        const KeyRing::View& keys);
 
   // See Database.
-  absl::Status ChangeSealKey(const SealKey& next);
+  absl::Status ChangeSealKey(const privacy::SealKey& next);
   absl::Status RotateDataKeys(std::string_view scope);
   absl::StatusOr<bool> ResealStep();
   using Around = std::function<absl::Status(const DestroyKeys&)>;
@@ -98,7 +98,7 @@ class Database::Impl {
   bool opened_with_next_key() const { return opened_with_next_key_; }
   // 16 random bytes, the same for ever.
   const std::string& store_id() const { return store_id_; }
-  SealKey node_key() const;
+  privacy::SealKey node_key() const;
 
  private:
   explicit Impl(DatabaseOptions options);
@@ -154,9 +154,10 @@ class Database::Impl {
   absl::Status RemoveKeyRowsLocked(const std::vector<std::pair<uint64_t, KeyRecord>>& rows)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::Status Destroy(std::string_view scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
-  absl::Status WrapKeysWith(const SealKey& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  absl::Status WrapKeysWith(const privacy::SealKey& next)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   // Notes that what a batch removes or replaces has to be forgotten, also after a crash.
-  absl::Status PutForgetRow(const SealKey& node_key, rocksdb::WriteBatch* batch) const;
+  absl::Status PutForgetRow(const privacy::SealKey& node_key, rocksdb::WriteBatch* batch) const;
   absl::Status ForgetWrappedKeys() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   // A checkpoint in `store` and what the manifest says of that moment.
   absl::StatusOr<BackupManifest> CopyStore(const std::string& store);
@@ -195,7 +196,7 @@ class Database::Impl {
   std::set<uint64_t> used_ ABSL_GUARDED_BY(uses_mutex_);
   KeyRing ring_;
   mutable Mutex node_key_mutex_;
-  SealKey node_key_ ABSL_GUARDED_BY(node_key_mutex_);
+  privacy::SealKey node_key_ ABSL_GUARDED_BY(node_key_mutex_);
 
   std::string store_id_;
   RecoveryReport recovery_;
@@ -203,4 +204,4 @@ class Database::Impl {
   uint32_t found_version_ = kSchemaVersion;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -16,7 +16,7 @@
 #include "storage/db/migrations.h"
 #include "storage/db/row_key.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr char kSchemaKey[] = "schema";
@@ -49,7 +49,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Descriptors(const rocksdb::DBOption
 }
 
 std::string EncodeSchema(uint32_t version, uint32_t min_reader) {
-  storage::v1::SchemaInfo schema;
+  v1::SchemaInfo schema;
   schema.set_version(version);
   schema.set_min_reader(min_reader);
   return schema.SerializeAsString();
@@ -117,7 +117,7 @@ absl::Status Database::Impl::CheckSchema() {
   if (!stored) {
     return WriteSchemaOfNewStore();
   }
-  storage::v1::SchemaInfo schema;
+  v1::SchemaInfo schema;
   if (!schema.ParseFromString(*stored) || schema.version() == 0) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
                  "the schema row of the store in {} is damaged; restore it from a backup",
@@ -184,7 +184,7 @@ absl::Status Database::Impl::CheckSealKey() {
   if (!stored) {
     RETURN_IF_ERROR(CheckMayBegin(kNodeKey));
     std::array<uint8_t, kStoreIdBytes> id;
-    SecureRandomBytes(id);
+    privacy::SecureRandomBytes(id);
     store_id_ = AsText(id);
     rocksdb::WriteBatch batch;
     RETURN_IF_ERROR(db::FromRocks(
@@ -229,7 +229,8 @@ absl::Status Database::Impl::LoadKeys() {
     ASSIGN_OR_RETURN(OpenedValue value, Decode(ColumnFamily::kKey, key, ViewOf(rows->value()),
                                                /*expected_generation=*/0));
     absl::StatusOr<KeyRecord> record = DecodeKeyRecord(value.plaintext);
-    SecureWipe({reinterpret_cast<uint8_t*>(value.plaintext.data()), value.plaintext.size()});
+    privacy::SecureWipe(
+        {reinterpret_cast<uint8_t*>(value.plaintext.data()), value.plaintext.size()});
     RETURN_IF_ERROR(record.status());
     ring_.Set(*id, *std::move(record));
   }
@@ -345,4 +346,4 @@ absl::Status Database::Impl::CheckModel() {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

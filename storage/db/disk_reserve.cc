@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 // What was written may fill several times its size for a while: log, table file, compaction.
@@ -93,4 +93,4 @@ SpaceClaim::~SpaceClaim() {
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // Bytes that an ordinary process may still write to the file system of a path.
 using FreeBytesProbe = std::function<absl::StatusOr<uint64_t>(const std::string& path)>;
@@ -80,4 +80,4 @@ class DiskReserve {
   uint64_t claimed_ ABSL_GUARDED_BY(mutex_) = 0;  // not written yet
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -20,7 +20,7 @@
 #include "base/status.h"
 #include "privacy/sodium.h"
 
-namespace ruvd::db {
+namespace ruvd::storage::db {
 namespace {
 
 namespace fs = std::filesystem;
@@ -51,7 +51,7 @@ absl::Status ReadPieces(const std::string& path, const Piece& piece) {
 }  // namespace
 
 absl::StatusOr<BackupManifest::File> HashFile(const std::string& folder, const std::string& name) {
-  InitSodium();
+  privacy::InitSodium();
   BackupManifest::File file{.name = name};
   crypto_generichash_state state;
   crypto_generichash_init(&state, nullptr, 0, file.blake2b.size());
@@ -113,4 +113,4 @@ std::optional<uint64_t> ReadBootCounter(const std::string& store) {
   return whole ? std::optional(value) : std::nullopt;
 }
 
-}  // namespace ruvd::db
+}  // namespace ruvd::storage::db

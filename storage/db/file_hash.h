@@ -13,7 +13,7 @@
 #include "storage/db/backup.h"
 
 // Internal to storage/db: files of a backup.
-namespace ruvd::db {
+namespace ruvd::storage::db {
 
 // Name, size and BLAKE2b-256 of a file, read in pieces. FILE_UNREADABLE.
 absl::StatusOr<BackupManifest::File> HashFile(const std::string& folder, const std::string& name);
@@ -31,4 +31,4 @@ absl::Status SyncFolder(const std::string& folder);
 // The number in a store's file "boot-counter"; nullopt where there is none or it is damaged.
 std::optional<uint64_t> ReadBootCounter(const std::string& store);
 
-}  // namespace ruvd::db
+}  // namespace ruvd::storage::db

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-namespace ruvd::db {
+namespace ruvd::storage::db {
 namespace {
 
 using rocksdb::FileOptions;
@@ -149,4 +149,4 @@ std::shared_ptr<rocksdb::FileSystem> MakeGuardedFiles(std::shared_ptr<rocksdb::F
   return std::make_shared<GuardedFiles>(std::move(files), std::move(latch), store);
 }
 
-}  // namespace ruvd::db
+}  // namespace ruvd::storage::db

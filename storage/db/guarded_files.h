@@ -10,7 +10,7 @@
 
 #include "storage/db/rocks_options.h"
 
-namespace ruvd::db {
+namespace ruvd::storage::db {
 
 // Keeps RocksDB 7.8 from aborting the process after a write error (an assertion that Debian's build
 // has: a log whose file once failed must not be touched again, yet a flush in the background does).
@@ -23,4 +23,4 @@ std::shared_ptr<rocksdb::FileSystem> MakeGuardedFiles(std::shared_ptr<rocksdb::F
                                                       std::shared_ptr<FailureLatch> latch,
                                                       const std::string& store);
 
-}  // namespace ruvd::db
+}  // namespace ruvd::storage::db

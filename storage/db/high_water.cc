@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "storage/db/rocks_options.h"
 
-namespace ruvd::db {
+namespace ruvd::storage::db {
 namespace {
 
 constexpr std::string_view kMagic = "RUVDHWM1";
@@ -142,4 +142,4 @@ absl::Status HighWaterFile::Write(uint64_t sequence, bool clean, bool sync) {
   return FromRocks(status, "writing the high-water mark");
 }
 
-}  // namespace ruvd::db
+}  // namespace ruvd::storage::db

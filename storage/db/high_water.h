@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace ruvd::db {
+namespace ruvd::storage::db {
 
 // What is known to be on disk: every change up to `sequence` (RocksDB's number) was fsynced.
 struct HighWater {
@@ -63,4 +63,4 @@ class HighWaterFile {
   size_t slot_;  // the next to write
 };
 
-}  // namespace ruvd::db
+}  // namespace ruvd::storage::db

@@ -13,7 +13,7 @@
 #include "privacy/sodium.h"
 #include "storage/db/database_impl.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr char kResealSweep[] = "reseal";
@@ -29,11 +29,11 @@ absl::Status Database::Impl::PutKeyRow(uint64_t id, const KeyRecord& record,
   std::string plaintext = EncodeKeyRecord(record);
   const std::string stored = EncodeStoredValue(node_key(), ColumnFamily::kKey, key, kSchemaVersion,
                                                /*generation=*/0, plaintext);
-  SecureWipe({reinterpret_cast<uint8_t*>(plaintext.data()), plaintext.size()});
+  privacy::SecureWipe({reinterpret_cast<uint8_t*>(plaintext.data()), plaintext.size()});
   return db::FromRocks(batch->Put(handle(ColumnFamily::kKey), key, stored), "writing a data key");
 }
 
-absl::Status Database::Impl::PutForgetRow(const SealKey& node_key,
+absl::Status Database::Impl::PutForgetRow(const privacy::SealKey& node_key,
                                           rocksdb::WriteBatch* batch) const {
   return db::FromRocks(
       batch->Put(kForgetKeysRow, EncodeStoredValue(node_key, ColumnFamily::kDefault, kForgetKeysRow,
@@ -89,7 +89,7 @@ absl::StatusOr<KeyRing::Held> Database::Impl::ActiveOrNewKey(const std::string& 
   const KeyRecord record{.state = KeyRecord::State::kActive,
                          .created_ms = options_.clock->WallMillis(),
                          .scope = scope,
-                         .key = DataKey::Generate()};
+                         .key = privacy::DataKey::Generate()};
   // Fsynced, once in a scope's life: no value may outlive the row of its key.
   rocksdb::WriteBatch batch;
   RETURN_IF_ERROR(PutKeyRow(id, record, &batch));
@@ -98,13 +98,13 @@ absl::StatusOr<KeyRing::Held> Database::Impl::ActiveOrNewKey(const std::string& 
   return KeyRing::Held{id, *record.key};
 }
 
-absl::Status Database::Impl::ChangeSealKey(const SealKey& next) {
+absl::Status Database::Impl::ChangeSealKey(const privacy::SealKey& next) {
   const MutexLock maintenance(maintenance_);
   RETURN_IF_ERROR(WrapKeysWith(next));
   return ForgetWrappedKeys();
 }
 
-absl::Status Database::Impl::WrapKeysWith(const SealKey& next) {
+absl::Status Database::Impl::WrapKeysWith(const privacy::SealKey& next) {
   const std::unique_lock gate(key_gate_);
   rocksdb::WriteBatch batch;
   for (const ColumnFamily family : {ColumnFamily::kDefault, ColumnFamily::kKey}) {
@@ -120,7 +120,8 @@ absl::Status Database::Impl::WrapKeysWith(const SealKey& next) {
       ASSIGN_OR_RETURN(OpenedValue value, Decode(family, key, ViewOf(rows->value()), std::nullopt));
       const std::string stored =
           EncodeStoredValue(next, family, key, header->schema, header->generation, value.plaintext);
-      SecureWipe({reinterpret_cast<uint8_t*>(value.plaintext.data()), value.plaintext.size()});
+      privacy::SecureWipe(
+          {reinterpret_cast<uint8_t*>(value.plaintext.data()), value.plaintext.size()});
       RETURN_IF_ERROR(
           db::FromRocks(batch.Put(handle(family), rows->key(), stored), "changing the seal key"));
     }
@@ -147,7 +148,7 @@ absl::Status Database::Impl::RotateDataKeys(std::string_view scope) {
     KeyRecord fresh{.state = KeyRecord::State::kActive,
                     .created_ms = options_.clock->WallMillis(),
                     .scope = record.scope,
-                    .key = DataKey::Generate()};
+                    .key = privacy::DataKey::Generate()};
     record.state = KeyRecord::State::kRetired;
     rows.emplace_back(id, std::move(record));
     rows.emplace_back(next_id++, std::move(fresh));
@@ -341,4 +342,4 @@ absl::Status Database::Impl::Compact() {
   return CheckNotFailed();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "storage/db/database_impl.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 // Looked at in one step, a few milliseconds.
@@ -158,4 +158,4 @@ absl::StatusOr<bool> Database::Impl::ReclaimKeysStep() {
   return false;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -11,7 +11,7 @@
 #include "storage/db/row_key.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr uint8_t kVersion = 1;
@@ -64,11 +64,11 @@ absl::StatusOr<KeyRecord> DecodeKeyRecord(std::string_view bytes) {
   if (record.state == KeyRecord::State::kDestroyed) {
     return reader.remaining() == 0 ? absl::StatusOr<KeyRecord>(std::move(record)) : Damaged();
   }
-  const auto key = reader.ReadBytes(kSealKeyBytes);
+  const auto key = reader.ReadBytes(privacy::kSealKeyBytes);
   if (!key || reader.remaining() != 0) {
     return Damaged();
   }
-  ASSIGN_OR_RETURN(record.key, DataKey::FromBytes(*key));
+  ASSIGN_OR_RETURN(record.key, privacy::DataKey::FromBytes(*key));
   return record;
 }
 
@@ -76,4 +76,4 @@ std::string KeyRowKey(uint64_t id) {
   return RowKey().U64(id).Take();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/seal/data_key.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // A row of the family "key": a data key as it is before the node's key seals it.
 struct KeyRecord {
@@ -22,8 +22,8 @@ struct KeyRecord {
   };
   State state = State::kActive;
   int64_t created_ms = 0;
-  std::string scope;           // "family/vec", "user/alice", "collection/0"
-  std::optional<DataKey> key;  // none where it was destroyed
+  std::string scope;                    // "family/vec", "user/alice", "collection/0"
+  std::optional<privacy::DataKey> key;  // none where it was destroyed
 };
 
 // u8 version (1) | u8 state | u16 length of the scope | i64 created ms | scope | 32 bytes of key,
@@ -36,4 +36,4 @@ absl::StatusOr<KeyRecord> DecodeKeyRecord(std::string_view bytes);
 // The row's key: the data key's number, big-endian.
 std::string KeyRowKey(uint64_t id);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 void KeyRing::Set(uint64_t id, KeyRecord record) {
   const std::unique_lock lock(mutex_);
@@ -73,7 +73,7 @@ const KeyRecord* KeyRing::FindRecord(uint64_t id, const Epoch& since) const {
   return nullptr;
 }
 
-absl::StatusOr<DataKey> KeyRing::View::Find(uint64_t id) const {
+absl::StatusOr<privacy::DataKey> KeyRing::View::Find(uint64_t id) const {
   const std::shared_lock lock(ring_->mutex_);
   const KeyRecord* record = ring_->FindRecord(id, *epoch_);
   if (record == nullptr) {
@@ -135,4 +135,4 @@ std::string ScopeName(const KeyScope& scope, std::string_view family_name) {
   return scope.name().empty() ? "family/" + std::string(family_name) : scope.name();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -20,7 +20,7 @@
 #include "storage/db/key_record.h"
 #include "storage/db/key_scope.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // The data keys of an open store, in locked memory. What is here is in the family "key" too; the
 // database writes the row first. Thread-safe.
@@ -35,7 +35,7 @@ class KeyRing {
   class View {
    public:
     // KEY_DESTROYED (not found) for an erased key, SEAL_BROKEN for a number that never was.
-    absl::StatusOr<DataKey> Find(uint64_t id) const;
+    absl::StatusOr<privacy::DataKey> Find(uint64_t id) const;
     bool IsDestroyed(uint64_t id) const;
 
    private:
@@ -49,7 +49,7 @@ class KeyRing {
 
   struct Held {
     uint64_t id = 0;
-    DataKey key;
+    privacy::DataKey key;
   };
 
   // Adds a key or replaces its record; an active one takes over its scope.
@@ -89,4 +89,4 @@ class KeyRing {
 // The name under which a scope's keys are kept: the family's own for the default scope.
 std::string ScopeName(const KeyScope& scope, std::string_view family_name);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // How the names of users' scopes begin.
 inline constexpr char kUserScopes[] = "user/";
@@ -37,4 +37,4 @@ class KeyScope {
   std::string name_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "storage/db/database_impl.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 // Schema 2: values sealed by the node's key are sealed by the data key of their family.
@@ -41,4 +41,4 @@ std::span<const Migration> Migrations() {
   return kMigrations;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

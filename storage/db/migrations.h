@@ -11,7 +11,7 @@
 #include "storage/db/database.h"
 #include "storage/db/row_sweep.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // A step from the schema before `to` to `to`: every row is judged once, in bounded batches that
 // survive being killed. A judge must keep what already has the new form. Steps run in order at
@@ -24,4 +24,4 @@ struct Migration {
 
 std::span<const Migration> Migrations();
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -13,7 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd::db {
+namespace ruvd::storage::db {
 namespace {
 
 // An edge node's share of memory; the vector index is in memory anyway.
@@ -118,4 +118,4 @@ absl::Status FromRocks(const rocksdb::Status& status, std::string_view action) {
                status.ToString());
 }
 
-}  // namespace ruvd::db
+}  // namespace ruvd::storage::db

@@ -16,7 +16,7 @@
 #include "storage/db/column_family.h"
 
 // Internal to storage/db: the only headers that see RocksDB.
-namespace ruvd::db {
+namespace ruvd::storage::db {
 
 // Remembers the first failure of RocksDB, from a write or from a background thread. Thread-safe.
 class FailureLatch {
@@ -42,4 +42,4 @@ rocksdb::ColumnFamilyOptions MakeFamilyOptions(bool large_values, size_t memtabl
 // DISK_FULL, STORE_CORRUPT or INTERNAL, with cause and remedy. `action` is what was tried.
 absl::Status FromRocks(const rocksdb::Status& status, std::string_view action);
 
-}  // namespace ruvd::db
+}  // namespace ruvd::storage::db

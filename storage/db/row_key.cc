@@ -3,7 +3,7 @@
 
 #include "storage/db/row_key.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 std::string EndOfPrefix(std::string_view prefix) {
   std::string end(prefix);
@@ -16,4 +16,4 @@ std::string EndOfPrefix(std::string_view prefix) {
   return end;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

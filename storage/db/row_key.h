@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // Builds row keys: integers are big-endian and of fixed width, so that byte order is number order.
 class RowKey {
@@ -60,4 +60,4 @@ inline std::optional<uint64_t> ReadKeyU64(std::string_view key, size_t offset) {
 // The first key after all keys that begin with `prefix`; empty (no end) for a prefix of 0xFF bytes.
 std::string EndOfPrefix(std::string_view prefix);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

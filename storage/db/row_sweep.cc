@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "storage/db/database_impl.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr std::string_view kCursorPrefix = "sweep/";
@@ -160,4 +160,4 @@ absl::StatusOr<bool> Database::Impl::SweepStep(const RowSweep& sweep) {
   return true;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

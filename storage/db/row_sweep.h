@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "storage/db/column_family.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // A walk over the rows of all families that changes some of them, in bounded batches, each of which
 // also moves a cursor: killed at any moment it goes on behind the last batch that is there. Used by
@@ -44,4 +44,4 @@ inline constexpr char kForgetKeysRow[] = "sweep/forget-keys";
 // Rows of the family "default" that belong to the store itself.
 bool IsStoreRow(ColumnFamily family, std::string_view key);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

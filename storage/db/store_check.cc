@@ -12,7 +12,7 @@
 #include "storage/db/database_impl.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 std::string Describe(ColumnFamily family, std::string_view key, const absl::Status& status) {
@@ -40,7 +40,8 @@ absl::StatusOr<StoreReport> Database::Impl::Verify() const {
       }
       auto value = Decode(info.family, key, ViewOf(rows->value()), std::nullopt, keys);
       if (info.family == ColumnFamily::kKey && value.ok()) {
-        SecureWipe({reinterpret_cast<uint8_t*>(value->plaintext.data()), value->plaintext.size()});
+        privacy::SecureWipe(
+            {reinterpret_cast<uint8_t*>(value->plaintext.data()), value->plaintext.size()});
       }
       if (!value.ok() && ReasonOf(value.status()) == reasons::kKeyDestroyed) {
         ++family.erased;
@@ -65,4 +66,4 @@ absl::StatusOr<StoreReport> Database::Impl::Verify() const {
   return report;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

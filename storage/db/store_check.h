@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 class Database;
 
@@ -45,4 +45,4 @@ struct StoreCheck {
   std::function<absl::Status(Database& database, StoreReport* report)> run;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -16,7 +16,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd::db {
+namespace ruvd::storage::db {
 namespace {
 
 absl::Status Unwritable(const std::string& path, std::string_view cause) {
@@ -63,4 +63,4 @@ FolderLock::~FolderLock() {
   ::close(fd_);
 }
 
-}  // namespace ruvd::db
+}  // namespace ruvd::storage::db

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace ruvd::db {
+namespace ruvd::storage::db {
 
 // Creates the folder with mode 0700 where it is missing. FILE_UNWRITABLE.
 absl::Status CreateStoreFolder(const std::string& path);
@@ -32,4 +32,4 @@ class FolderLock {
   int fd_;
 };
 
-}  // namespace ruvd::db
+}  // namespace ruvd::storage::db

@@ -9,10 +9,11 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
-SealContext ContextOf(ColumnFamily family, std::string_view row_key, const StoredHeader& header) {
+privacy::SealContext ContextOf(ColumnFamily family, std::string_view row_key,
+                               const StoredHeader& header) {
   return {.column_family = static_cast<uint32_t>(family),
           .key = row_key,
           .schema = header.schema,
@@ -26,19 +27,20 @@ absl::Status Broken(ColumnFamily family, std::string_view row_key, std::string_v
                ToHex(AsBytes(row_key)), cause);
 }
 
-absl::StatusOr<std::string> Open(const SealKey* node_key, const KeyRing::View* ring,
-                                 const SealContext& context, std::string_view sealed) {
+absl::StatusOr<std::string> Open(const privacy::SealKey* node_key, const KeyRing::View* ring,
+                                 const privacy::SealContext& context, std::string_view sealed) {
   if (context.key_id == 0) {
     return node_key->Open(context, sealed);
   }
-  ASSIGN_OR_RETURN(const DataKey key, ring->Find(context.key_id));
+  ASSIGN_OR_RETURN(const privacy::DataKey key, ring->Find(context.key_id));
   return key.Open(context, sealed);
 }
 
 }  // namespace
 
-std::string EncodeStoredValue(const SealKey& key, ColumnFamily family, std::string_view row_key,
-                              uint32_t schema, uint32_t generation, std::string_view plaintext) {
+std::string EncodeStoredValue(const privacy::SealKey& key, ColumnFamily family,
+                              std::string_view row_key, uint32_t schema, uint32_t generation,
+                              std::string_view plaintext) {
   const StoredHeader header{.schema = schema, .generation = generation};
   return ByteWriter()
       .Write(kNodeSealedFormat)
@@ -78,9 +80,9 @@ absl::StatusOr<StoredHeader> DecodeStoredHeader(ColumnFamily family, std::string
                       .bytes = reader.offset()};
 }
 
-absl::StatusOr<OpenedValue> DecodeStoredValue(const SealKey* node_key, const KeyRing::View* ring,
-                                              ColumnFamily family, std::string_view row_key,
-                                              std::string_view stored,
+absl::StatusOr<OpenedValue> DecodeStoredValue(const privacy::SealKey* node_key,
+                                              const KeyRing::View* ring, ColumnFamily family,
+                                              std::string_view row_key, std::string_view stored,
                                               std::optional<uint32_t> expected_generation) {
   ASSIGN_OR_RETURN(const StoredHeader header, DecodeStoredHeader(family, row_key, stored));
   if (header.key_id == 0 ? node_key == nullptr : ring == nullptr) {
@@ -98,4 +100,4 @@ absl::StatusOr<OpenedValue> DecodeStoredValue(const SealKey* node_key, const Key
   return value;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -13,7 +13,7 @@
 #include "storage/db/column_family.h"
 #include "storage/db/key_ring.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // The bytes of a row's value, sealed by a data key:
 //   u8 format (2) | u32 schema | u32 generation | u64 number of the data key | sealed plaintext
@@ -25,7 +25,8 @@ inline constexpr uint8_t kNodeSealedFormat = 1;
 inline constexpr uint8_t kKeySealedFormat = 2;
 inline constexpr size_t kNodeSealedHeaderBytes = 9;
 inline constexpr size_t kKeySealedHeaderBytes = 17;
-inline constexpr size_t kStoredValueOverheadBytes = kKeySealedHeaderBytes + kSealOverheadBytes;
+inline constexpr size_t kStoredValueOverheadBytes =
+    kKeySealedHeaderBytes + privacy::kSealOverheadBytes;
 
 struct OpenedValue {
   std::string plaintext;
@@ -41,8 +42,9 @@ struct StoredHeader {
   size_t bytes = 0;     // of the header
 };
 
-std::string EncodeStoredValue(const SealKey& key, ColumnFamily family, std::string_view row_key,
-                              uint32_t schema, uint32_t generation, std::string_view plaintext);
+std::string EncodeStoredValue(const privacy::SealKey& key, ColumnFamily family,
+                              std::string_view row_key, uint32_t schema, uint32_t generation,
+                              std::string_view plaintext);
 std::string EncodeStoredValue(const KeyRing::Held& key, ColumnFamily family,
                               std::string_view row_key, uint32_t schema, uint32_t generation,
                               std::string_view plaintext);
@@ -56,8 +58,8 @@ absl::StatusOr<StoredHeader> DecodeStoredHeader(ColumnFamily family, std::string
 // KEY_DESTROYED (not found) for an erased value. Without a node key or data keys, values of its
 // format are SEAL_BROKEN.
 absl::StatusOr<OpenedValue> DecodeStoredValue(
-    const SealKey* node_key, const KeyRing::View* ring, ColumnFamily family,
+    const privacy::SealKey* node_key, const KeyRing::View* ring, ColumnFamily family,
     std::string_view row_key, std::string_view stored,
     std::optional<uint32_t> expected_generation = std::nullopt);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

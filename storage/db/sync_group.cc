@@ -3,7 +3,7 @@
 
 #include "storage/db/sync_group.h"
 
-namespace ruvd::db {
+namespace ruvd::storage::db {
 
 absl::Status SyncGroup::Sync() {
   const MutexLock lock(mutex_);
@@ -27,4 +27,4 @@ absl::Status SyncGroup::Sync() {
   return last_;
 }
 
-}  // namespace ruvd::db
+}  // namespace ruvd::storage::db

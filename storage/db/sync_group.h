@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "base/mutex.h"
 
-namespace ruvd::db {
+namespace ruvd::storage::db {
 
 // Lets concurrent callers share an fsync: while one is under way, newcomers gather, and the next
 // one serves them all. Thread-safe.
@@ -31,4 +31,4 @@ class SyncGroup {
   absl::Status last_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace ruvd::db
+}  // namespace ruvd::storage::db

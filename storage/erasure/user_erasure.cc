@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view user_id) {
   // The stores stand still for the moment in which the keys go, after whatever the database has to
@@ -30,4 +30,4 @@ absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view
   return erasure;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -13,7 +13,7 @@
 #include "storage/trajectories/trajectory_store.h"
 #include "storage/witness/witness_log.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // What is open of a store that goes on being used; all borrowed.
 struct UserStores {
@@ -36,4 +36,4 @@ struct UserErasure {
 // the user; the errors of Database::Erase. Where it fails, call it again. Thread-safe.
 absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view user_id);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // What a node of the graph stands for. The numbers are stored.
 enum class GraphNodeKind : uint8_t { kSession = 1, kPattern = 2, kWitness = 3 };
@@ -42,4 +42,4 @@ struct GraphEdge {
   int64_t updated_ms = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -12,7 +12,7 @@
 #include "storage/limits.h"
 #include "storage/row_text.h"
 
-namespace ruvd::graph {
+namespace ruvd::storage::graph {
 namespace {
 
 constexpr size_t kPrefixBytes = 2;
@@ -151,7 +151,7 @@ std::optional<WeightedKey> DecodeInKey(std::string_view row_key) {
 }
 
 std::string EncodeEdge(const GraphEdge& edge) {
-  storage::v1::GraphEdge row;
+  v1::GraphEdge row;
   row.set_weight(edge.weight);
   row.set_created_ms(edge.created_ms);
   row.set_updated_ms(edge.updated_ms);
@@ -160,7 +160,7 @@ std::string EncodeEdge(const GraphEdge& edge) {
 
 absl::StatusOr<GraphEdge> DecodeEdge(std::string_view bytes, const EdgeKey& key) {
   constexpr char kRow[] = "an edge row";
-  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::GraphEdge>(bytes, kRow));
+  ASSIGN_OR_RETURN(const auto row, ParseRow<v1::GraphEdge>(bytes, kRow));
   if (!(row.weight() >= 0.0F && row.weight() <= 1.0F)) {
     return CorruptRow(kRow);
   }
@@ -170,4 +170,4 @@ absl::StatusOr<GraphEdge> DecodeEdge(std::string_view bytes, const EdgeKey& key)
                    .updated_ms = row.updated_ms()};
 }
 
-}  // namespace ruvd::graph
+}  // namespace ruvd::storage::graph

@@ -13,7 +13,7 @@
 
 // Keys and plaintexts of the graph rows; docs/store-format.md has them. A node in a key is its
 // kind, the length of its id and the id: no node is the beginning of another.
-namespace ruvd::graph {
+namespace ruvd::storage::graph {
 
 inline constexpr char kEdgePrefix[] = "e/";     // the edge itself
 inline constexpr char kOutPrefix[] = "o/";      // by its beginning and type, heaviest first
@@ -45,4 +45,4 @@ std::string EncodeEdge(const GraphEdge& edge);
 // STORE_CORRUPT for bytes that EncodeEdge does not make.
 absl::StatusOr<GraphEdge> DecodeEdge(std::string_view bytes, const EdgeKey& key);
 
-}  // namespace ruvd::graph
+}  // namespace ruvd::storage::graph

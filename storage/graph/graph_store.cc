@@ -17,7 +17,7 @@
 #include "storage/graph/graph_rows.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr ColumnFamily kFamily = ColumnFamily::kEdge;
@@ -406,4 +406,4 @@ size_t GraphStore::removals() const {
   return removals_.size();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -18,7 +18,7 @@
 #include "storage/graph/graph_edge.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // The most that one Nudge changes a weight, as a share of it: the instant loop adjusts edges after
 // every request, and no single request may swing them.
@@ -143,4 +143,4 @@ class GraphStore {
   std::set<GraphNode> removals_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

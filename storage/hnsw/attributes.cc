@@ -12,7 +12,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr size_t kBankBits = std::bit_width(limits::kMaxBanks - 1);
@@ -201,4 +201,4 @@ size_t AttributeTable::committed_bytes() const {
 }
 
 }  // namespace hnsw
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -15,7 +15,7 @@
 #include "storage/hnsw/bit_column.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // What a search can ask of a row besides its vector.
 struct HnswAttributes {
@@ -77,4 +77,4 @@ class AttributeTable {
 };
 
 }  // namespace hnsw
-}  // namespace ruvd
+}  // namespace ruvd::storage

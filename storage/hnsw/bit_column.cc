@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t) &&
               std::atomic<uint64_t>::is_always_lock_free);
@@ -69,4 +69,4 @@ uint64_t BitColumn::AtMost(size_t word, uint64_t value, uint64_t mask) const {
   return less | mask;
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "storage/hnsw/row_region.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 inline constexpr size_t kWordBits = 64;
 
@@ -68,4 +68,4 @@ class BitSet {
   BitColumn column_;
 };
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

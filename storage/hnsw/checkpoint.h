@@ -14,7 +14,7 @@
 #include "storage/hnsw/checkpoint_chunk.h"
 #include "storage/hnsw/hnsw_index.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // One value of a checkpoint, for a row with the key (epoch, section, chunk).
 struct HnswChunk {
@@ -107,4 +107,4 @@ class HnswCheckpointReader {
   bool failed_ = false;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -11,7 +11,7 @@
 #include "storage/hnsw/node_id.h"
 #include "storage/limits.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 constexpr uint32_t kMagic = 0x47485652;  // "RVHG"
@@ -172,4 +172,4 @@ absl::StatusOr<std::vector<NodeRecord>> DecodeRecords(std::string_view payload, 
   return records;
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

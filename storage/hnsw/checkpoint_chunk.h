@@ -14,7 +14,7 @@
 
 // The bytes of a checkpoint; docs/store-format.md has them with an example. Decoders take bytes
 // from outside: they check every number before it is used and allocate no more than the bytes hold.
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // Where a chunk belongs. The checksum covers it, so that a chunk of another place, collection or
 // epoch is refused like a damaged one.
@@ -75,4 +75,4 @@ void AppendRecord(const NodeRecord& record, bool of_level_0, std::string* payloa
 absl::StatusOr<std::vector<NodeRecord>> DecodeRecords(std::string_view payload, bool of_level_0,
                                                       uint32_t nodes, size_t width);
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

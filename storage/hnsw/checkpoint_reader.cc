@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "storage/hnsw/checkpoint.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using hnsw::kNoNode;
@@ -213,4 +213,4 @@ absl::StatusOr<HnswRestored> HnswCheckpointReader::Finish() {
   return restored;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

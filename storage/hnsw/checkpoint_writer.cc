@@ -5,7 +5,7 @@
 
 #include "storage/hnsw/checkpoint.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr size_t kChunkBytes = 16 << 10;
@@ -82,4 +82,4 @@ std::optional<HnswChunk> HnswCheckpointWriter::Next() {
   return chunk;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 constexpr float kLargestCode = 127.0F;
@@ -312,4 +312,4 @@ void QueryFromRow(const uint8_t* high, const uint8_t* low, const RowHeader& head
   SetMetric(metric, layout, squares, 65536.0 * squares, query);
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -24,7 +24,7 @@
 // plane is a region of its own, so that a stage touches no more cache lines than it needs. The idea
 // of a second code for the residual is from Aguerrebere et al., "Similarity search in the blink of
 // an eye with compressed indices" (VLDB 2023).
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // Sum of squares in double precision, in the same order on every machine.
 double SquaredNorm(std::span<const float> values);
@@ -97,4 +97,4 @@ void EncodeQuery(std::span<const float> values, const CodeLayout& layout, HnswMe
 void QueryFromRow(const uint8_t* high, const uint8_t* low, const RowHeader& header,
                   const CodeLayout& layout, HnswMetric metric, EncodedQuery* query);
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 template <typename T>
@@ -112,4 +112,4 @@ void Distances::Fine(std::span<const uint32_t> ids, std::span<float> out) const 
   }
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

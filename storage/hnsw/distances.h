@@ -11,7 +11,7 @@
 #include "storage/hnsw/node_store.h"
 #include "storage/hnsw/search_scratch.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // Distances from one query to nodes, by their codes. All sums are integers and are scaled in the
 // same order everywhere, so distances are equal bit for bit on every machine.
@@ -72,4 +72,4 @@ class Distances {
   const float sum_high_;
 };
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

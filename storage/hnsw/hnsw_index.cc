@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "storage/hnsw/mix.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using hnsw::kMaxLevel;
@@ -478,4 +478,4 @@ HnswCounts HnswIndex::Counts() const {
                           core_.pending.committed_bytes() + core_.in_graph.committed_bytes()};
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

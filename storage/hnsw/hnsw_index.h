@@ -21,7 +21,7 @@
 #include "storage/hnsw/planner.h"
 #include "storage/hnsw/repair.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // Breadth of a search that names none.
 inline constexpr size_t kDefaultSearchEf = 64;
@@ -202,4 +202,4 @@ class HnswIndex {
   std::atomic<size_t> removed_{0};
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

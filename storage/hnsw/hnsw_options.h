@@ -9,7 +9,7 @@
 #include "storage/hnsw/metric.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // What orders the best candidates of a search at its end. Errors are roots of mean squares at 768
 // values, which bench/ann prints as similarity_error.
@@ -40,4 +40,4 @@ struct HnswOptions {
   const HnswRowSource* rows = nullptr;  // for kSource; outlives the index
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

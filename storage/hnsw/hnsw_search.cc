@@ -12,7 +12,7 @@
 #include "storage/hnsw/hnsw_index.h"
 #include "storage/hnsw/searcher.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using hnsw::Candidate;
@@ -212,4 +212,4 @@ absl::StatusOr<std::vector<HnswHit>> HnswIndex::SearchRange(const HnswQuery& que
   }
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -16,7 +16,7 @@
 #include "storage/hnsw/recent_rows.h"
 #include "storage/limits.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // Where a search of one bank's graph begins: a node on the graph's highest level.
 struct EntryPoint {
@@ -70,4 +70,4 @@ struct IndexCore {
   mutable ReaderEpochs epochs;
 };
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -10,7 +10,7 @@
 #include "storage/hnsw/mix.h"
 #include "storage/hnsw/walk.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 // A full list is cut to this part of its width, so that the next links back need no choice.
@@ -326,4 +326,4 @@ bool Linker::Link(uint32_t node) {
   return true;
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -11,7 +11,7 @@
 #include "storage/hnsw/index_core.h"
 #include "storage/hnsw/search_scratch.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // Puts nodes into their bank's graph and chooses links. The writer's.
 class Linker {
@@ -73,4 +73,4 @@ class Linker {
   std::vector<uint32_t> links_;
 };
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // What "near" means. Numbers are stored in checkpoints: never changed or reused.
 enum class HnswMetric : uint8_t {
@@ -14,4 +14,4 @@ enum class HnswMetric : uint8_t {
   kL2 = 3,      // the Euclidean distance
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

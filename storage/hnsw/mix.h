@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // A number that looks random, the same for the same `x`: the finaliser of Steele, Lea and Flood,
 // "Fast splittable pseudorandom number generators" (2014).
@@ -16,4 +16,4 @@ constexpr uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

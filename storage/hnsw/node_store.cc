@@ -11,7 +11,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) &&
               std::atomic<uint32_t>::is_always_lock_free);
@@ -174,4 +174,4 @@ size_t NodeStore::committed_bytes() const {
   return bytes;
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -15,7 +15,7 @@
 #include "storage/hnsw/node_id.h"
 #include "storage/hnsw/row_region.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // The links of a node on one level: a list of fixed width, ended by kNoNode where it is shorter.
 // Every entry is an atomic of its own. A reader that comes while the writer rewrites the list sees
@@ -120,4 +120,4 @@ class NodeStore {
   std::vector<uint32_t> free_;  // a heap, the lowest on top
 };
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

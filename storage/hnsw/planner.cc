@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 // In units of one distance on a walk, from measurements of 768 values (bench/ann --filter):
@@ -49,4 +49,4 @@ Plan MakePlan(const PlanInput& input, HnswPath forced) {
   return plan;
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // How a search goes through one bank's rows.
 enum class HnswPath : uint8_t {
@@ -50,4 +50,4 @@ struct Plan {
 Plan MakePlan(const PlanInput& input, HnswPath forced);
 
 }  // namespace hnsw
-}  // namespace ruvd
+}  // namespace ruvd::storage

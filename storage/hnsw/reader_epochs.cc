@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 ReaderEpochs::~ReaderEpochs() {
   for (Seat* seat = seats_.load(); seat != nullptr;) {
@@ -57,4 +57,4 @@ uint64_t ReaderEpochs::OldestReader() const {
   return oldest;
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -9,7 +9,7 @@
 
 #include "storage/hnsw/search_scratch.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // Epoch-based reclamation (Fraser, "Practical lock-freedom", 2004): what a writer has unlinked may
 // be reused once every reader that could have seen it has left. Readers claim a seat, which names
@@ -63,4 +63,4 @@ class ReaderEpochs {
       nullptr};  // only ever pushed to; as many as readers ever stayed at once
 };
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // The newest nodes that took the place of others: of rows that were replaced or moved, or whose
 // attributes changed. A search that goes on meanwhile may have been at the new place too early and
@@ -45,4 +45,4 @@ class RecentRows {
   std::atomic<uint64_t> count_{0};
 };
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 void Repairer::Begin() {
   doomed_ = std::exchange(removed_, {});
@@ -150,4 +150,4 @@ std::vector<uint32_t> Repairer::Orphans() const {
   return orphans;
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -10,7 +10,7 @@
 #include "storage/hnsw/index_core.h"
 #include "storage/hnsw/linker.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // Takes removed nodes out of the graphs, in passes of small steps:
 //   1. every node with a link to a removed one chooses its links anew among its own and the removed
@@ -65,4 +65,4 @@ class Repairer {
   std::vector<uint32_t> candidates_;
 };
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

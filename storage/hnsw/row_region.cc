@@ -12,7 +12,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 constexpr size_t kHugePage = 2 << 20;
@@ -88,4 +88,4 @@ void RowRegion::Shrink(size_t rows) {
   }
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // Rows of a fixed size in one range of addresses that never moves, so that readers need no lock
 // while a writer adds rows: the addresses are reserved at once, memory is taken as rows are used.
@@ -47,4 +47,4 @@ class RowRegion {
   size_t mapping_bytes_ = 0;
 };
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

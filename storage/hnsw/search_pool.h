@@ -12,7 +12,7 @@
 
 #include "storage/hnsw/node_id.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // A node and its distance to what is searched. Ties are broken by number, so that the same search
 // of the same graph gives the same answer.
@@ -104,4 +104,4 @@ class SearchPool {
   std::vector<Candidate> entries_;
 };
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

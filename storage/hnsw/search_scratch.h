@@ -10,7 +10,7 @@
 #include "storage/hnsw/search_pool.h"
 #include "storage/hnsw/visited_marks.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // Working memory of distances. Not thread-safe.
 struct DistanceBuffers {
@@ -34,4 +34,4 @@ struct SearchScratch {
   DistanceBuffers buffers;
 };
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -7,7 +7,7 @@
 #include <bit>
 #include <limits>
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 constexpr size_t kScanBatch = 256;
@@ -217,4 +217,4 @@ HnswTrace Searcher::Run(const SearchRequest& request) {
   return trace_;
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -15,7 +15,7 @@
 #include "storage/hnsw/planner.h"
 #include "storage/hnsw/walk.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 struct SearchRequest {
   size_t k = 0;
@@ -68,4 +68,4 @@ class Searcher {
   HnswTrace trace_;
 };
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // Which nodes one search has seen. Starting a search costs a counter, not a clearing: a mark counts
 // only while it equals the current epoch. Not thread-safe; one search uses it at a time.
@@ -38,4 +38,4 @@ class VisitedMarks {
   uint16_t epoch_ = 0;
 };
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

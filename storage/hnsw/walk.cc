@@ -3,7 +3,7 @@
 
 #include "storage/hnsw/walk.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 constexpr size_t kLinksOfAUnit = 8;  // looking at so many links costs about one distance
@@ -108,4 +108,4 @@ template bool Walker::Walk(std::span<const Candidate>, const WalkOptions&, const
 template bool Walker::Walk(std::span<const Candidate>, const WalkOptions&, const AcceptLive&);
 template bool Walker::Walk(std::span<const Candidate>, const WalkOptions&, const AcceptMatches&);
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

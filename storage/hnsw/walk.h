@@ -13,7 +13,7 @@
 #include "storage/hnsw/search_pool.h"
 #include "storage/hnsw/search_scratch.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // Which nodes may be results of a walk.
 struct AcceptAll {
@@ -73,4 +73,4 @@ class Walker {
   size_t measured_ = 0;
 };
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -11,7 +11,7 @@
 #include "ruvd/storage/v1/storage.pb.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 absl::Status Corrupt() {
@@ -35,7 +35,7 @@ absl::Status Check(const FederatedItem& item) {
 }  // namespace
 
 std::string EncodeItem(const FederatedItem& item) {
-  storage::v1::FederatedItem row;
+  v1::FederatedItem row;
   row.set_header(item.header);
   row.set_body(item.body);
   row.set_signature(item.signature);
@@ -45,7 +45,7 @@ std::string EncodeItem(const FederatedItem& item) {
 }
 
 absl::StatusOr<FederatedItem> DecodeItem(std::string_view bytes) {
-  storage::v1::FederatedItem row;
+  v1::FederatedItem row;
   if (!row.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return Corrupt();
   }
@@ -111,4 +111,4 @@ absl::Status ItemStore::Delete(const Digest& id) {
   return database_.Write(std::move(batch), Durability::kProcessCrash);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "storage/db/database.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // An item that travels between nodes, as it was verified: raw envelope bytes and payload.
 struct FederatedItem {
@@ -63,4 +63,4 @@ class ItemStore {
 std::string EncodeItem(const FederatedItem& item);
 absl::StatusOr<FederatedItem> DecodeItem(std::string_view bytes);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "storage/reasons.h"
 
-namespace ruvd::ledger {
+namespace ruvd::storage::ledger {
 
 std::string FormatCounter(const Counter& counter) {
   return fmt::format("{} {}\n", counter.node_rho_q32, counter.example_rho_q32);
@@ -29,4 +29,4 @@ absl::StatusOr<Counter> ParseCounter(std::string_view text) {
   return counter;
 }
 
-}  // namespace ruvd::ledger
+}  // namespace ruvd::storage::ledger

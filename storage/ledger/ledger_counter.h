@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/ledger/ledger_entry.h"
 
-namespace ruvd::ledger {
+namespace ruvd::storage::ledger {
 
 // What was spent, kept in a file outside the store: written before an entry is, so that neither a
 // crash nor an older store in the place of the newest one makes the ledger forget a charge. It only
@@ -19,11 +19,11 @@ struct Counter {
   uint64_t node_rho_q32 = 0;
   uint64_t example_rho_q32 = 0;
 
-  uint64_t& Of(PrivacyUnit unit) {
-    return unit == PrivacyUnit::kNode ? node_rho_q32 : example_rho_q32;
+  uint64_t& Of(privacy::PrivacyUnit unit) {
+    return unit == privacy::PrivacyUnit::kNode ? node_rho_q32 : example_rho_q32;
   }
-  uint64_t Of(PrivacyUnit unit) const {
-    return unit == PrivacyUnit::kNode ? node_rho_q32 : example_rho_q32;
+  uint64_t Of(privacy::PrivacyUnit unit) const {
+    return unit == privacy::PrivacyUnit::kNode ? node_rho_q32 : example_rho_q32;
   }
   bool operator==(const Counter&) const = default;
 };
@@ -33,4 +33,4 @@ std::string FormatCounter(const Counter& counter);
 // LEDGER_BROKEN for anything else.
 absl::StatusOr<Counter> ParseCounter(std::string_view text);
 
-}  // namespace ruvd::ledger
+}  // namespace ruvd::storage::ledger

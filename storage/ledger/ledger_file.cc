@@ -16,7 +16,7 @@
 #include "storage/limits.h"
 #include "storage/reasons.h"
 
-namespace ruvd::ledger {
+namespace ruvd::storage::ledger {
 namespace {
 
 constexpr std::string_view kLedgerFileMagic = "RUVDLED1";
@@ -59,7 +59,7 @@ class Walk {
 
   absl::Status Take(const LedgerRow& row) {
     const uint64_t sequence = file_.head.sequence + 1;
-    const absl::StatusOr<LedgerEntry> entry = DecodeEntry(row.entry);
+    const absl::StatusOr<privacy::LedgerEntry> entry = DecodeEntry(row.entry);
     if (!entry.ok() || entry->sequence != sequence) {
       return FileBroken(
           fmt::format("has an entry {} that does not decode or is out of order", sequence));
@@ -67,8 +67,8 @@ class Walk {
     if (ChainHash(file_.head.hash, row.entry) != row.hash) {
       return FileBroken(fmt::format("was altered at entry {}", sequence));
     }
-    if (!VerifySignature(file_.key, AsBytes(SignedBytes(file_.node, sequence, row.hash)),
-                         *row.signature)) {
+    if (!privacy::VerifySignature(file_.key, AsBytes(SignedBytes(file_.node, sequence, row.hash)),
+                                  *row.signature)) {
       return FileBroken(fmt::format("has an entry {} that its node did not sign", sequence));
     }
     if (!Count(*entry)) {
@@ -86,7 +86,8 @@ class Walk {
     if (!demands_.counter) {
       return absl::OkStatus();
     }
-    for (const PrivacyUnit unit : {PrivacyUnit::kNode, PrivacyUnit::kExample}) {
+    for (const privacy::PrivacyUnit unit :
+         {privacy::PrivacyUnit::kNode, privacy::PrivacyUnit::kExample}) {
       const auto found = file_.totals.find(unit);
       const uint64_t charged = found == file_.totals.end() ? 0 : found->second.rho_q32;
       if (demands_.counter->Of(unit) > charged) {
@@ -94,7 +95,8 @@ class Walk {
                      "the counter says that {} units of {}-level privacy were charged, the {} "
                      "entries of the ledger file add up to {}: entries are missing after the last; "
                      "have its node export it again, and count what the counter says as spent",
-                     demands_.counter->Of(unit), UnitName(unit), file_.head.sequence, charged);
+                     demands_.counter->Of(unit), privacy::UnitName(unit), file_.head.sequence,
+                     charged);
       }
     }
     return absl::OkStatus();
@@ -102,32 +104,32 @@ class Walk {
 
  private:
   // Notes the first entry above a budget: a file that is wrong as well is told first.
-  absl::Status CompareWithBudget(const LedgerEntry& entry) {
-    if (entry.kind != LedgerKind::kReserve || !above_budget_.ok()) {
+  absl::Status CompareWithBudget(const privacy::LedgerEntry& entry) {
+    if (entry.kind != privacy::LedgerKind::kReserve || !above_budget_.ok()) {
       return absl::OkStatus();
     }
-    const PrivacyUnit unit = entry.charge->unit;
-    const auto budget = std::ranges::find(demands_.budgets, unit, &PrivacyBudget::unit);
+    const privacy::PrivacyUnit unit = entry.charge->unit;
+    const auto budget = std::ranges::find(demands_.budgets, unit, &privacy::PrivacyBudget::unit);
     const uint64_t spent = file_.totals[unit].rho_q32;
     if (budget == demands_.budgets.end() || spent <= budget->rho_q32) {
       return absl::OkStatus();
     }
-    ASSIGN_OR_RETURN(const double epsilon, EpsilonOfUnits(spent, budget->delta));
+    ASSIGN_OR_RETURN(const double epsilon, privacy::EpsilonOfUnits(spent, budget->delta));
     above_budget_ = Error(
         absl::StatusCode::kResourceExhausted, reasons::kPrivacyBudgetSpent,
         "entry {} of the ledger file takes the {}-level privacy spent to epsilon {:.3f} at delta "
         "{:.1e}, above the budget of {:.3f}: have its node stop sharing, and do not rely on that "
         "budget for anything that it released",
-        entry.sequence, UnitName(unit), epsilon, budget->delta, budget->epsilon);
+        entry.sequence, privacy::UnitName(unit), epsilon, budget->delta, budget->epsilon);
     return absl::OkStatus();
   }
 
-  bool Count(const LedgerEntry& entry) {
-    if (entry.kind == LedgerKind::kReserve) {
+  bool Count(const privacy::LedgerEntry& entry) {
+    if (entry.kind == privacy::LedgerKind::kReserve) {
       LedgerTotals& totals = file_.totals[entry.charge->unit];
       ++totals.reservations;
       ++totals.unreleased;
-      totals.rho_q32 = SaturatingAdd(totals.rho_q32, entry.charge->rho_q32);
+      totals.rho_q32 = privacy::SaturatingAdd(totals.rho_q32, entry.charge->rho_q32);
       reserved_[entry.sequence] = entry.charge->unit;
       return true;
     }
@@ -135,7 +137,7 @@ class Walk {
     if (reserved == reserved_.end()) {
       return false;
     }
-    if (entry.kind == LedgerKind::kSpend) {
+    if (entry.kind == privacy::LedgerKind::kSpend) {
       return spent_.insert(entry.reservation).second;
     }
     --file_.totals[reserved->second].unreleased;
@@ -146,13 +148,13 @@ class Walk {
   LedgerFileSummary& file_;
   const LedgerFileDemands& demands_;
   absl::Status above_budget_;
-  std::map<uint64_t, PrivacyUnit> reserved_;  // and not released
+  std::map<uint64_t, privacy::PrivacyUnit> reserved_;  // and not released
   std::set<uint64_t> spent_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::string> ExportLedger(const Database& database, const NodeKey& key,
+absl::StatusOr<std::string> ExportLedger(const Database& database, const privacy::NodeKey& key,
                                          int64_t now_ms) {
   LedgerFileSummary file{.node = key.id(), .key = key.public_key(), .created_ms = now_ms};
   ByteWriter rows;
@@ -202,8 +204,8 @@ absl::StatusOr<LedgerFileSummary> VerifyLedgerFile(std::span<const uint8_t> byte
   file.node = *node;
   file.key = *key;
   file.created_ms = *created;
-  RETURN_IF_ERROR(CheckPublicKey(file.key));
-  if (file.node != NodeIdOf(file.key)) {
+  RETURN_IF_ERROR(privacy::CheckPublicKey(file.key));
+  if (file.node != privacy::NodeIdOf(file.key)) {
     return FileBroken("names a node that its key is not of");
   }
   Walk walk(file, demands);
@@ -216,11 +218,11 @@ absl::StatusOr<LedgerFileSummary> VerifyLedgerFile(std::span<const uint8_t> byte
   }
   const auto signature = reader.ReadArray<64>();
   if (reader.failed() || reader.remaining() != 0 ||
-      !VerifySignature(file.key, AsBytes(EndBytes(file)), *signature)) {
+      !privacy::VerifySignature(file.key, AsBytes(EndBytes(file)), *signature)) {
     return FileBroken("does not end where its node signed that it ends");
   }
   RETURN_IF_ERROR(walk.CheckDemands());
   return file;
 }
 
-}  // namespace ruvd::ledger
+}  // namespace ruvd::storage::ledger

@@ -18,7 +18,7 @@
 #include "storage/ledger/ledger_counter.h"
 #include "storage/ledger/privacy_ledger_store.h"
 
-namespace ruvd::ledger {
+namespace ruvd::storage::ledger {
 
 // A node's privacy ledger as a file that anybody can check without its store: docs/store-format.md
 // has the bytes. It shows what was released and what it cost, nothing of the data.
@@ -26,22 +26,22 @@ namespace ruvd::ledger {
 // The whole ledger at `now_ms`, Unix time. LEDGER_BROKEN where an entry is not signed (the ledger
 // was written without the node's key) or the file would not verify; LIMIT_EXCEEDED above
 // limits::kMaxLedgerFileBytes.
-absl::StatusOr<std::string> ExportLedger(const Database& database, const NodeKey& key,
+absl::StatusOr<std::string> ExportLedger(const Database& database, const privacy::NodeKey& key,
                                          int64_t now_ms);
 
 // What a ledger file says, once every hash and signature in it is right.
 struct LedgerFileSummary {
-  NodeId node{};
-  PublicKey key{};
+  privacy::NodeId node{};
+  privacy::PublicKey key{};
   int64_t created_ms = 0;
-  LedgerHead head;
-  std::map<PrivacyUnit, LedgerTotals> totals;
+  privacy::LedgerHead head;
+  std::map<privacy::PrivacyUnit, LedgerTotals> totals;
 };
 
 // What a reader asks of a ledger file beyond what it says itself.
 struct LedgerFileDemands {
   // What may have been spent, at most one for each unit. A unit without one is not limited here.
-  std::vector<PrivacyBudget> budgets = {};
+  std::vector<privacy::PrivacyBudget> budgets = {};
   // What the node's counter file says was charged: the entries must add up to as much.
   std::optional<Counter> counter = {};
 };
@@ -53,4 +53,4 @@ struct LedgerFileDemands {
 absl::StatusOr<LedgerFileSummary> VerifyLedgerFile(std::span<const uint8_t> bytes,
                                                    const LedgerFileDemands& demands = {});
 
-}  // namespace ruvd::ledger
+}  // namespace ruvd::storage::ledger

@@ -18,7 +18,7 @@
 #include "storage/limits.h"
 #include "storage/reasons.h"
 
-namespace ruvd::ledger {
+namespace ruvd::storage::ledger {
 namespace {
 
 absl::Status Broken(std::string_view what) {
@@ -28,21 +28,22 @@ absl::Status Broken(std::string_view what) {
                what);
 }
 
-bool InRange(const LedgerCharge& charge) {
-  const bool unit = charge.unit == PrivacyUnit::kNode || charge.unit == PrivacyUnit::kExample;
-  const bool mechanism = charge.mechanism >= PrivacyMechanism::kGaussian &&
-                         charge.mechanism <= PrivacyMechanism::kLost;
+bool InRange(const privacy::LedgerCharge& charge) {
+  const bool unit =
+      charge.unit == privacy::PrivacyUnit::kNode || charge.unit == privacy::PrivacyUnit::kExample;
+  const bool mechanism = charge.mechanism >= privacy::PrivacyMechanism::kGaussian &&
+                         charge.mechanism <= privacy::PrivacyMechanism::kLost;
   const bool noise = charge.sigma > 0 && std::isfinite(charge.sigma) && charge.sampling_rate > 0 &&
                      charge.sampling_rate <= 1 && charge.steps > 0;
   const bool cost =
       charge.epsilon >= 0 && std::isfinite(charge.epsilon) && charge.delta >= 0 && charge.delta < 1;
   return unit && mechanism && noise && cost &&
-         std::all_of(charge.rdp.begin(), charge.rdp.end(), [](const RdpPoint& point) {
+         std::all_of(charge.rdp.begin(), charge.rdp.end(), [](const privacy::RdpPoint& point) {
            return point.order > 1 && std::isfinite(point.order) && point.rdp >= 0;
          });
 }
 
-void WriteCharge(const LedgerCharge& charge, storage::v1::LedgerCharge* row) {
+void WriteCharge(const privacy::LedgerCharge& charge, v1::LedgerCharge* row) {
   row->set_unit(static_cast<uint32_t>(charge.unit));
   row->set_mechanism(static_cast<uint32_t>(charge.mechanism));
   row->set_sigma(charge.sigma);
@@ -50,7 +51,7 @@ void WriteCharge(const LedgerCharge& charge, storage::v1::LedgerCharge* row) {
   row->set_steps(charge.steps);
   row->set_epsilon(charge.epsilon);
   row->set_delta(charge.delta);
-  for (const RdpPoint& point : charge.rdp) {
+  for (const privacy::RdpPoint& point : charge.rdp) {
     auto* out = row->add_rdp();
     out->set_order(point.order);
     out->set_rdp(point.rdp);
@@ -64,16 +65,17 @@ uint8_t Narrow(uint32_t value) {
   return value > 0xFF ? uint8_t{0} : static_cast<uint8_t>(value);
 }
 
-LedgerCharge ReadCharge(const storage::v1::LedgerCharge& row) {
-  LedgerCharge charge{.unit = static_cast<PrivacyUnit>(Narrow(row.unit())),
-                      .mechanism = static_cast<PrivacyMechanism>(Narrow(row.mechanism())),
-                      .sigma = row.sigma(),
-                      .sampling_rate = row.sampling_rate(),
-                      .steps = row.steps(),
-                      .epsilon = row.epsilon(),
-                      .delta = row.delta(),
-                      .rho_q32 = row.rho_q32(),
-                      .subject = row.subject()};
+privacy::LedgerCharge ReadCharge(const v1::LedgerCharge& row) {
+  privacy::LedgerCharge charge{
+      .unit = static_cast<privacy::PrivacyUnit>(Narrow(row.unit())),
+      .mechanism = static_cast<privacy::PrivacyMechanism>(Narrow(row.mechanism())),
+      .sigma = row.sigma(),
+      .sampling_rate = row.sampling_rate(),
+      .steps = row.steps(),
+      .epsilon = row.epsilon(),
+      .delta = row.delta(),
+      .rho_q32 = row.rho_q32(),
+      .subject = row.subject()};
   for (const auto& point : row.rdp()) {
     charge.rdp.push_back({point.order(), point.rdp()});
   }
@@ -81,14 +83,15 @@ LedgerCharge ReadCharge(const storage::v1::LedgerCharge& row) {
 }
 
 // A reserve has a charge and names itself, the others name an earlier entry.
-bool WellFormed(const LedgerEntry& entry) {
+bool WellFormed(const privacy::LedgerEntry& entry) {
   if (entry.sequence == 0 || entry.wall_ms < 0) {
     return false;
   }
-  if (entry.kind == LedgerKind::kReserve) {
+  if (entry.kind == privacy::LedgerKind::kReserve) {
     return entry.charge && entry.reservation == entry.sequence && CheckCharge(*entry.charge).ok();
   }
-  return (entry.kind == LedgerKind::kSpend || entry.kind == LedgerKind::kRelease) &&
+  return (entry.kind == privacy::LedgerKind::kSpend ||
+          entry.kind == privacy::LedgerKind::kRelease) &&
          !entry.charge && entry.reservation > 0 && entry.reservation < entry.sequence;
 }
 
@@ -98,7 +101,7 @@ std::string EntryKey(uint64_t sequence) {
   return RowKey().Text(kEntryPrefix).U64(sequence).Take();
 }
 
-absl::Status CheckCharge(const LedgerCharge& charge) {
+absl::Status CheckCharge(const privacy::LedgerCharge& charge) {
   if (charge.rdp.size() > limits::kMaxLedgerOrders ||
       charge.subject.size() > limits::kMaxLedgerSubjectBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
@@ -115,8 +118,8 @@ absl::Status CheckCharge(const LedgerCharge& charge) {
   return absl::OkStatus();
 }
 
-std::string EncodeEntry(const LedgerEntry& entry) {
-  storage::v1::LedgerEntry row;
+std::string EncodeEntry(const privacy::LedgerEntry& entry) {
+  v1::LedgerEntry row;
   row.set_sequence(entry.sequence);
   row.set_kind(static_cast<uint32_t>(entry.kind));
   row.set_reservation(entry.reservation);
@@ -127,23 +130,24 @@ std::string EncodeEntry(const LedgerEntry& entry) {
   return row.SerializeAsString();
 }
 
-absl::StatusOr<LedgerEntry> DecodeEntry(std::string_view bytes) {
-  storage::v1::LedgerEntry row;
+absl::StatusOr<privacy::LedgerEntry> DecodeEntry(std::string_view bytes) {
+  v1::LedgerEntry row;
   if (!row.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return Broken("an entry");
   }
-  LedgerEntry entry{.sequence = row.sequence(),
-                    .kind = static_cast<LedgerKind>(Narrow(row.kind())),
-                    .reservation = row.reservation(),
-                    .wall_ms = row.wall_ms()};
+  privacy::LedgerEntry entry{.sequence = row.sequence(),
+                             .kind = static_cast<privacy::LedgerKind>(Narrow(row.kind())),
+                             .reservation = row.reservation(),
+                             .wall_ms = row.wall_ms()};
   if (row.has_charge()) {
     entry.charge = ReadCharge(row.charge());
   }
-  return WellFormed(entry) ? absl::StatusOr<LedgerEntry>(std::move(entry)) : Broken("an entry");
+  return WellFormed(entry) ? absl::StatusOr<privacy::LedgerEntry>(std::move(entry))
+                           : Broken("an entry");
 }
 
 Digest ChainHash(const Digest& previous, std::string_view entry) {
-  InitSodium();
+  privacy::InitSodium();
   const std::string input = std::string(AsText(previous)).append(entry);
   Digest hash;
   RUVD_CHECK(crypto_generichash(hash.data(), hash.size(), AsBytes(input).data(), input.size(),
@@ -152,7 +156,7 @@ Digest ChainHash(const Digest& previous, std::string_view entry) {
 }
 
 std::string EncodeRow(const LedgerRow& row) {
-  storage::v1::LedgerRow out;
+  v1::LedgerRow out;
   out.set_entry(row.entry);
   out.set_hash(std::string(AsText(row.hash)));
   if (row.signature) {
@@ -162,27 +166,27 @@ std::string EncodeRow(const LedgerRow& row) {
 }
 
 absl::StatusOr<LedgerRow> DecodeRow(std::string_view bytes) {
-  storage::v1::LedgerRow in;
+  v1::LedgerRow in;
   LedgerRow row;
   if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
       in.hash().size() != row.hash.size() ||
-      (!in.signature().empty() && in.signature().size() != sizeof(Signature))) {
+      (!in.signature().empty() && in.signature().size() != sizeof(privacy::Signature))) {
     return Broken("a row");
   }
   row.entry = in.entry();
   std::memcpy(row.hash.data(), in.hash().data(), row.hash.size());
   if (!in.signature().empty()) {
-    std::memcpy(row.signature.emplace().data(), in.signature().data(), sizeof(Signature));
+    std::memcpy(row.signature.emplace().data(), in.signature().data(), sizeof(privacy::Signature));
   }
   return row;
 }
 
-std::string SignedBytes(const NodeId& node, uint64_t sequence, const Digest& hash) {
+std::string SignedBytes(const privacy::NodeId& node, uint64_t sequence, const Digest& hash) {
   constexpr std::string_view kDomain("RUVDLLM-LEDGER-v1\0", 18);
   return ByteWriter().WriteText(kDomain).WriteBytes(node).Write(sequence).WriteBytes(hash).Take();
 }
 
-bool Chain::Contains(const LedgerHead& wanted) const {
+bool Chain::Contains(const privacy::LedgerHead& wanted) const {
   if (wanted.sequence == 0) {
     return wanted.hash == Digest{};
   }
@@ -212,21 +216,21 @@ Chain ReadChain(const Database& database) {
       database.Scan(ColumnFamily::kLedger, kEntryPrefix, EndOfPrefix(kEntryPrefix), take);
   const absl::StatusOr<std::string> stored = database.Get(ColumnFamily::kLedger, kHeadKey);
   if (stored.ok()) {
-    const absl::StatusOr<LedgerHead> head = ParseHead(*stored);
+    const absl::StatusOr<privacy::LedgerHead> head = ParseHead(*stored);
     chain.head_row = head.ok() ? std::optional(*head) : std::nullopt;
   } else if (absl::IsNotFound(stored.status())) {
-    chain.head_row = LedgerHead{};
+    chain.head_row = privacy::LedgerHead{};
   }
   chain.intact = chain.intact && read.ok() && chain.head_row == chain.head;
   return chain;
 }
 
-std::string FormatHead(const LedgerHead& head) {
+std::string FormatHead(const privacy::LedgerHead& head) {
   return fmt::format("{} {}\n", head.sequence, ToHex(head.hash));
 }
 
-absl::StatusOr<LedgerHead> ParseHead(std::string_view text) {
-  LedgerHead head;
+absl::StatusOr<privacy::LedgerHead> ParseHead(std::string_view text) {
+  privacy::LedgerHead head;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), head.sequence);
   std::string_view rest = text.substr(static_cast<size_t>(end - text.data()));
   if (error != std::errc() || !rest.starts_with(' ') || !rest.ends_with('\n')) {
@@ -242,4 +246,4 @@ absl::StatusOr<LedgerHead> ParseHead(std::string_view text) {
   return head;
 }
 
-}  // namespace ruvd::ledger
+}  // namespace ruvd::storage::ledger

@@ -13,13 +13,14 @@
 #include "storage/db/row_key.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr uint64_t kMaxHeadFileBytes = 128;  // 20 digits, 64 of the hash
 constexpr uint64_t kMaxLedgerCounterBytes = 64;
 constexpr uint32_t kLedgerFileMode = 0600;
-constexpr PrivacyUnit kPrivacyUnits[] = {PrivacyUnit::kNode, PrivacyUnit::kExample};
+constexpr privacy::PrivacyUnit kPrivacyUnits[] = {privacy::PrivacyUnit::kNode,
+                                                  privacy::PrivacyUnit::kExample};
 
 absl::Status Broken(std::string_view cause) {
   return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
@@ -28,7 +29,7 @@ absl::Status Broken(std::string_view cause) {
                cause);
 }
 
-absl::Status RolledBack(const LedgerHead& wanted, const LedgerHead& found) {
+absl::Status RolledBack(const privacy::LedgerHead& wanted, const privacy::LedgerHead& found) {
   return Error(
       absl::StatusCode::kDataLoss, reasons::kLedgerRolledBack,
       "the privacy ledger ends at entry {} and does not continue the one that had reached "
@@ -40,17 +41,17 @@ absl::Status RolledBack(const LedgerHead& wanted, const LedgerHead& found) {
 }
 
 // Whether the chain whose hashes at some places are known contains a head.
-absl::Status CheckContains(const std::map<uint64_t, Digest>& hashes_at, const LedgerHead& wanted,
-                           const LedgerHead& found) {
+absl::Status CheckContains(const std::map<uint64_t, Digest>& hashes_at,
+                           const privacy::LedgerHead& wanted, const privacy::LedgerHead& found) {
   const auto at = hashes_at.find(wanted.sequence);
   return at != hashes_at.end() && at->second == wanted.hash ? absl::OkStatus()
                                                             : RolledBack(wanted, found);
 }
 
 // The charge of entries of which nothing is known but what they cost.
-LedgerCharge LostCharge(PrivacyUnit unit, uint64_t rho_q32) {
+privacy::LedgerCharge LostCharge(privacy::PrivacyUnit unit, uint64_t rho_q32) {
   return {.unit = unit,
-          .mechanism = PrivacyMechanism::kLost,
+          .mechanism = privacy::PrivacyMechanism::kLost,
           .sigma = 1 / std::sqrt(2 * std::ldexp(static_cast<double>(rho_q32), -32)),
           .rho_q32 = rho_q32,
           .subject = "entries that were lost"};
@@ -66,17 +67,17 @@ PrivacyLedgerStore::PrivacyLedgerStore(Database& database, PrivacyLedgerOptions 
 absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> PrivacyLedgerStore::Open(
     Database& database, const PrivacyLedgerOptions& options) {
   std::unique_ptr<PrivacyLedgerStore> ledger(new PrivacyLedgerStore(database, options));
-  ASSIGN_OR_RETURN(const std::optional<LedgerHead> filed, ledger->ReadHeadFile());
+  ASSIGN_OR_RETURN(const std::optional<privacy::LedgerHead> filed, ledger->ReadHeadFile());
   std::map<uint64_t, Digest> hashes_at = {{0, Digest{}}};
-  for (const std::optional<LedgerHead>& wanted : {filed, options.floor}) {
+  for (const std::optional<privacy::LedgerHead>& wanted : {filed, options.floor}) {
     if (wanted && wanted->sequence > 0) {
       hashes_at[wanted->sequence] = Digest{};
     }
   }
   RETURN_IF_ERROR(ledger->VerifyChain(&hashes_at));
   RETURN_IF_ERROR(ledger->CheckHeadRow());
-  const LedgerHead head = ledger->head();
-  for (const std::optional<LedgerHead>& wanted : {filed, options.floor}) {
+  const privacy::LedgerHead head = ledger->head();
+  for (const std::optional<privacy::LedgerHead>& wanted : {filed, options.floor}) {
     if (wanted) {
       RETURN_IF_ERROR(CheckContains(hashes_at, *wanted, head));
     }
@@ -106,7 +107,7 @@ absl::Status PrivacyLedgerStore::VerifyChain(std::map<uint64_t, Digest>* hashes_
   const auto verify = [&](const RowView& view)
                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const ledger::LedgerRow row, ledger::DecodeRow(view.value));
-    ASSIGN_OR_RETURN(const LedgerEntry entry, ledger::DecodeEntry(row.entry));
+    ASSIGN_OR_RETURN(const privacy::LedgerEntry entry, ledger::DecodeEntry(row.entry));
     if (entry.sequence != head_.sequence + 1 || view.key != ledger::EntryKey(entry.sequence)) {
       return Broken(fmt::format("has a gap after entry {}", head_.sequence));
     }
@@ -136,13 +137,13 @@ absl::Status PrivacyLedgerStore::CheckSignature(const ledger::LedgerRow& row,
   }
   const std::string signed_bytes = ledger::SignedBytes(options_.key->id(), sequence, row.hash);
   return row.signature &&
-                 VerifySignature(options_.key->public_key(), AsBytes(signed_bytes), *row.signature)
+                 privacy::VerifySignature(options_.key->public_key(), AsBytes(signed_bytes), *row.signature)
              ? absl::OkStatus()
              : Broken(fmt::format("has an entry {} that this node's key did not sign", sequence));
 }
 
 absl::Status PrivacyLedgerStore::CheckHeadRow() const {
-  LedgerHead stored;
+  privacy::LedgerHead stored;
   const absl::StatusOr<std::string> row = database_.Get(ColumnFamily::kLedger, ledger::kHeadKey);
   if (row.ok()) {
     ASSIGN_OR_RETURN(stored, ledger::ParseHead(*row));
@@ -152,13 +153,13 @@ absl::Status PrivacyLedgerStore::CheckHeadRow() const {
   return stored == head() ? absl::OkStatus() : Broken("does not end at its head: entries are gone");
 }
 
-absl::StatusOr<std::optional<LedgerHead>> PrivacyLedgerStore::ReadHeadFile() const {
+absl::StatusOr<std::optional<privacy::LedgerHead>> PrivacyLedgerStore::ReadHeadFile() const {
   const absl::StatusOr<std::string> text = ReadFile(head_file_, kMaxHeadFileBytes);
   if (absl::IsNotFound(text.status())) {
     return std::nullopt;
   }
   RETURN_IF_ERROR(text.status());
-  ASSIGN_OR_RETURN(const LedgerHead head, ledger::ParseHead(*text));
+  ASSIGN_OR_RETURN(const privacy::LedgerHead head, ledger::ParseHead(*text));
   return head;
 }
 
@@ -184,14 +185,14 @@ absl::Status PrivacyLedgerStore::ReadCounterFile() {
   }
   const absl::StatusOr<std::string> text = ReadFile(options_.counter_file, kMaxLedgerCounterBytes);
   if (absl::IsNotFound(text.status())) {
-    for (const PrivacyUnit unit : kPrivacyUnits) {
-      counter_.Of(unit) = SaturatingAdd(counter_.Of(unit), dearest_.Of(unit));
+    for (const privacy::PrivacyUnit unit : kPrivacyUnits) {
+      counter_.Of(unit) = privacy::SaturatingAdd(counter_.Of(unit), dearest_.Of(unit));
     }
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(text.status());
   ASSIGN_OR_RETURN(const ledger::Counter filed, ledger::ParseCounter(*text));
-  for (const PrivacyUnit unit : kPrivacyUnits) {
+  for (const privacy::PrivacyUnit unit : kPrivacyUnits) {
     counter_.Of(unit) = std::max(counter_.Of(unit), filed.Of(unit));
   }
   return absl::OkStatus();
@@ -223,47 +224,50 @@ absl::Status PrivacyLedgerStore::ChargeLost() {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(RaiseCounter(counter_));
-  for (const PrivacyUnit unit : kPrivacyUnits) {
+  for (const privacy::PrivacyUnit unit : kPrivacyUnits) {
     if (counter_.Of(unit) > charged.Of(unit)) {
-      RETURN_IF_ERROR(Append({.kind = LedgerKind::kReserve,
+      RETURN_IF_ERROR(Append({.kind = privacy::LedgerKind::kReserve,
                               .charge = LostCharge(unit, counter_.Of(unit) - charged.Of(unit))}));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status PrivacyLedgerStore::CheckStage(uint64_t reservation, LedgerKind next) const {
+absl::Status PrivacyLedgerStore::CheckStage(uint64_t reservation, privacy::LedgerKind next) const {
   const auto stage = unreleased_.find(reservation);
   if (stage == unreleased_.end()) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
                  "no reservation {} of the privacy ledger waits for its release; reserve first",
                  reservation);
   }
-  const LedgerKind wanted = next == LedgerKind::kSpend ? LedgerKind::kReserve : LedgerKind::kSpend;
+  const privacy::LedgerKind wanted = next == privacy::LedgerKind::kSpend
+                                         ? privacy::LedgerKind::kReserve
+                                         : privacy::LedgerKind::kSpend;
   if (stage->second.reached != wanted) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "reservation {} of the privacy ledger is {}; reserve, spend and release in this "
                  "order, each once",
-                 reservation, wanted == LedgerKind::kReserve ? "spent already" : "not spent yet");
+                 reservation,
+                 wanted == privacy::LedgerKind::kReserve ? "spent already" : "not spent yet");
   }
   return absl::OkStatus();
 }
 
-absl::Status PrivacyLedgerStore::Apply(const LedgerEntry& entry) {
-  if (entry.kind == LedgerKind::kReserve) {
+absl::Status PrivacyLedgerStore::Apply(const privacy::LedgerEntry& entry) {
+  if (entry.kind == privacy::LedgerKind::kReserve) {
     LedgerTotals& totals = totals_[entry.charge->unit];
     ++totals.reservations;
     ++totals.unreleased;
-    totals.rho_q32 = SaturatingAdd(totals.rho_q32, entry.charge->rho_q32);
+    totals.rho_q32 = privacy::SaturatingAdd(totals.rho_q32, entry.charge->rho_q32);
     uint64_t& dearest = dearest_.Of(entry.charge->unit);
     dearest = std::max(dearest, entry.charge->rho_q32);
-    unreleased_[entry.sequence] = {LedgerKind::kReserve, entry.charge->unit};
+    unreleased_[entry.sequence] = {privacy::LedgerKind::kReserve, entry.charge->unit};
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(CheckStage(entry.reservation, entry.kind));
   const auto stage = unreleased_.find(entry.reservation);
-  if (entry.kind == LedgerKind::kSpend) {
-    stage->second.reached = LedgerKind::kSpend;
+  if (entry.kind == privacy::LedgerKind::kSpend) {
+    stage->second.reached = privacy::LedgerKind::kSpend;
   } else {
     --totals_[stage->second.unit].unreleased;
     unreleased_.erase(stage);
@@ -271,19 +275,19 @@ absl::Status PrivacyLedgerStore::Apply(const LedgerEntry& entry) {
   return absl::OkStatus();
 }
 
-absl::Status PrivacyLedgerStore::Append(LedgerEntry entry) {
+absl::Status PrivacyLedgerStore::Append(privacy::LedgerEntry entry) {
   if (options_.read_only) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
                  "the privacy ledger was opened only to verify it; open it to write");
   }
   entry.sequence = head_.sequence + 1;
   entry.wall_ms = database_.clock().WallMillis();
-  if (entry.kind == LedgerKind::kReserve) {
+  if (entry.kind == privacy::LedgerKind::kReserve) {
     entry.reservation = entry.sequence;
   }
   ledger::LedgerRow row{.entry = ledger::EncodeEntry(entry)};
   // An entry that cannot be read again would close the ledger for ever.
-  const absl::StatusOr<LedgerEntry> again = ledger::DecodeEntry(row.entry);
+  const absl::StatusOr<privacy::LedgerEntry> again = ledger::DecodeEntry(row.entry);
   if (!again.ok() || *again != entry) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "an entry of the privacy ledger would not read as it was written; correct the "
@@ -294,7 +298,7 @@ absl::Status PrivacyLedgerStore::Append(LedgerEntry entry) {
     row.signature = options_.key->Sign(
         AsBytes(ledger::SignedBytes(options_.key->id(), entry.sequence, row.hash)));
   }
-  const LedgerHead next{entry.sequence, row.hash};
+  const privacy::LedgerHead next{entry.sequence, row.hash};
   Batch batch;
   batch.Put(ColumnFamily::kLedger, ledger::EntryKey(entry.sequence), ledger::EncodeRow(row));
   batch.Put(ColumnFamily::kLedger, ledger::kHeadKey, ledger::FormatHead(next));
@@ -306,37 +310,37 @@ absl::Status PrivacyLedgerStore::Append(LedgerEntry entry) {
 
 // The counter first: a charge that is in it and not in the chain is found when the ledger is opened
 // or charged again.
-absl::StatusOr<uint64_t> PrivacyLedgerStore::Reserve(const LedgerCharge& charge) {
+absl::StatusOr<uint64_t> PrivacyLedgerStore::Reserve(const privacy::LedgerCharge& charge) {
   RETURN_IF_ERROR(ledger::CheckCharge(charge));
   const MutexLock lock(mutex_);
   RETURN_IF_ERROR(ChargeLost());
   ledger::Counter counter = Charged();
   RETURN_IF_ERROR(
       CheckBudget(options_.budgets, charge.unit, counter.Of(charge.unit), charge.rho_q32));
-  counter.Of(charge.unit) = SaturatingAdd(counter.Of(charge.unit), charge.rho_q32);
+  counter.Of(charge.unit) = privacy::SaturatingAdd(counter.Of(charge.unit), charge.rho_q32);
   RETURN_IF_ERROR(RaiseCounter(counter));
-  RETURN_IF_ERROR(Append({.kind = LedgerKind::kReserve, .charge = charge}));
+  RETURN_IF_ERROR(Append({.kind = privacy::LedgerKind::kReserve, .charge = charge}));
   return head_.sequence;
 }
 
 absl::Status PrivacyLedgerStore::Spend(uint64_t reservation) {
   const MutexLock lock(mutex_);
-  RETURN_IF_ERROR(CheckStage(reservation, LedgerKind::kSpend));
-  return Append({.kind = LedgerKind::kSpend, .reservation = reservation});
+  RETURN_IF_ERROR(CheckStage(reservation, privacy::LedgerKind::kSpend));
+  return Append({.kind = privacy::LedgerKind::kSpend, .reservation = reservation});
 }
 
 absl::Status PrivacyLedgerStore::Release(uint64_t reservation) {
   const MutexLock lock(mutex_);
-  RETURN_IF_ERROR(CheckStage(reservation, LedgerKind::kRelease));
-  return Append({.kind = LedgerKind::kRelease, .reservation = reservation});
+  RETURN_IF_ERROR(CheckStage(reservation, privacy::LedgerKind::kRelease));
+  return Append({.kind = privacy::LedgerKind::kRelease, .reservation = reservation});
 }
 
-LedgerHead PrivacyLedgerStore::head() const {
+privacy::LedgerHead PrivacyLedgerStore::head() const {
   const MutexLock lock(mutex_);
   return head_;
 }
 
-LedgerTotals PrivacyLedgerStore::totals(PrivacyUnit unit) const {
+LedgerTotals PrivacyLedgerStore::totals(privacy::PrivacyUnit unit) const {
   const MutexLock lock(mutex_);
   const auto found = totals_.find(unit);
   LedgerTotals totals = found == totals_.end() ? LedgerTotals{} : found->second;
@@ -345,14 +349,14 @@ LedgerTotals PrivacyLedgerStore::totals(PrivacyUnit unit) const {
 }
 
 absl::Status PrivacyLedgerStore::ForEach(
-    const std::function<bool(const LedgerEntry&)>& callback) const {
+    const std::function<bool(const privacy::LedgerEntry&)>& callback) const {
   return database_.Scan(
       ColumnFamily::kLedger, ledger::kEntryPrefix, EndOfPrefix(ledger::kEntryPrefix),
       [&callback](const RowView& view) -> absl::StatusOr<bool> {
         ASSIGN_OR_RETURN(const ledger::LedgerRow row, ledger::DecodeRow(view.value));
-        ASSIGN_OR_RETURN(const LedgerEntry entry, ledger::DecodeEntry(row.entry));
+        ASSIGN_OR_RETURN(const privacy::LedgerEntry entry, ledger::DecodeEntry(row.entry));
         return callback(entry);
       });
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -22,18 +22,18 @@
 #include "storage/ledger/ledger_counter.h"
 #include "storage/ledger/ledger_rows.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 struct PrivacyLedgerOptions {
   // A head that the chain must contain, for example of the backup that the store was restored from.
   // With it a missing head file is made anew.
-  std::optional<LedgerHead> floor = {};
+  std::optional<privacy::LedgerHead> floor = {};
   // Only to verify: no file is touched, and nothing may be appended.
   bool read_only = false;
   // What may be spent, at most one for each unit. A unit without one may spend nothing.
-  std::vector<PrivacyBudget> budgets = {};
+  std::vector<privacy::PrivacyBudget> budgets = {};
   // Signs every entry, and every entry must be signed by it. nullptr: neither. Outlives the ledger.
-  const NodeKey* key = nullptr;
+  const privacy::NodeKey* key = nullptr;
   // File outside the store's folder that holds what was spent; empty: none. What it holds and the
   // chain lacks is charged on opening. Where it is missing beside a chain, the most expensive
   // release of each unit is charged once more.
@@ -54,7 +54,7 @@ struct LedgerTotals {
 // kept in the file `ledger-head` beside the store too, written after each entry, so that a store
 // put back to an older state is noticed: whoever restores a store keeps the newer of the two files.
 // Thread-safe; writers take turns.
-class PrivacyLedgerStore final : public ReleaseLedger {
+class PrivacyLedgerStore final : public privacy::ReleaseLedger {
  public:
   // LEDGER_BROKEN where the chain has a gap, was altered, does not decode or is not signed by the
   // key, or the head file is missing beside a chain; LEDGER_ROLLED_BACK where the chain does not
@@ -64,21 +64,21 @@ class PrivacyLedgerStore final : public ReleaseLedger {
       Database& database, const PrivacyLedgerOptions& options = {});
 
   // Also INVALID_ARGUMENT, LIMIT_EXCEEDED, the errors of Database::Write and base/file.h.
-  absl::StatusOr<uint64_t> Reserve(const LedgerCharge& charge) override;
+  absl::StatusOr<uint64_t> Reserve(const privacy::LedgerCharge& charge) override;
   absl::Status Spend(uint64_t reservation) override;
   absl::Status Release(uint64_t reservation) override;
 
-  LedgerHead head() const;
+  privacy::LedgerHead head() const;
   // Of a ledger that was opened only to verify, with what its counter file adds.
-  LedgerTotals totals(PrivacyUnit unit) const;
+  LedgerTotals totals(privacy::PrivacyUnit unit) const;
 
   // Shows all entries in order until the callback returns false. The callback may call the ledger.
-  absl::Status ForEach(const std::function<bool(const LedgerEntry&)>& callback) const;
+  absl::Status ForEach(const std::function<bool(const privacy::LedgerEntry&)>& callback) const;
 
  private:
   struct Stage {
-    LedgerKind reached = LedgerKind::kReserve;
-    PrivacyUnit unit = PrivacyUnit::kNode;
+    privacy::LedgerKind reached = privacy::LedgerKind::kReserve;
+    privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode;
   };
 
   PrivacyLedgerStore(Database& database, PrivacyLedgerOptions options);
@@ -86,26 +86,26 @@ class PrivacyLedgerStore final : public ReleaseLedger {
   absl::Status VerifyChain(std::map<uint64_t, Digest>* hashes_at);
   absl::Status CheckSignature(const ledger::LedgerRow& row, uint64_t sequence) const;
   absl::Status CheckHeadRow() const;
-  absl::StatusOr<std::optional<LedgerHead>> ReadHeadFile() const;
+  absl::StatusOr<std::optional<privacy::LedgerHead>> ReadHeadFile() const;
   absl::Status WriteHeadFile() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ReadCounterFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RaiseCounter(const ledger::Counter& counter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ChargeLost() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ledger::Counter Charged() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Apply(const LedgerEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckStage(uint64_t reservation, LedgerKind next) const
+  absl::Status Apply(const privacy::LedgerEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckStage(uint64_t reservation, privacy::LedgerKind next) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Append(LedgerEntry entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Append(privacy::LedgerEntry entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Database& database_;
   const PrivacyLedgerOptions options_;
   const std::string head_file_;
   mutable Mutex mutex_;
-  LedgerHead head_ ABSL_GUARDED_BY(mutex_);
+  privacy::LedgerHead head_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Stage> unreleased_ ABSL_GUARDED_BY(mutex_);  // by reservation
-  std::map<PrivacyUnit, LedgerTotals> totals_ ABSL_GUARDED_BY(mutex_);
+  std::map<privacy::PrivacyUnit, LedgerTotals> totals_ ABSL_GUARDED_BY(mutex_);
   ledger::Counter dearest_ ABSL_GUARDED_BY(mutex_);  // release of each unit
   ledger::Counter counter_ ABSL_GUARDED_BY(mutex_);  // what the file holds at most
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -13,7 +13,7 @@
 #include "storage/db/row_key.h"
 #include "storage/patterns/pattern_keys.h"
 
-namespace ruvd::patterns {
+namespace ruvd::storage::patterns {
 namespace {
 
 // A megabyte: large enough for the log, small enough to be sealed in a moment.
@@ -137,4 +137,4 @@ absl::Status GraphCheckpoint::Save(const HnswIndex& index) {
   return Flip(row);
 }
 
-}  // namespace ruvd::patterns
+}  // namespace ruvd::storage::patterns

@@ -14,7 +14,7 @@
 #include "storage/hnsw/hnsw_index.h"
 #include "storage/patterns/pattern_rows.h"
 
-namespace ruvd::patterns {
+namespace ruvd::storage::patterns {
 
 // What a start made of the checkpoint it found.
 struct GraphRestore {
@@ -59,4 +59,4 @@ class GraphCheckpoint {
   CheckpointRow row_;
 };
 
-}  // namespace ruvd::patterns
+}  // namespace ruvd::storage::patterns

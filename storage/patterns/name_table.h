@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 
-namespace ruvd::patterns {
+namespace ruvd::storage::patterns {
 
 // Numbers for the names that rows hold, dense and from 0: what the vector index filters by. A
 // number is given away again when nobody holds its name any more. Not thread-safe.
@@ -61,4 +61,4 @@ class NameTable {
   std::vector<uint32_t> free_;
 };
 
-}  // namespace ruvd::patterns
+}  // namespace ruvd::storage::patterns

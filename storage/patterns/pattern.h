@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/hybrid_clock.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 using PatternId = std::array<uint8_t, 16>;
 
@@ -62,4 +62,4 @@ struct PatternChange {
   HybridTime time;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -20,7 +20,7 @@
 #include "storage/patterns/pattern_rows.h"
 #include "storage/patterns/slot_table.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using patterns::IdKey;
@@ -418,4 +418,4 @@ absl::StatusOr<std::vector<PatternCollectionCheck>> VerifyPatterns(
   return checks;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -12,7 +12,7 @@
 #include "storage/db/database.h"
 #include "storage/db/store_check.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 struct PatternCheckOptions {
   size_t sample = 100;      // patterns whose neighbours are looked for in the graph
@@ -46,4 +46,4 @@ struct PatternCollectionCheck {
 absl::StatusOr<std::vector<PatternCollectionCheck>> VerifyPatterns(
     Database& database, const PatternCheckOptions& options, StoreReport* report);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -15,7 +15,7 @@
 #include "storage/patterns/pattern_keys.h"
 #include "storage/patterns/pattern_rows.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 // The families whose rows begin with the number of their collection.
@@ -117,4 +117,4 @@ absl::Status ErasePatternCollection(Database& database, uint32_t number) {
   return ReplaceFamilyKeys(database);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

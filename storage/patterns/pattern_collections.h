@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "storage/db/database.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // The patterns of one model package, which no other model can use.
 struct PatternCollection {
@@ -35,4 +35,4 @@ absl::StatusOr<std::vector<PatternCollection>> ListPatternCollections(const Data
 // Database::Compact. NOT_FOUND for a number that no collection has; the errors of Database.
 absl::Status ErasePatternCollection(Database& database, uint32_t number);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -9,7 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 bool PatternFilter::Admits(const Pattern& pattern) const {
   return (!bank || pattern.bank == *bank) && (task.empty() || pattern.task == task) &&
@@ -35,4 +35,4 @@ absl::Status PatternFilter::Check() const {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

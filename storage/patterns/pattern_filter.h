@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "storage/patterns/pattern.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // Which patterns a search or a list is about: those for which everything given holds. A default
 // one admits every pattern.
@@ -29,4 +29,4 @@ struct PatternFilter {
   absl::Status Check() const;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -12,7 +12,7 @@
 
 // Row keys of the pattern store. All but the log's hold the collection's number: patterns of
 // different models live beside each other.
-namespace ruvd::patterns {
+namespace ruvd::storage::patterns {
 
 inline constexpr std::string_view kCollectionKeys = "coll/";
 
@@ -44,4 +44,4 @@ inline std::string OplogKey(uint64_t sequence) {
   return RowKey().U64(sequence).Take();
 }
 
-}  // namespace ruvd::patterns
+}  // namespace ruvd::storage::patterns

@@ -14,7 +14,7 @@
 #include "storage/db/row_key.h"
 #include "storage/limits.h"
 
-namespace ruvd::patterns {
+namespace ruvd::storage::patterns {
 namespace {
 
 constexpr uint8_t kVecVersion = 1;
@@ -178,7 +178,7 @@ absl::StatusOr<SlotRow> DecodeSlotRow(std::string_view bytes) {
 
 std::string EncodeMetaRow(const MetaRow& row) {
   const Pattern& pattern = row.pattern;
-  storage::v1::PatternMeta meta;
+  v1::PatternMeta meta;
   meta.set_slot(row.slot);
   meta.set_generation(row.generation);
   meta.set_bank(pattern.bank);
@@ -201,7 +201,7 @@ std::string EncodeMetaRow(const MetaRow& row) {
 }
 
 absl::StatusOr<MetaRow> DecodeMetaRow(std::string_view bytes, const PatternId& id) {
-  storage::v1::PatternMeta meta;
+  v1::PatternMeta meta;
   MetaRow row;
   if (!meta.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
       meta.bank() >= limits::kMaxBanks || !IsTier(meta.tier()) ||
@@ -230,7 +230,7 @@ absl::StatusOr<MetaRow> DecodeMetaRow(std::string_view bytes, const PatternId& i
 }
 
 std::string EncodeOplogRow(const OplogRow& row) {
-  storage::v1::OplogEntry entry;
+  v1::OplogEntry entry;
   entry.set_op(static_cast<uint32_t>(row.kind));
   entry.set_collection(row.collection);
   entry.set_pattern_id(std::string(AsText(row.id)));
@@ -240,7 +240,7 @@ std::string EncodeOplogRow(const OplogRow& row) {
 }
 
 absl::StatusOr<OplogRow> DecodeOplogRow(std::string_view bytes) {
-  storage::v1::OplogEntry entry;
+  v1::OplogEntry entry;
   OplogRow row;
   if (!entry.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
       entry.op() < static_cast<uint32_t>(PatternChangeKind::kPut) ||
@@ -256,7 +256,7 @@ absl::StatusOr<OplogRow> DecodeOplogRow(std::string_view bytes) {
 }
 
 std::string EncodeCheckpointRow(const CheckpointRow& row) {
-  storage::v1::GraphCheckpoint checkpoint;
+  v1::GraphCheckpoint checkpoint;
   checkpoint.set_epoch(row.epoch);
   checkpoint.set_building(row.building);
   checkpoint.set_chunks(row.chunks);
@@ -268,7 +268,7 @@ std::string EncodeCheckpointRow(const CheckpointRow& row) {
 }
 
 absl::StatusOr<CheckpointRow> DecodeCheckpointRow(std::string_view bytes) {
-  storage::v1::GraphCheckpoint checkpoint;
+  v1::GraphCheckpoint checkpoint;
   if (!checkpoint.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return Corrupt("checkpoint");
   }
@@ -282,7 +282,7 @@ absl::StatusOr<CheckpointRow> DecodeCheckpointRow(std::string_view bytes) {
 }
 
 std::string EncodeCollectionRow(const CollectionRow& row) {
-  storage::v1::CollectionInfo info;
+  v1::CollectionInfo info;
   info.set_dimension(row.dimension);
   info.set_metric(kCosine);
   info.set_m(row.m);
@@ -293,7 +293,7 @@ std::string EncodeCollectionRow(const CollectionRow& row) {
 }
 
 absl::StatusOr<CollectionRow> DecodeCollectionRow(std::string_view bytes) {
-  storage::v1::CollectionInfo info;
+  v1::CollectionInfo info;
   CollectionRow row;
   if (!info.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
       info.metric() != kCosine || !CopyExactly(info.model_hash(), &row.model_hash)) {
@@ -306,4 +306,4 @@ absl::StatusOr<CollectionRow> DecodeCollectionRow(std::string_view bytes) {
   return row;
 }
 
-}  // namespace ruvd::patterns
+}  // namespace ruvd::storage::patterns

@@ -15,7 +15,7 @@
 // The plaintexts of a pattern's rows; docs/store-format.md has the bytes. Decoders check every
 // length and answer STORE_CORRUPT: a sealed value opens only if we wrote it, so a row that does not
 // decode is our own bug or damage before sealing, never to be read half.
-namespace ruvd::patterns {
+namespace ruvd::storage::patterns {
 
 // What is said of an id that names no pattern.
 absl::Status NoSuchPattern(const PatternId& id);
@@ -104,4 +104,4 @@ struct CollectionRow {
 std::string EncodeCollectionRow(const CollectionRow& row);
 absl::StatusOr<CollectionRow> DecodeCollectionRow(std::string_view bytes);
 
-}  // namespace ruvd::patterns
+}  // namespace ruvd::storage::patterns

@@ -18,7 +18,7 @@
 #include "storage/reasons.h"
 #include "storage/row_text.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using patterns::IdKey;
@@ -387,4 +387,4 @@ void PatternStore::SetChangeListener(std::function<void(uint64_t sequence)> list
   listener_ = std::move(listener);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -31,7 +31,7 @@
 #include "storage/patterns/pattern_filter.h"
 #include "storage/patterns/slot_table.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 namespace patterns {
 class VectorReader;
@@ -357,4 +357,4 @@ class PatternStore {
   std::function<void(uint64_t)> listener_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

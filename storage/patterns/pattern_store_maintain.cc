@@ -13,7 +13,7 @@
 #include "storage/patterns/pattern_rows.h"
 #include "storage/patterns/pattern_store.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using patterns::IdKey;
@@ -224,4 +224,4 @@ PatternMaintenance PatternStore::Maintain(Duration budget) {
   return done;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

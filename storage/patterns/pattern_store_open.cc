@@ -15,7 +15,7 @@
 #include "storage/patterns/pattern_store.h"
 #include "storage/patterns/vector_reader.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 absl::Status CheckOptions(const PatternStoreOptions& options) {
@@ -255,4 +255,4 @@ void PatternStore::RestoreGraph() {
   checkpoint_stats_.restored = result.restored;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

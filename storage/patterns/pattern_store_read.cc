@@ -19,7 +19,7 @@
 #include "storage/patterns/pattern_store.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using patterns::IdKey;
@@ -387,4 +387,4 @@ PatternStoreStats PatternStore::Stats() const {
   return stats;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

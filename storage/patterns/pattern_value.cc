@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 double Undecayed(const PatternMerit& merit) {
@@ -27,4 +27,4 @@ double PatternRank(const PatternMerit& merit, int64_t half_life_ms) {
          static_cast<double>(merit.touched_ms) / static_cast<double>(half_life_ms);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

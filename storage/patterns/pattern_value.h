@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // What the worth of a pattern depends on.
 struct PatternMerit {
@@ -27,4 +27,4 @@ double PatternValue(const PatternMerit& merit, int64_t now_ms, int64_t half_life
 // minus infinity for a quality of 0.
 double PatternRank(const PatternMerit& merit, int64_t half_life_ms);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace ruvd::patterns {
+namespace ruvd::storage::patterns {
 namespace {
 
 // What a list looks at while writers wait: about half a millisecond.
@@ -213,4 +213,4 @@ std::vector<uint32_t> SlotTable::LeastValuable(size_t count) const {
   return slots;
 }
 
-}  // namespace ruvd::patterns
+}  // namespace ruvd::storage::patterns

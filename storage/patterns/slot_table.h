@@ -20,7 +20,7 @@
 #include "storage/patterns/pattern_rows.h"
 #include "storage/patterns/pattern_value.h"
 
-namespace ruvd::patterns {
+namespace ruvd::storage::patterns {
 
 // What memory holds of a slot; its names as numbers.
 struct SlotState {
@@ -125,4 +125,4 @@ class SlotTable {
   NameTable<Digest> origins_;
 };
 
-}  // namespace ruvd::patterns
+}  // namespace ruvd::storage::patterns

@@ -13,7 +13,7 @@
 #include "storage/patterns/pattern_keys.h"
 #include "storage/patterns/pattern_rows.h"
 
-namespace ruvd::patterns {
+namespace ruvd::storage::patterns {
 namespace {
 
 // Of a block: three megabytes.
@@ -150,4 +150,4 @@ absl::Status VectorReader::ForEach(const std::function<absl::Status(const Row& r
   return absl::OkStatus();
 }
 
-}  // namespace ruvd::patterns
+}  // namespace ruvd::storage::patterns

@@ -16,7 +16,7 @@
 #include "base/mutex.h"
 #include "storage/db/database.h"
 
-namespace ruvd::patterns {
+namespace ruvd::storage::patterns {
 
 // The embeddings of a collection in the order of slots, read and unsealed ahead on threads of its
 // own: most of what a start does. Used by one thread.
@@ -69,4 +69,4 @@ class VectorReader {
   std::vector<std::jthread> threads_;
 };
 
-}  // namespace ruvd::patterns
+}  // namespace ruvd::storage::patterns

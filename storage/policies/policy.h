@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-namespace ruvd {
+namespace ruvd::storage {
 
 using PolicyId = std::array<uint8_t, 16>;
 
@@ -101,4 +101,4 @@ struct Policy {
   bool operator==(const Policy&) const = default;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -16,7 +16,7 @@
 #include "storage/limits.h"
 #include "storage/row_text.h"
 
-namespace ruvd::policies {
+namespace ruvd::storage::policies {
 namespace {
 
 constexpr size_t kPrefixBytes = 2;
@@ -40,7 +40,7 @@ std::vector<float> Read(const Floats& values) {
 
 // One overload for each kind of parameters.
 struct ParametersWriter {
-  storage::v1::PolicyRow* row;
+  v1::PolicyRow* row;
   void operator()(const QuantizationPolicy& policy) const {
     auto* out = row->mutable_quantization();
     out->set_first_layer(policy.first_layer);
@@ -92,7 +92,7 @@ struct ParametersWriter {
   }
 };
 
-RouterPolicy ReadRouter(const storage::v1::RouterPolicy& row) {
+RouterPolicy ReadRouter(const v1::RouterPolicy& row) {
   return {.cell = {.input_size = row.cell().input_size(),
                    .hidden_size = row.cell().hidden_size(),
                    .rank = row.cell().rank(),
@@ -113,7 +113,7 @@ RouterPolicy ReadRouter(const storage::v1::RouterPolicy& row) {
           .training_loss = row.training_loss()};
 }
 
-absl::StatusOr<PatternPolicy> ReadPattern(const storage::v1::PatternPolicy& row) {
+absl::StatusOr<PatternPolicy> ReadPattern(const v1::PatternPolicy& row) {
   PatternPolicy policy{.bank = row.bank(),
                        .min_similarity = row.min_similarity(),
                        .adapter = row.adapter(),
@@ -129,23 +129,23 @@ absl::StatusOr<PatternPolicy> ReadPattern(const storage::v1::PatternPolicy& row)
   return policy;
 }
 
-absl::StatusOr<PolicyParameters> ReadParameters(const storage::v1::PolicyRow& row) {
+absl::StatusOr<PolicyParameters> ReadParameters(const v1::PolicyRow& row) {
   switch (row.parameters_case()) {
-    case storage::v1::PolicyRow::kQuantization:
+    case v1::PolicyRow::kQuantization:
       return QuantizationPolicy{
           row.quantization().first_layer(),         row.quantization().last_layer(),
           row.quantization().precision(),           row.quantization().activation_threshold(),
           row.quantization().memory_budget_bytes(), row.quantization().quality_weight()};
-    case storage::v1::PolicyRow::kRouter:
+    case v1::PolicyRow::kRouter:
       return ReadRouter(row.router());
-    case storage::v1::PolicyRow::kEwc:
+    case v1::PolicyRow::kEwc:
       return EwcPolicy{row.ewc().lambda(), row.ewc().decay(), row.ewc().tasks(),
                        row.ewc().anchor()};
-    case storage::v1::PolicyRow::kPattern: {
+    case v1::PolicyRow::kPattern: {
       ASSIGN_OR_RETURN(PatternPolicy policy, ReadPattern(row.pattern()));
       return policy;
     }
-    case storage::v1::PolicyRow::PARAMETERS_NOT_SET:
+    case v1::PolicyRow::PARAMETERS_NOT_SET:
       break;
   }
   return CorruptRow(kRow);
@@ -267,7 +267,7 @@ absl::Status CheckPolicy(const Policy& policy) {
 }
 
 std::string EncodePolicy(const Policy& policy) {
-  storage::v1::PolicyRow row;
+  v1::PolicyRow row;
   std::visit(ParametersWriter{&row}, policy.parameters);
   Write(policy.embedding, row.mutable_embedding());
   row.set_embedded_by(policy.embedded_by);
@@ -279,7 +279,7 @@ std::string EncodePolicy(const Policy& policy) {
 }
 
 absl::StatusOr<Policy> DecodePolicy(std::string_view bytes, const PolicyId& id) {
-  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::PolicyRow>(bytes, kRow));
+  ASSIGN_OR_RETURN(const auto row, ParseRow<v1::PolicyRow>(bytes, kRow));
   if (row.source() > static_cast<uint32_t>(PolicySource::kFederated)) {
     return CorruptRow(kRow);
   }
@@ -331,4 +331,4 @@ absl::StatusOr<int64_t> DecodeAccess(std::string_view bytes) {
   return *accessed_ms;
 }
 
-}  // namespace ruvd::policies
+}  // namespace ruvd::storage::policies

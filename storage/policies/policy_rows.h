@@ -14,7 +14,7 @@
 #include "storage/policies/policy.h"
 
 // Keys and plaintexts of the policy rows; docs/store-format.md has them.
-namespace ruvd::policies {
+namespace ruvd::storage::policies {
 
 inline constexpr char kPolicyPrefix[] = "p/";
 inline constexpr char kFisherPrefix[] = "f/";
@@ -41,4 +41,4 @@ absl::StatusOr<std::vector<float>> DecodeFisher(std::string_view bytes);
 std::string EncodeAccess(int64_t accessed_ms);
 absl::StatusOr<int64_t> DecodeAccess(std::string_view bytes);
 
-}  // namespace ruvd::policies
+}  // namespace ruvd::storage::policies

@@ -14,7 +14,7 @@
 #include "storage/db/row_key.h"
 #include "storage/policies/policy_rows.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr ColumnFamily kFamily = ColumnFamily::kPolicy;
@@ -345,4 +345,4 @@ size_t PolicyStore::size() const {
   return entries_.size();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -26,7 +26,7 @@
 #include "storage/policies/ttl_cache.h"
 #include "storage/similarity/similarity_index.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 struct PolicyStoreOptions {
   uint32_t dimension = 0;                   // of embeddings
@@ -133,4 +133,4 @@ class PolicyStore {
   std::set<PolicyId> unsaved_ ABSL_GUARDED_BY(state_);  // accessed since it was written
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

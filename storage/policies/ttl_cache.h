@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 struct TtlCacheCounts {
   uint64_t hits = 0;
@@ -109,4 +109,4 @@ class TtlCache {
   TtlCacheCounts counts_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

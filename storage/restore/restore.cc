@@ -23,7 +23,7 @@
 #include "storage/ledger/ledger_rows.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 namespace fs = std::filesystem;
@@ -64,19 +64,19 @@ bool IsEmptyStore(const std::string& store) {
 }
 
 // The head that a store's file names; nullopt where it is missing or garbled.
-std::optional<LedgerHead> ReadHeadFile(const std::string& store) {
+std::optional<privacy::LedgerHead> ReadHeadFile(const std::string& store) {
   const absl::StatusOr<std::string> text = ReadFile(store + "/ledger-head", kMaxHeadBytes);
   if (!text.ok()) {
     return std::nullopt;
   }
-  const absl::StatusOr<LedgerHead> head = ledger::ParseHead(*text);
+  const absl::StatusOr<privacy::LedgerHead> head = ledger::ParseHead(*text);
   return head.ok() ? std::optional(*head) : std::nullopt;
 }
 
 // What is known of the present store and its ledger.
 struct PresentLedger {
   bool exists = false;  // the store: its folder, with something in it
-  std::optional<LedgerHead> filed;
+  std::optional<privacy::LedgerHead> filed;
   absl::Status opened;  // the store
   // The store opened, and it is the one that the backup is of, not one that was begun anew.
   bool same_store = false;
@@ -89,8 +89,8 @@ struct PresentLedger {
     return opened.ok() ? same_store : filed.has_value() && filed->sequence > 0;
   }
   bool HasEntries() const {
-    return filed.value_or(LedgerHead{}).sequence > 0 || !chain.hashes.empty() ||
-           chain.head_row.value_or(LedgerHead{}).sequence > 0;
+    return filed.value_or(privacy::LedgerHead{}).sequence > 0 || !chain.hashes.empty() ||
+           chain.head_row.value_or(privacy::LedgerHead{}).sequence > 0;
   }
   // Why it says nothing of what was spent since the backup; empty where it does. A store that is
   // gone is often replaced by an empty one, which a start makes, before anybody restores.
@@ -113,13 +113,13 @@ absl::Status CheckContinues(const PresentLedger& present, const ledger::Chain& b
   if (!present.filed && !present.complete) {
     return WouldGoBack("the present store lost its last changes and has no readable ledger-head");
   }
-  std::vector<LedgerHead> known;
+  std::vector<privacy::LedgerHead> known;
   for (const auto& [sequence, hash] : present.chain.hashes) {
     known.push_back({sequence, hash});
   }
-  known.push_back(present.filed.value_or(LedgerHead{}));
-  known.push_back(present.chain.head_row.value_or(LedgerHead{}));
-  for (const LedgerHead& head : known) {
+  known.push_back(present.filed.value_or(privacy::LedgerHead{}));
+  known.push_back(present.chain.head_row.value_or(privacy::LedgerHead{}));
+  for (const privacy::LedgerHead& head : known) {
     if (!backup.Contains(head)) {
       return WouldGoBack(
           fmt::format("entry {} of the present ledger is not in the backup, which ends at entry {}",
@@ -134,7 +134,7 @@ bool GoesOn(const PresentLedger& present, const ledger::Chain& backup) {
   const ledger::Chain& chain = present.chain;
   return present.opened.ok() && (present.filed || present.complete) && chain.intact &&
          chain.head.sequence > backup.head.sequence &&
-         chain.Contains(present.filed.value_or(LedgerHead{})) &&
+         chain.Contains(present.filed.value_or(privacy::LedgerHead{})) &&
          std::all_of(backup.hashes.begin(), backup.hashes.end(), [&chain](const auto& entry) {
            return chain.Contains({entry.first, entry.second});
          });
@@ -142,9 +142,10 @@ bool GoesOn(const PresentLedger& present, const ledger::Chain& backup) {
 
 // Whether a backup's ledger ever had an entry.
 bool HasEntries(const ledger::Chain& chain, const BackupManifest& manifest) {
-  const absl::StatusOr<LedgerHead> filed = ledger::ParseHead(manifest.ledger_head);
+  const absl::StatusOr<privacy::LedgerHead> filed = ledger::ParseHead(manifest.ledger_head);
   const bool head_says = filed.ok() ? filed->sequence > 0 : !manifest.ledger_head.empty();
-  return head_says || !chain.hashes.empty() || chain.head_row.value_or(LedgerHead{}).sequence > 0;
+  return head_says || !chain.hashes.empty() ||
+         chain.head_row.value_or(privacy::LedgerHead{}).sequence > 0;
 }
 
 class Restore {
@@ -162,7 +163,7 @@ class Restore {
   Restore& operator=(const Restore&) = delete;
 
   absl::StatusOr<RestoreReport> Run() {
-    const SealKey& backup_key = options_.backup_key ? *options_.backup_key : options_.key;
+    const privacy::SealKey& backup_key = options_.backup_key ? *options_.backup_key : options_.key;
     ASSIGN_OR_RETURN(report_.manifest, VerifyBackup(options_.backup, backup_key));
     RETURN_IF_ERROR(LockPresent());
     ASSIGN_OR_RETURN(const PresentLedger present, ReadPresent());
@@ -177,7 +178,7 @@ class Restore {
   absl::Status LockPresent();
   absl::Status CopyToStaging();
   absl::Status KeepCounter(const PresentLedger& present);
-  absl::Status OpenStaging(const SealKey& backup_key, const PresentLedger& present);
+  absl::Status OpenStaging(const privacy::SealKey& backup_key, const PresentLedger& present);
   absl::Status KeepLedger(Database& restored, const PresentLedger& present);
   absl::StatusOr<PresentLedger> ReadPresent();
   absl::Status ClosePresent();
@@ -240,7 +241,8 @@ absl::Status Restore::KeepCounter(const PresentLedger& present) {
                              0600);
 }
 
-absl::Status Restore::OpenStaging(const SealKey& backup_key, const PresentLedger& present) {
+absl::Status Restore::OpenStaging(const privacy::SealKey& backup_key,
+                                  const PresentLedger& present) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Database> restored,
                    Database::Open({.path = staging_,
                                    .seal_key = backup_key,
@@ -257,7 +259,7 @@ absl::Status Restore::OpenStaging(const SealKey& backup_key, const PresentLedger
   RETURN_IF_ERROR(BeginStoreLife(*restored));  // numbers of changes are given again
   RETURN_IF_ERROR(KeepLedger(*restored, present));
   if (options_.make_key) {
-    ASSIGN_OR_RETURN(const SealKey made, options_.make_key());
+    ASSIGN_OR_RETURN(const privacy::SealKey made, options_.make_key());
     RETURN_IF_ERROR(restored->ChangeSealKey(made));
   }
   return restored->Close();
@@ -371,4 +373,4 @@ absl::StatusOr<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   return Restore(options).Run();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

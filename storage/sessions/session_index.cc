@@ -14,7 +14,7 @@
 #include "storage/sessions/session_rows.h"
 #include "storage/similarity/cosine.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 absl::Status NoSuchSession(std::string_view session_id) {
@@ -319,4 +319,4 @@ size_t SessionIndex::size() const {
   return sessions_.size();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -25,7 +25,7 @@
 #include "storage/sessions/session_state.h"
 #include "storage/similarity/similarity_index.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 struct SessionIndexOptions {
   uint32_t dimension = 0;        // of context embeddings
@@ -140,4 +140,4 @@ class SessionIndex {
   StringMap<std::set<std::string>> by_adapter_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

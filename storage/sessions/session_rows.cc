@@ -12,12 +12,12 @@
 #include "storage/limits.h"
 #include "storage/row_text.h"
 
-namespace ruvd::sessions {
+namespace ruvd::storage::sessions {
 namespace {
 
 constexpr char kRow[] = "a session row";
 
-void WriteQuantization(const CacheQuantization& quantization, storage::v1::KvCacheReference* row) {
+void WriteQuantization(const CacheQuantization& quantization, v1::KvCacheReference* row) {
   if (const auto* tail = std::get_if<HighPrecisionTail>(&quantization)) {
     row->mutable_high_precision_tail()->set_tail_length(tail->tail_length);
     row->mutable_high_precision_tail()->set_precision(tail->precision);
@@ -31,18 +31,18 @@ void WriteQuantization(const CacheQuantization& quantization, storage::v1::KvCac
   }
 }
 
-CacheQuantization ReadQuantization(const storage::v1::KvCacheReference& row) {
+CacheQuantization ReadQuantization(const v1::KvCacheReference& row) {
   switch (row.quantization_case()) {
-    case storage::v1::KvCacheReference::kHighPrecisionTail:
+    case v1::KvCacheReference::kHighPrecisionTail:
       return HighPrecisionTail{row.high_precision_tail().tail_length(),
                                row.high_precision_tail().precision()};
-    case storage::v1::KvCacheReference::kQuantizedStore:
+    case v1::KvCacheReference::kQuantizedStore:
       return QuantizedStore{row.quantized_store().precision(),
                             row.quantized_store().compression_ratio()};
-    case storage::v1::KvCacheReference::kHybrid:
+    case v1::KvCacheReference::kHybrid:
       return HybridCache{row.hybrid().tail_length(), row.hybrid().tail_precision(),
                          row.hybrid().store_precision()};
-    case storage::v1::KvCacheReference::QUANTIZATION_NOT_SET:
+    case v1::KvCacheReference::QUANTIZATION_NOT_SET:
       break;
   }
   return std::monostate();
@@ -73,28 +73,28 @@ size_t TextBytes(const SessionState& session) {
 
 absl::Status CheckTexts(const CacheQuantization& quantization) {
   if (const auto* tail = std::get_if<HighPrecisionTail>(&quantization)) {
-    return ruvd::CheckTexts(kRow, {tail->precision});
+    return ruvd::storage::CheckTexts(kRow, {tail->precision});
   }
   if (const auto* store = std::get_if<QuantizedStore>(&quantization)) {
-    return ruvd::CheckTexts(kRow, {store->precision});
+    return ruvd::storage::CheckTexts(kRow, {store->precision});
   }
   const auto* hybrid = std::get_if<HybridCache>(&quantization);
   return hybrid == nullptr
              ? absl::OkStatus()
-             : ruvd::CheckTexts(kRow, {hybrid->tail_precision, hybrid->store_precision});
+             : ruvd::storage::CheckTexts(kRow, {hybrid->tail_precision, hybrid->store_precision});
 }
 
 absl::Status CheckTexts(const SessionState& session) {
   RETURN_IF_ERROR(
-      ruvd::CheckTexts(kRow, {session.session_id, session.user_id.value_or(""),
+      ruvd::storage::CheckTexts(kRow, {session.session_id, session.user_id.value_or(""),
                               session.active_adapter.value_or(""), session.history_reference}));
   for (const auto& [key, value] : session.metadata) {
-    RETURN_IF_ERROR(ruvd::CheckTexts(kRow, {key, value}));
+    RETURN_IF_ERROR(ruvd::storage::CheckTexts(kRow, {key, value}));
   }
   if (!session.kv_cache) {
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(ruvd::CheckTexts(kRow, {session.kv_cache->location}));
+  RETURN_IF_ERROR(ruvd::storage::CheckTexts(kRow, {session.kv_cache->location}));
   return CheckTexts(session.kv_cache->quantization);
 }
 
@@ -142,7 +142,7 @@ absl::Status CheckSession(const SessionState& session) {
 }
 
 std::string EncodeSession(const SessionState& session) {
-  storage::v1::SessionState row;
+  v1::SessionState row;
   row.set_session_id(session.session_id);
   if (session.user_id) {
     row.set_user_id(*session.user_id);
@@ -170,7 +170,7 @@ std::string EncodeSession(const SessionState& session) {
 }
 
 absl::StatusOr<SessionState> DecodeSession(std::string_view bytes) {
-  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::SessionState>(bytes, kRow));
+  ASSIGN_OR_RETURN(const auto row, ParseRow<v1::SessionState>(bytes, kRow));
   SessionState session{
       .session_id = row.session_id(),
       .context_embedding = {row.context_embedding().begin(), row.context_embedding().end()},
@@ -200,4 +200,4 @@ absl::StatusOr<SessionState> DecodeSession(std::string_view bytes) {
                                     : CorruptRow(kRow);
 }
 
-}  // namespace ruvd::sessions
+}  // namespace ruvd::storage::sessions

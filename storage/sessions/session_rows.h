@@ -11,7 +11,7 @@
 #include "storage/sessions/session_state.h"
 
 // Keys and plaintexts of the session rows; docs/store-format.md has them.
-namespace ruvd::sessions {
+namespace ruvd::storage::sessions {
 
 // "s/" | session id.
 inline constexpr char kSessionPrefix[] = "s/";
@@ -25,4 +25,4 @@ std::string EncodeSession(const SessionState& session);
 // STORE_CORRUPT for bytes that EncodeSession does not make.
 absl::StatusOr<SessionState> DecodeSession(std::string_view bytes);
 
-}  // namespace ruvd::sessions
+}  // namespace ruvd::storage::sessions

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // Where keys and values of a conversation are: in memory, in memory but quantised, on disk.
 enum class CacheTier : uint8_t { kHot = 1, kWarm = 2, kCold = 3 };
@@ -62,4 +62,4 @@ struct SessionState {
   bool operator==(const SessionState&) const = default;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

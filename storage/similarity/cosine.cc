@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace ruvd {
+namespace ruvd::storage {
 
 std::optional<float> CosineSimilarity(std::span<const float> a, std::span<const float> b) {
   double dot = 0;
@@ -25,4 +25,4 @@ std::optional<float> CosineSimilarity(std::span<const float> a, std::span<const 
   return static_cast<float>(std::clamp(dot / norms, -1.0, 1.0));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

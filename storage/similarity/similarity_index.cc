@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 // More than one change adds, so that neither piles up.
@@ -111,4 +111,4 @@ size_t SimilarityIndex::size() const {
   return labels_.size();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

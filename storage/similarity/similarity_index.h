@@ -18,7 +18,7 @@
 #include "base/string_map.h"
 #include "storage/hnsw/hnsw_index.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 struct SimilarityHit {
   std::string id;
@@ -81,4 +81,4 @@ class SimilarityIndex {
   std::vector<uint32_t> free_ ABSL_GUARDED_BY(names_);
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

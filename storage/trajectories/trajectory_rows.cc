@@ -12,12 +12,12 @@
 #include "storage/db/row_key.h"
 #include "storage/row_text.h"
 
-namespace ruvd::trajectories {
+namespace ruvd::storage::trajectories {
 namespace {
 
 constexpr size_t kPrefixBytes = 2;
 
-void WriteRoute(const TrajectoryRoute& route, storage::v1::TrajectoryRoute* row) {
+void WriteRoute(const TrajectoryRoute& route, v1::TrajectoryRoute* row) {
   row->set_name(route.name);
   for (const std::string& other : route.others) {
     row->add_others(other);
@@ -30,7 +30,7 @@ void WriteRoute(const TrajectoryRoute& route, storage::v1::TrajectoryRoute* row)
   row->set_tokens(route.tokens);
 }
 
-TrajectoryRoute ReadRoute(const storage::v1::TrajectoryRoute& row) {
+TrajectoryRoute ReadRoute(const v1::TrajectoryRoute& row) {
   return {.name = row.name(),
           .others = {row.others().begin(), row.others().end()},
           .features = {row.features().begin(), row.features().end()},
@@ -73,7 +73,7 @@ std::string_view IdOfTimeKey(std::string_view key) {
 }
 
 std::string EncodeTrajectory(const Trajectory& trajectory) {
-  storage::v1::Trajectory row;
+  v1::Trajectory row;
   row.set_response_id(trajectory.response_id);
   row.set_session_id(trajectory.session_id);
   row.set_user_id(trajectory.user_id);
@@ -117,7 +117,7 @@ std::string EncodeTrajectory(const Trajectory& trajectory) {
 
 absl::StatusOr<Trajectory> DecodeTrajectory(std::string_view bytes) {
   constexpr char kRow[] = "a trajectory row";
-  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::Trajectory>(bytes, kRow));
+  ASSIGN_OR_RETURN(const auto row, ParseRow<v1::Trajectory>(bytes, kRow));
   constexpr size_t kIdBytes = sizeof(PatternId);
   const size_t learned_bytes = row.learned_in().size();
   if (row.response_id().empty() || row.created_ms() < 0 ||
@@ -168,4 +168,4 @@ absl::StatusOr<Trajectory> DecodeTrajectory(std::string_view bytes) {
   return trajectory;
 }
 
-}  // namespace ruvd::trajectories
+}  // namespace ruvd::storage::trajectories

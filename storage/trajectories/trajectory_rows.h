@@ -11,7 +11,7 @@
 #include "storage/trajectories/trajectory_store.h"
 
 // Keys and plaintexts of the trajectory rows; docs/store-format.md has them.
-namespace ruvd::trajectories {
+namespace ruvd::storage::trajectories {
 
 // Two kinds of rows in one family: the trajectory under its id, and an empty row under its time,
 // which trimming and reading by time walk.
@@ -30,4 +30,4 @@ std::string EncodeTrajectory(const Trajectory& trajectory);
 // STORE_CORRUPT for bytes that EncodeTrajectory does not make.
 absl::StatusOr<Trajectory> DecodeTrajectory(std::string_view bytes);
 
-}  // namespace ruvd::trajectories
+}  // namespace ruvd::storage::trajectories

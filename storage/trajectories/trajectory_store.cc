@@ -13,7 +13,7 @@
 #include "storage/row_text.h"
 #include "storage/trajectories/trajectory_rows.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using trajectories::IdKey;
@@ -308,4 +308,4 @@ size_t TrajectoryStore::size() const {
   return size_;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

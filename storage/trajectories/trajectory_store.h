@@ -22,14 +22,14 @@
 #include "storage/limits.h"
 #include "storage/patterns/pattern.h"
 
-namespace ruvd {
-
-namespace limits {
+namespace ruvd::limits {
 // What a router knew of a request, and the ways that were open: some 16 numbers and four names.
 inline constexpr size_t kMaxRouteFeatures = 64;
 inline constexpr size_t kMaxRouteOthers = 32;
 inline constexpr size_t kMaxRouteNameBytes = 64;
-}  // namespace limits
+}  // namespace ruvd::limits
+
+namespace ruvd::storage {
 
 // Which way of serving a request a router chose, and what that cost: with the request's feedback an
 // outcome that the router learns from. Holds none of the user's words.
@@ -155,4 +155,4 @@ class TrajectoryStore {
   OrderedTime order_ ABSL_GUARDED_BY(mutex_) = OrderedTime(0);
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

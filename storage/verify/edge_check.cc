@@ -9,7 +9,7 @@
 #include "storage/verify/row_checks.h"
 #include "storage/verify/row_complaints.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr ColumnFamily kFamily = ColumnFamily::kEdge;
@@ -74,4 +74,4 @@ absl::Status CheckEdgeRows(Database& database, StoreReport* report) {
   return database.Scan(kFamily, "", "", check, RowComplaints::PassOver);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

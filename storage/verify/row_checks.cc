@@ -21,7 +21,7 @@
 #include "storage/trajectories/trajectory_rows.h"
 #include "storage/verify/row_complaints.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 // A policy's row and what it says of its Fisher diagonal.
@@ -208,4 +208,4 @@ std::vector<StoreCheck> RowChecks() {
           {"ledger", CheckLedger}};
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "storage/db/store_check.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // What `ruvd store verify` finds in rows whose seals open: one that does not decode, that is under
 // a key its value does not belong to, or whose companion is missing. Each complains in the report
@@ -32,4 +32,4 @@ absl::Status CheckLedger(Database& database, StoreReport* report);
 // All of them.
 std::vector<StoreCheck> RowChecks();
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

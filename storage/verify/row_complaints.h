@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "storage/db/database.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // Complaints about the rows of one family, each with the row's key in hexadecimal.
 class RowComplaints {
@@ -45,4 +45,4 @@ class RowComplaints {
   StoreReport* const report_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -9,7 +9,7 @@
 #include "storage/verify/row_complaints.h"
 #include "storage/witness/witness_rows.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr ColumnFamily kWitnessFamily = ColumnFamily::kWitness;
@@ -88,4 +88,4 @@ absl::Status CheckWitnessRows(Database& database, StoreReport* report) {
   return absl::OkStatus();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -18,7 +18,7 @@
 #include "storage/limits.h"
 #include "storage/witness/witness_rows.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr std::string_view kMagic = "RUVDWIT1";
@@ -33,7 +33,7 @@ std::string FrameKey(const ArchiveId& id, uint32_t index) {
   return RowKey().Text("archive/").Bytes(id).U32(index).Take();
 }
 
-SealContext ContextOf(std::string_view frame_key, uint8_t kind) {
+privacy::SealContext ContextOf(std::string_view frame_key, uint8_t kind) {
   return {.column_family = static_cast<uint32_t>(ColumnFamily::kWitness),
           .key = frame_key,
           .schema = kArchiveSchema,
@@ -99,7 +99,7 @@ absl::Status ShowEntries(std::string_view payload, const ArchiveCallback& callba
 }
 
 absl::StatusOr<WitnessArchiveSummary> ReadEnd(std::string_view payload) {
-  storage::v1::WitnessArchiveEnd end;
+  v1::WitnessArchiveEnd end;
   if (!end.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) {
     return Undecodable();
   }
@@ -111,8 +111,8 @@ struct OpenedFrame {
   std::string payload;
 };
 
-absl::StatusOr<OpenedFrame> ReadFrame(const SealKey& key, const ArchiveId& id, uint32_t index,
-                                      ByteReader* reader) {
+absl::StatusOr<OpenedFrame> ReadFrame(const privacy::SealKey& key, const ArchiveId& id,
+                                      uint32_t index, ByteReader* reader) {
   const auto kind = reader->Read<uint8_t>();
   const auto size = reader->Read<uint32_t>();
   const auto sealed = reader->ReadBytes(size.value_or(0));
@@ -130,11 +130,11 @@ absl::StatusOr<OpenedFrame> ReadFrame(const SealKey& key, const ArchiveId& id, u
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<WitnessArchiveWriter>> WitnessArchiveWriter::Create(
-    const std::string& path, SealKey key) {
+    const std::string& path, privacy::SealKey key) {
   constexpr uint32_t kOwnerOnly = 0600;
   ASSIGN_OR_RETURN(std::unique_ptr<AtomicFile> file, AtomicFile::Create(path, kOwnerOnly));
   ArchiveId id;
-  SecureRandomBytes(id);
+  privacy::SecureRandomBytes(id);
   RETURN_IF_ERROR(file->Append(AsBytes(kMagic)));
   RETURN_IF_ERROR(file->Append(id));
   return std::unique_ptr<WitnessArchiveWriter>(
@@ -179,7 +179,7 @@ absl::Status WitnessArchiveWriter::Add(std::string_view record_key, const Witnes
 
 absl::Status WitnessArchiveWriter::Commit() {
   RETURN_IF_ERROR(FlushEntries());
-  storage::v1::WitnessArchiveEnd end;
+  v1::WitnessArchiveEnd end;
   end.set_entries(summary_.entries);
   end.set_first_key(summary_.first_key);
   end.set_last_key(summary_.last_key);
@@ -188,7 +188,7 @@ absl::Status WitnessArchiveWriter::Commit() {
 }
 
 absl::StatusOr<WitnessArchiveSummary> ReadWitnessArchiveBytes(std::span<const uint8_t> bytes,
-                                                              const SealKey& key,
+                                                              const privacy::SealKey& key,
                                                               const ArchiveCallback& callback) {
   ByteReader reader(bytes);
   const auto magic = reader.ReadBytes(kMagic.size());
@@ -212,10 +212,10 @@ absl::StatusOr<WitnessArchiveSummary> ReadWitnessArchiveBytes(std::span<const ui
 }
 
 absl::StatusOr<WitnessArchiveSummary> ReadWitnessArchive(const std::string& path,
-                                                         const SealKey& key,
+                                                         const privacy::SealKey& key,
                                                          const ArchiveCallback& callback) {
   ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(path));
   return ReadWitnessArchiveBytes(file->bytes(), key, callback);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

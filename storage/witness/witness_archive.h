@@ -19,7 +19,7 @@
 
 // Files of expired witness entries: frames of zstd-compressed entries, each sealed and bound to its
 // file and place, and a last frame with the count. docs/store-format.md has the bytes.
-namespace ruvd {
+namespace ruvd::storage {
 
 // What an archive says of itself in its last frame.
 struct WitnessArchiveSummary {
@@ -35,19 +35,19 @@ class WitnessArchiveWriter {
  public:
   // `key` is shared with the writer. FILE_UNWRITABLE, DISK_FULL, here and below.
   static absl::StatusOr<std::unique_ptr<WitnessArchiveWriter>> Create(const std::string& path,
-                                                                      SealKey key);
+                                                                      privacy::SealKey key);
   // In ascending order of `record_key`.
   absl::Status Add(std::string_view record_key, const WitnessEntry& entry);
   absl::Status Commit();
 
  private:
-  WitnessArchiveWriter(std::unique_ptr<AtomicFile> file, SealKey key, const ArchiveId& id)
+  WitnessArchiveWriter(std::unique_ptr<AtomicFile> file, privacy::SealKey key, const ArchiveId& id)
       : file_(std::move(file)), key_(std::move(key)), id_(id) {}
   absl::Status WriteFrame(uint8_t kind, std::string_view payload);
   absl::Status FlushEntries();
 
   std::unique_ptr<AtomicFile> file_;
-  const SealKey key_;
+  const privacy::SealKey key_;
   const ArchiveId id_;
   std::string entries_;  // of the frame being filled
   uint32_t frames_ = 0;
@@ -59,12 +59,12 @@ class WitnessArchiveWriter {
 // where its contents do not decode. What was shown before an error is authentic nevertheless.
 using ArchiveCallback = std::function<absl::Status(const WitnessEntry& entry)>;
 absl::StatusOr<WitnessArchiveSummary> ReadWitnessArchive(const std::string& path,
-                                                         const SealKey& key,
+                                                         const privacy::SealKey& key,
                                                          const ArchiveCallback& callback);
 
 // The same over the bytes of a file.
 absl::StatusOr<WitnessArchiveSummary> ReadWitnessArchiveBytes(std::span<const uint8_t> bytes,
-                                                              const SealKey& key,
+                                                              const privacy::SealKey& key,
                                                               const ArchiveCallback& callback);
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -5,10 +5,10 @@
 
 #include "storage/db/file_key.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
-absl::StatusOr<SealKey> WitnessArchiveKey(Database& database) {
+absl::StatusOr<privacy::SealKey> WitnessArchiveKey(Database& database) {
   return FileKey(database, "witness/archive-key", "the archives of witness entries");
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // Where the time of a request went, in milliseconds, none negative. What a request did not do is 0.
 struct WitnessLatency {
@@ -68,4 +68,4 @@ struct WitnessEntry {
   uint32_t completion_tokens = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

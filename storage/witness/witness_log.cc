@@ -13,7 +13,7 @@
 #include "storage/reasons.h"
 #include "storage/witness/witness_rows.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 absl::Status NoSuchEntry(std::string_view request_id) {
@@ -268,4 +268,4 @@ WitnessLogCounts WitnessLog::counts() const {
   return counts;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -22,7 +22,7 @@
 #include "storage/witness/witness_queue.h"
 #include "storage/witness/witness_retention.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 struct WitnessLogOptions {
   WitnessQueueOptions queue = {};
@@ -128,4 +128,4 @@ class WitnessLog {
   WitnessLogCounts counts_ ABSL_GUARDED_BY(queue_mutex_);
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -14,7 +14,7 @@
 #include "storage/witness/witness_log.h"
 #include "storage/witness/witness_rows.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 // Keys of records, end excluded.
@@ -212,4 +212,4 @@ absl::StatusOr<WitnessStats> WitnessLog::Stats(const WitnessStatsQuery& query) c
   return counter.Take();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "storage/limits.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 bool Within(const std::optional<float>& value, const std::optional<float>& low,
@@ -135,4 +135,4 @@ WitnessStats WitnessCounter::Take() {
   return std::move(stats_);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "storage/witness/witness_entry.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 enum class WitnessOutcome : uint8_t { kAny, kOk, kFailed };
 
@@ -128,4 +128,4 @@ class WitnessCounter {
   std::vector<float> generations_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ruvd {
+namespace ruvd::storage {
 
 bool WitnessQueue::Push(WitnessEntry&& entry, TimePoint now) {
   if (waiting_.size() >= options_.capacity) {
@@ -74,4 +74,4 @@ const WitnessEntry* WitnessQueue::Find(std::string_view request_id) const {
   return nullptr;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -14,7 +14,7 @@
 #include "storage/limits.h"
 #include "storage/witness/witness_entry.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 struct WitnessQueueOptions {
   size_t batch = limits::kWitnessBatch;         // entries of one write; so many are due at once
@@ -66,4 +66,4 @@ class WitnessQueue {
   uint64_t refused_ = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -17,7 +17,7 @@
 #include "storage/reasons.h"
 #include "storage/witness/witness_archive.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 // Names batches of the same milliseconds apart.
@@ -203,4 +203,4 @@ absl::StatusOr<WitnessRetention::Finished> WitnessRetention::Finish(std::optiona
   return finished;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -19,7 +19,7 @@
 #include "storage/witness/witness_entry.h"
 #include "storage/witness/witness_rows.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 struct WitnessRetentionOptions {
   std::chrono::milliseconds retention = limits::kWitnessRetention;
@@ -27,7 +27,7 @@ struct WitnessRetentionOptions {
   // Where expired entries go as files, sealed with `archive_key`; it exists. Empty: they are
   // deleted.
   std::string archive_folder = {};
-  std::optional<SealKey> archive_key = {};
+  std::optional<privacy::SealKey> archive_key = {};
   size_t batch = limits::kWitnessExpiryBatch;
 };
 
@@ -85,4 +85,4 @@ class WitnessRetention {
   Keys undecodable_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

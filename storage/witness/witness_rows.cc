@@ -16,7 +16,7 @@
 #include "storage/limits.h"
 #include "storage/row_text.h"
 
-namespace ruvd::witness {
+namespace ruvd::storage::witness {
 namespace {
 
 constexpr size_t kPrefixBytes = 2;
@@ -48,12 +48,12 @@ absl::Status CheckSizes(const WitnessEntry& entry) {
 
 absl::Status CheckTexts(const WitnessEntry& entry) {
   constexpr char kEntry[] = "a witness entry";
-  RETURN_IF_ERROR(ruvd::CheckTexts(kEntry, {entry.request_id, entry.session_id, entry.routing.model,
+  RETURN_IF_ERROR(ruvd::storage::CheckTexts(kEntry, {entry.request_id, entry.session_id, entry.routing.model,
                                             entry.routing.route, entry.model_used}));
   for (const std::string& adapter : entry.adapters) {
-    RETURN_IF_ERROR(ruvd::CheckTexts(kEntry, {adapter}));
+    RETURN_IF_ERROR(ruvd::storage::CheckTexts(kEntry, {adapter}));
   }
-  return entry.error ? ruvd::CheckTexts(kEntry, {entry.error->reason, entry.error->message})
+  return entry.error ? ruvd::storage::CheckTexts(kEntry, {entry.error->reason, entry.error->message})
                      : absl::OkStatus();
 }
 
@@ -69,7 +69,7 @@ bool ValuesInRange(const WitnessEntry& entry) {
          entry.timestamp_ms >= 0;
 }
 
-void WriteRecord(const WitnessEntry& entry, storage::v1::WitnessRecord* row) {
+void WriteRecord(const WitnessEntry& entry, v1::WitnessRecord* row) {
   row->set_request_id(entry.request_id);
   row->set_session_id(entry.session_id);
   auto* routing = row->mutable_routing();
@@ -110,7 +110,7 @@ void WriteRecord(const WitnessEntry& entry, storage::v1::WitnessRecord* row) {
   row->set_of_user(entry.of_user || !entry.user_id.empty());
 }
 
-void ReadLatency(const storage::v1::WitnessLatency& row, WitnessLatency* latency) {
+void ReadLatency(const v1::WitnessLatency& row, WitnessLatency* latency) {
   *latency = {.embedding_ms = row.embedding_ms(),
               .retrieval_ms = row.retrieval_ms(),
               .routing_ms = row.routing_ms(),
@@ -120,7 +120,7 @@ void ReadLatency(const storage::v1::WitnessLatency& row, WitnessLatency* latency
               .queue_ms = row.queue_ms()};
 }
 
-void ReadRouting(const storage::v1::WitnessRouting& row, WitnessRouting* routing) {
+void ReadRouting(const v1::WitnessRouting& row, WitnessRouting* routing) {
   *routing = {.model = row.model(),
               .context_size = row.context_size(),
               .temperature = row.temperature(),
@@ -130,7 +130,7 @@ void ReadRouting(const storage::v1::WitnessRouting& row, WitnessRouting* routing
               .route = row.route()};
 }
 
-absl::StatusOr<WitnessEntry> ReadRecord(const storage::v1::WitnessRecord& row) {
+absl::StatusOr<WitnessEntry> ReadRecord(const v1::WitnessRecord& row) {
   WitnessEntry entry;
   entry.request_id = row.request_id();
   entry.session_id = row.session_id();
@@ -163,12 +163,12 @@ absl::StatusOr<WitnessEntry> ReadRecord(const storage::v1::WitnessRecord& row) {
   return entry;
 }
 
-void WriteEmbeddings(const WitnessEntry& entry, storage::v1::WitnessEmbeddings* row) {
+void WriteEmbeddings(const WitnessEntry& entry, v1::WitnessEmbeddings* row) {
   row->mutable_query()->Add(entry.query_embedding.begin(), entry.query_embedding.end());
   row->mutable_response()->Add(entry.response_embedding.begin(), entry.response_embedding.end());
 }
 
-absl::Status ReadEmbeddings(const storage::v1::WitnessEmbeddings& row, WitnessEntry* entry) {
+absl::Status ReadEmbeddings(const v1::WitnessEmbeddings& row, WitnessEntry* entry) {
   if (static_cast<size_t>(std::max(row.query_size(), row.response_size())) >
       limits::kMaxDimension) {
     return CorruptRow(kEmbedding);
@@ -231,24 +231,24 @@ absl::Status CheckEntry(const WitnessEntry& entry) {
 }
 
 std::string EncodeRecord(const WitnessEntry& entry) {
-  storage::v1::WitnessRecord row;
+  v1::WitnessRecord row;
   WriteRecord(entry, &row);
   return row.SerializeAsString();
 }
 
 std::string EncodeEmbeddings(const WitnessEntry& entry) {
-  storage::v1::WitnessEmbeddings row;
+  v1::WitnessEmbeddings row;
   WriteEmbeddings(entry, &row);
   return row.SerializeAsString();
 }
 
 absl::StatusOr<WitnessEntry> DecodeRecord(std::string_view bytes) {
-  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::WitnessRecord>(bytes, kRow));
+  ASSIGN_OR_RETURN(const auto row, ParseRow<v1::WitnessRecord>(bytes, kRow));
   return ReadRecord(row);
 }
 
 absl::Status DecodeEmbeddings(std::string_view bytes, WitnessEntry* entry) {
-  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::WitnessEmbeddings>(bytes, kEmbedding));
+  ASSIGN_OR_RETURN(const auto row, ParseRow<v1::WitnessEmbeddings>(bytes, kEmbedding));
   return ReadEmbeddings(row, entry);
 }
 
@@ -269,7 +269,7 @@ absl::StatusOr<uint64_t> ReadCount(const Database& database) {
 }
 
 std::string EncodeArchived(const WitnessEntry& entry) {
-  storage::v1::ArchivedWitness row;
+  v1::ArchivedWitness row;
   WriteRecord(entry, row.mutable_record());
   WriteEmbeddings(entry, row.mutable_embeddings());
   return row.SerializeAsString();
@@ -277,14 +277,14 @@ std::string EncodeArchived(const WitnessEntry& entry) {
 
 absl::StatusOr<WitnessEntry> DecodeArchived(std::string_view bytes) {
   ASSIGN_OR_RETURN(const auto row,
-                   ParseRow<storage::v1::ArchivedWitness>(bytes, "an archived witness entry"));
+                   ParseRow<v1::ArchivedWitness>(bytes, "an archived witness entry"));
   ASSIGN_OR_RETURN(WitnessEntry entry, ReadRecord(row.record()));
   RETURN_IF_ERROR(ReadEmbeddings(row.embeddings(), &entry));
   return entry;
 }
 
 std::string EncodeExpiry(const Expiry& expiry) {
-  storage::v1::WitnessExpiry row;
+  v1::WitnessExpiry row;
   row.set_file(expiry.file);
   row.set_first_key(expiry.first_key);
   row.set_last_key(expiry.last_key);
@@ -293,7 +293,7 @@ std::string EncodeExpiry(const Expiry& expiry) {
 
 absl::StatusOr<Expiry> DecodeExpiry(std::string_view bytes) {
   constexpr char kExpiry[] = "an expiry of witness entries";
-  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::WitnessExpiry>(bytes, kExpiry));
+  ASSIGN_OR_RETURN(const auto row, ParseRow<v1::WitnessExpiry>(bytes, kExpiry));
   // A name with a slash would lead out of the archive's folder.
   if (!IsRecordKey(row.first_key()) || !IsRecordKey(row.last_key()) ||
       row.first_key() > row.last_key() || row.file().size() > limits::kMaxResponseIdBytes ||
@@ -303,4 +303,4 @@ absl::StatusOr<Expiry> DecodeExpiry(std::string_view bytes) {
   return Expiry{row.file(), row.first_key(), row.last_key()};
 }
 
-}  // namespace ruvd::witness
+}  // namespace ruvd::storage::witness

@@ -13,7 +13,7 @@
 #include "storage/witness/witness_entry.h"
 
 // Keys and plaintexts of the witness rows; docs/store-format.md has them.
-namespace ruvd::witness {
+namespace ruvd::storage::witness {
 
 inline constexpr char kRecordPrefix[] = "w/";      // time, id: all but the embeddings
 inline constexpr char kEmbeddingsPrefix[] = "v/";  // time, id: the embeddings
@@ -61,4 +61,4 @@ struct Expiry {
 std::string EncodeExpiry(const Expiry& expiry);
 absl::StatusOr<Expiry> DecodeExpiry(std::string_view bytes);
 
-}  // namespace ruvd::witness
+}  // namespace ruvd::storage::witness

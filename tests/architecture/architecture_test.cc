@@ -22,33 +22,33 @@ const Files& Tree() {
   return tree;
 }
 
-TEST(Architecture, TheTreeIsFound) {
+TEST(inference::Architecture, TheTreeIsFound) {
   EXPECT_GT(Tree().size(), 50u);
   EXPECT_TRUE(std::ranges::any_of(
       Tree(), [](const SourceFile& file) { return file.path == "base/status.h"; }));
 }
-TEST(Architecture, IncludesPointDownwards) {
+TEST(inference::Architecture, IncludesPointDownwards) {
   EXPECT_THAT(CheckFloors(Tree()), IsEmpty());
 }
-TEST(Architecture, PureRoomsHaveNoInputOrOutput) {
+TEST(inference::Architecture, PureRoomsHaveNoInputOrOutput) {
   EXPECT_THAT(CheckPureParts(Tree()), IsEmpty());
 }
-TEST(Architecture, IncludesHaveNoCycle) {
+TEST(inference::Architecture, IncludesHaveNoCycle) {
   EXPECT_THAT(CycleFinder(Tree()).Find(), IsEmpty());
 }
-TEST(Architecture, TimeAndChanceAreInjected) {
+TEST(inference::Architecture, TimeAndChanceAreInjected) {
   EXPECT_THAT(CheckDeterminism(Tree()), IsEmpty());
 }
-TEST(Architecture, EverySourceHasItsLicence) {
+TEST(inference::Architecture, EverySourceHasItsLicence) {
   EXPECT_THAT(CheckLicenseHeaders(Tree()), IsEmpty());
 }
-TEST(Architecture, EveryHeaderIsIncludedOnce) {
+TEST(inference::Architecture, EveryHeaderIsIncludedOnce) {
   EXPECT_THAT(CheckPragmaOnce(Tree()), IsEmpty());
 }
-TEST(Architecture, EveryNameHasOneDefinition) {
+TEST(inference::Architecture, EveryNameHasOneDefinition) {
   EXPECT_THAT(CheckOneDefinition(Tree()), IsEmpty());
 }
-TEST(Architecture, NoPathOfOneMachine) {
+TEST(inference::Architecture, NoPathOfOneMachine) {
   EXPECT_THAT(CheckMachinePaths(Tree()), IsEmpty());
 }
 
@@ -83,7 +83,7 @@ TEST(RuleOneDefinition, DetectsTypesAndConstantsOfTwoRooms) {
                  {"storage/b.h", "namespace ruvd {\n" + b + "\n"}};
   };
   EXPECT_THAT(CheckOneDefinition(two("struct Batch {", "class Batch {")),
-              ElementsAre(HasSubstr("storage/b.h: ruvd::Batch is defined in inference/a.h too")));
+              ElementsAre(HasSubstr("storage/b.h: ruvd::storage::Batch is defined in inference/a.h too")));
   EXPECT_EQ(CheckOneDefinition(
                 two("inline constexpr int kMost = 1;", "inline constexpr size_t kMost = 2;"))
                 .size(),

@@ -34,13 +34,13 @@ namespace {
 class ExperimentTest : public ::testing::Test {
  protected:
   std::shared_ptr<const test::TextModel> model_ = std::make_shared<const test::TextModel>();
-  CpuTransformer transformer_{model_, SerialRunner()};
+  inference::CpuTransformer transformer_{model_, SerialRunner()};
 };
 
 class PredictRequestTest : public ExperimentTest {
  protected:
   PredictRequestTest() {
-    for (TokenId token = 0; token < 33; ++token) {
+    for (inference::TokenId token = 0; token < 33; ++token) {
       session_.tokens.push_back(token + 60);
     }
   }
@@ -63,7 +63,7 @@ TEST_F(PredictRequestTest, EveryTokenIsPredictedOnceAndTheMaskedOnesScored) {
     const RequestOutputs outputs = Predict(request, 3);
     ASSERT_EQ(outputs.predictions.size(), 8U);
     EXPECT_EQ(outputs.hidden.size(), 8 * width);
-    std::set<TokenId> targets;
+    std::set<inference::TokenId> targets;
     double weights = 0;
     size_t scored = 0;
     for (const Prediction& prediction : outputs.predictions) {
@@ -71,7 +71,7 @@ TEST_F(PredictRequestTest, EveryTokenIsPredictedOnceAndTheMaskedOnesScored) {
       weights += prediction.weight;
       scored += prediction.scored ? 1 : 0;
     }
-    const auto first = static_cast<TokenId>(60 + 1 + 8 * request);
+    const auto first = static_cast<inference::TokenId>(60 + 1 + 8 * request);
     EXPECT_EQ(targets.size(), 8U);
     EXPECT_EQ(*targets.begin(), first);
     EXPECT_EQ(*targets.rbegin(), first + 7);
@@ -110,7 +110,7 @@ TEST_F(PredictRequestTest, TheMaskedShareIsNotTiedToTheRequest) {
 }
 
 TEST(RandomStepsTest, AreAsManyAsFarApartAndAnywhereAllowed) {
-  const DgrOptions options{.min_interval = 4, .min_t = 0.3F};
+  const inference::DgrOptions options{.min_interval = 4, .min_t = 0.3F};
   Random random(1);
   std::vector<int> drawn(16);
   for (int round = 0; round < 2000; ++round) {
@@ -134,7 +134,7 @@ TEST(RandomStepsTest, AreAsManyAsFarApartAndAnywhereAllowed) {
 
 TEST(RandomStepsTest, AreNoMoreThanFit) {
   Random random(2);
-  const auto count = [&](int asked, const DgrOptions& options) {
+  const auto count = [&](int asked, const inference::DgrOptions& options) {
     return std::ranges::count(RandomSteps(16, asked, options, random), true);
   };
   EXPECT_EQ(count(9, {.min_interval = 4, .min_t = 0.3F}), 3);
@@ -170,8 +170,9 @@ TEST_F(ReadCropsTest, PiecesDoNotOverlapAndKnowTheirDocument) {
   EXPECT_EQ(crops.documents, (std::vector<size_t>{0, 0, 2, 3, 3, 3, 3}));
   ASSERT_EQ(crops.pieces.size(), 7U);
   for (size_t i = 0; i < crops.pieces.size(); ++i) {
-    EXPECT_EQ(crops.pieces[i].prompt, std::vector<TokenId>(6, 'a' + crops.documents[i]));
-    EXPECT_EQ(crops.pieces[i].completion, std::vector<TokenId>(4, 'a' + crops.documents[i]));
+    EXPECT_EQ(crops.pieces[i].prompt, std::vector<inference::TokenId>(6, 'a' + crops.documents[i]));
+    EXPECT_EQ(crops.pieces[i].completion,
+              std::vector<inference::TokenId>(4, 'a' + crops.documents[i]));
   }
   EXPECT_EQ(crops.Examples()[2].completion, crops.pieces[2].completion);
 }
@@ -190,15 +191,16 @@ class ServingGateTest : public ExperimentTest {
  protected:
   ServingGateTest() {
     Random random(5);
-    std::vector<ScoredDocument> base(60);
-    for (ScoredDocument& text : base) {
+    std::vector<inference::ScoredDocument> base(60);
+    for (inference::ScoredDocument& text : base) {
       for (int i = 0; i < 12; ++i) {
-        text.prompt.push_back(static_cast<TokenId>(random.Below(256)));
+        text.prompt.push_back(static_cast<inference::TokenId>(random.Below(256)));
       }
     }
     gate_.emplace(ServingGate::Create(transformer_, base).value());
     for (size_t adapter = 0; adapter < 2; ++adapter) {  // one pattern each, where the prompt is
-      EXPECT_TRUE(gate_->Learn(std::vector<ScoredDocument>(3, base[adapter]), adapter).ok());
+      EXPECT_TRUE(
+          gate_->Learn(std::vector<inference::ScoredDocument>(3, base[adapter]), adapter).ok());
       queries_.push_back(gate_->Embed(base[adapter].prompt).value());
     }
   }
@@ -225,32 +227,34 @@ TEST_F(ServingGateTest, TheNearestPatternServesWhereItIsNear) {
 TEST_F(ServingGateTest, AskingAgainKeepsToTheKindOfUncertainty) {
   const auto first = gate_->Choose(queries_[0]);
   const auto second = gate_->Choose(queries_[1]);
-  for (const UncertaintyKind kind : {UncertaintyKind::kDiffuse, UncertaintyKind::kContested}) {
+  for (const inference::UncertaintyKind kind :
+       {inference::UncertaintyKind::kDiffuse, inference::UncertaintyKind::kContested}) {
     EXPECT_EQ(gate_->ChooseAgain(queries_[0], kind, second), first);
     EXPECT_EQ(gate_->ChooseAgain(queries_[0], kind, first), std::nullopt) << "it is in use";
   }
-  EXPECT_EQ(gate_->ChooseAgain(queries_[0], UncertaintyKind::kContested, std::nullopt), first);
+  EXPECT_EQ(gate_->ChooseAgain(queries_[0], inference::UncertaintyKind::kContested, std::nullopt),
+            first);
 }
 
 // The small model is worse by these; the better a router, the later it sends the worst ones there.
-std::vector<RoutedRequest> Requests(size_t documents) {
-  std::vector<RoutedRequest> requests;
+std::vector<serving::RoutedRequest> Requests(size_t documents) {
+  std::vector<serving::RoutedRequest> requests;
   for (size_t i = 0; i < 4 * documents; ++i) {
     requests.push_back({.document = i / 4, .excess = static_cast<double>((7 * i) % 12) / 12});
   }
   return requests;
 }
 
-std::vector<double> Scores(const std::vector<RoutedRequest>& requests, double sign) {
+std::vector<double> Scores(const std::vector<serving::RoutedRequest>& requests, double sign) {
   std::vector<double> scores;
-  for (const RoutedRequest& request : requests) {
+  for (const serving::RoutedRequest& request : requests) {
     scores.push_back(-sign * request.excess);
   }
   return scores;
 }
 
 TEST(RoutingJudgeTest, TheOracleHasAllOfItsGain) {
-  const std::vector<RoutedRequest> requests = Requests(12);
+  const std::vector<serving::RoutedRequest> requests = Requests(12);
   const Judged oracle = Judge(requests, Scores(requests, 1));
   EXPECT_NEAR(oracle.share, 1.0, 1e-12);
   EXPECT_NEAR(oracle.regret, 0.0, 1e-12);
@@ -262,9 +266,9 @@ TEST(RoutingJudgeTest, TheOracleHasAllOfItsGain) {
 // The mean of several trainings' scores was judged: an ensemble, better than any that is served.
 // A router that learned nothing was judged by the order of the files: it seemed to gain 0.116.
 TEST(RoutingJudgeTest, TheSameScoreForAllIsChance) {
-  const std::vector<RoutedRequest> requests = {{.document = 0, .excess = 0.1},
-                                               {.document = 1, .excess = 0.2},
-                                               {.document = 2, .excess = 0.9}};
+  const std::vector<serving::RoutedRequest> requests = {{.document = 0, .excess = 0.1},
+                                                        {.document = 1, .excess = 0.2},
+                                                        {.document = 2, .excess = 0.9}};
   const Judged chance = Judge(requests, std::vector<double>(3, 0.5));
   EXPECT_NEAR(chance.share, 0, 1e-12);
   // Two of three go to the small model: 0.4 each against the 0.1 and 0.2 of the oracle.
@@ -275,7 +279,7 @@ TEST(RoutingJudgeTest, TheSameScoreForAllIsChance) {
 }
 
 TEST(RoutingJudgeTest, EachTrainingIsJudgedByItself) {
-  const std::vector<RoutedRequest> requests = Requests(12);
+  const std::vector<serving::RoutedRequest> requests = Requests(12);
   std::vector<std::vector<double>> scores = {Scores(requests, 1), Scores(requests, -1)};
   for (double& score : scores[0]) {
     score *= 3;  // together they would be as good as the first one
@@ -284,13 +288,13 @@ TEST(RoutingJudgeTest, EachTrainingIsJudgedByItself) {
   ASSERT_EQ(draws.trainings.size(), 2U);
   EXPECT_NEAR(draws.trainings[0], 1.0, 1e-12);
   EXPECT_NEAR(draws.trainings[1], -1.0, 1e-12);
-  const Interval share = IntervalOf(draws.shares);
+  const inference::Interval share = IntervalOf(draws.shares);
   EXPECT_NEAR(share.mean, 0.0, 1e-12);
   EXPECT_NEAR(share.high, 0.0, 1e-9);
 }
 
 TEST(RoutingJudgeTest, RoutersAreComparedOnTheSameDocuments) {
-  const std::vector<RoutedRequest> requests = Requests(12);
+  const std::vector<serving::RoutedRequest> requests = Requests(12);
   Random random(4);
   std::vector<double> noisy = Scores(requests, 1);
   for (double& score : noisy) {
@@ -304,15 +308,15 @@ TEST(RoutingJudgeTest, RoutersAreComparedOnTheSameDocuments) {
   const JudgedDraws a = JudgeTrainings(requests, scores);
   const JudgedDraws b = JudgeTrainings(requests, same);
   EXPECT_GT(IntervalOf(a.shares).high - IntervalOf(a.shares).low, 0.1);
-  const Interval difference = DifferenceOf(a.shares, b.shares);
+  const inference::Interval difference = DifferenceOf(a.shares, b.shares);
   EXPECT_NEAR(difference.low, 0.0, 1e-12);
   EXPECT_NEAR(difference.high, 0.0, 1e-12);
 }
 
 TEST(RoutingJudgeTest, AFewDocumentsProveNothing) {
-  const std::vector<RoutedRequest> requests = Requests(kLeastDocuments - 1);
+  const std::vector<serving::RoutedRequest> requests = Requests(kLeastDocuments - 1);
   const std::vector<std::vector<double>> scores = {Scores(requests, 1)};
-  const Interval share = IntervalOf(JudgeTrainings(requests, scores).shares);
+  const inference::Interval share = IntervalOf(JudgeTrainings(requests, scores).shares);
   EXPECT_NEAR(share.mean, 1.0, 1e-12);
   EXPECT_TRUE(std::isinf(share.low));
   EXPECT_TRUE(std::isinf(share.high));

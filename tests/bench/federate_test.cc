@@ -156,7 +156,7 @@ PairedPieces Pieces(size_t documents, double part, double whole) {
 
 TEST(ShareTest, IsTheRatioOfMeansWhereDomainsCountAlike) {
   const std::vector<PairedPieces> domains = {Pieces(40, 4, 4), Pieces(8, 1, 6)};
-  const Interval share = ShareOf(domains);
+  const inference::Interval share = ShareOf(domains);
   EXPECT_NEAR(share.mean, 0.5, 1e-12);
   EXPECT_LT(share.low, 0.5);
   EXPECT_GT(share.high, 0.5);
@@ -205,8 +205,8 @@ TEST(GainTest, ErrorsGrowWithPiecesOfOneDocument) {
     single.push_back(i);
     paired.push_back(i / 2);
   }
-  const BankScore apart = GainOf(current, candidate, single);
-  const BankScore together = GainOf(current, candidate, paired);
+  const federation::BankScore apart = GainOf(current, candidate, single);
+  const federation::BankScore together = GainOf(current, candidate, paired);
   EXPECT_NEAR(apart.gain, 0.2, 1e-12);
   EXPECT_EQ(together.documents, 6U);
   EXPECT_GT(together.standard_error, 1.3 * apart.standard_error);
@@ -230,7 +230,7 @@ TEST(CacheTest, KeepsResultsBetweenRunsByTheirKeys) {
 TEST(SplitTest, NoDocumentIsTrainedOnAndHeldOut) {
   Crops all;
   for (size_t i = 0; i < 200; ++i) {
-    all.pieces.push_back({.prompt = {}, .completion = {static_cast<TokenId>(i)}});
+    all.pieces.push_back({.prompt = {}, .completion = {static_cast<inference::TokenId>(i)}});
     all.documents.push_back(i / 4);
   }
   const SplitPieces split = SplitByDocument(all, {.train = 30, .held_out = 9}).value();
@@ -247,16 +247,16 @@ TEST(SplitTest, NoDocumentIsTrainedOnAndHeldOut) {
 
 TEST(ChargeTest, CoversTheCurveAtItsBestOrder) {
   for (const double sigma : {0.6, 1.0, 2.0}) {
-    const dp::SampledGaussian mechanism{.q = 0.05, .sigma = sigma, .steps = 30};
-    const LedgerCharge charge = ChargeOf(mechanism, 1e-5).value();
-    const double ledger = EpsilonOfUnits(charge.rho_q32, 1e-5).value();
+    const privacy::dp::SampledGaussian mechanism{.q = 0.05, .sigma = sigma, .steps = 30};
+    const privacy::LedgerCharge charge = privacy::ChargeOf(mechanism, 1e-5).value();
+    const double ledger = privacy::EpsilonOfUnits(charge.rho_q32, 1e-5).value();
     EXPECT_GE(ledger, charge.epsilon) << sigma;
     EXPECT_LE(ledger, 2 * charge.epsilon) << sigma;
     // Two of them together cost no more than the ledger's sum of both.
-    dp::SampledGaussian twice = mechanism;
+    privacy::dp::SampledGaussian twice = mechanism;
     twice.steps = 60;
-    EXPECT_GE(EpsilonOfUnits(2 * charge.rho_q32, 1e-5).value(),
-              ChargeOf(twice, 1e-5).value().epsilon)
+    EXPECT_GE(privacy::EpsilonOfUnits(2 * charge.rho_q32, 1e-5).value(),
+              privacy::ChargeOf(twice, 1e-5).value().epsilon)
         << sigma;
   }
 }
@@ -281,8 +281,9 @@ FederateSettings ExampleSettings() {
 TEST(PlanTest, StaysWithinTheBudgetOfTheLedger) {
   const FederateSettings settings = ExampleSettings();
   const ExamplePlan plan = PlanExamples(settings, 2000, 6, 1792).value();
-  EXPECT_LE(EpsilonOfUnits(plan.charge.rho_q32, settings.delta).value(), settings.epsilon);
-  EXPECT_GT(EpsilonOfUnits(plan.charge.rho_q32, settings.delta).value(), 0.9 * settings.epsilon);
+  EXPECT_LE(privacy::EpsilonOfUnits(plan.charge.rho_q32, settings.delta).value(), settings.epsilon);
+  EXPECT_GT(privacy::EpsilonOfUnits(plan.charge.rho_q32, settings.delta).value(),
+            0.9 * settings.epsilon);
   EXPECT_LT(plan.charge.epsilon, settings.epsilon);
   EXPECT_EQ(plan.charge.steps, 8U);
   EXPECT_GT(plan.snr, 1);
@@ -305,14 +306,14 @@ class ReleaseTest : public testing::Test {
   ReleaseTest() : folder_(TemporaryFolder::Create().value()) {
     format_.rules.modules = {{.target = "blk.0.attn_q.weight", .rows = 2, .columns = 2}};
   }
-  void MakeNodes(ConsentTier tier, PrivacyUnit unit) {
+  void MakeNodes(privacy::ConsentTier tier, privacy::PrivacyUnit unit) {
     for (size_t node = 0; node < kNodes; ++node) {
-      nodes_.push_back(
-          GuardedNode::Create(folder_->path(), node,
-                              {.tier = tier,
-                               .budget = PrivacyBudget::Within(unit, kEpsilon, 1e-5).value(),
-                               .noise_seed = 5})
-              .value());
+      nodes_.push_back(GuardedNode::Create(
+                           folder_->path(), node,
+                           {.tier = tier,
+                            .budget = privacy::PrivacyBudget::Within(unit, kEpsilon, 1e-5).value(),
+                            .noise_seed = 5})
+                           .value());
     }
   }
   static std::vector<LocalChange> Changes() {
@@ -336,7 +337,7 @@ class ReleaseTest : public testing::Test {
 };
 
 TEST_F(ReleaseTest, PublicUpdatesArriveAsTheyAre) {
-  MakeNodes(ConsentTier::kPublic, PrivacyUnit::kNode);
+  MakeNodes(privacy::ConsentTier::kPublic, privacy::PrivacyUnit::kNode);
   const ReleasedRound round = MakePublicRelease(format_, nodes_)->Release(3, Changes()).value();
   ASSERT_EQ(round.updates.size(), kNodes);
   EXPECT_EQ(round.updates[1].origin, nodes_[1]->id());
@@ -346,18 +347,19 @@ TEST_F(ReleaseTest, PublicUpdatesArriveAsTheyAre) {
 }
 
 TEST_F(ReleaseTest, NoisedGradientsArePaidForAtOnceAndOnce) {
-  MakeNodes(ConsentTier::kDp, PrivacyUnit::kExample);
+  MakeNodes(privacy::ConsentTier::kDp, privacy::PrivacyUnit::kExample);
   FederateSettings settings = ExampleSettings();
   settings.epsilon = kEpsilon / 2;
   const ExamplePlan plan = PlanExamples(settings, 2000, kNodes, 4).value();
   const auto release = MakeExampleRelease(format_, nodes_, kNodes, plan).value();
-  EXPECT_EQ(nodes_[0]->ledger().totals(PrivacyUnit::kExample).rho_q32, plan.charge.rho_q32);
+  EXPECT_EQ(nodes_[0]->ledger().totals(privacy::PrivacyUnit::kExample).rho_q32,
+            plan.charge.rho_q32);
   EXPECT_TRUE(release->Release(0, Changes()).ok());
   EXPECT_LE(release->Spent().value().epsilon, settings.epsilon);
 }
 
 TEST_F(ReleaseTest, UpdatesOfNodesAreNoisedAndCharged) {
-  MakeNodes(ConsentTier::kDp, PrivacyUnit::kNode);
+  MakeNodes(privacy::ConsentTier::kDp, privacy::PrivacyUnit::kNode);
   const NodePlan plan = PlanNodes(NodeSettings("dp"), format_, 1, 0).value();
   const auto release = MakeNodeRelease(format_, nodes_, plan);
   const ReleasedRound round = release->Release(0, Changes()).value();
@@ -369,7 +371,7 @@ TEST_F(ReleaseTest, UpdatesOfNodesAreNoisedAndCharged) {
 }
 
 TEST_F(ReleaseTest, OfAMaskedCliqueOnlyTheMeanIsSeen) {
-  MakeNodes(ConsentTier::kMasked, PrivacyUnit::kNode);
+  MakeNodes(privacy::ConsentTier::kMasked, privacy::PrivacyUnit::kNode);
   const NodePlan plan = PlanNodes(NodeSettings("masked"), format_, 1, kNodes).value();
   const auto release = MakeMaskedRelease(format_, nodes_, plan);
   const ReleasedRound round = release->Release(0, Changes()).value();

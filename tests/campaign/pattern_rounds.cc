@@ -30,9 +30,9 @@ Random RandomOf(uint64_t seed, uint64_t n) {
   return Random(seed * 1'000'003 + n * 104'729);
 }
 
-Pattern PatternOf(uint64_t seed, uint64_t n, uint32_t id) {
+storage::Pattern PatternOf(uint64_t seed, uint64_t n, uint32_t id) {
   Random random = RandomOf(seed, n);
-  Pattern pattern{.bank = id % 2, .task = "task", .quality = 0.5F, .examples = 1};
+  storage::Pattern pattern{.bank = id % 2, .task = "task", .quality = 0.5F, .examples = 1};
   pattern.id[0] = static_cast<uint8_t>(id);
   pattern.created_ms = static_cast<int64_t>(n);
   for (uint32_t i = 0; i < kDimension; ++i) {
@@ -83,19 +83,19 @@ class PatternModel {
   std::map<uint32_t, uint64_t> rows_;
 };
 
-absl::StatusOr<std::unique_ptr<PatternStore>> OpenPatterns(Database& database,
-                                                           Durability durability) {
-  return PatternStore::Open(database, {.dimension = kDimension,
-                                       .model_hash = Sha256("campaign"),
-                                       .m = 4,
-                                       .ef_construction = 16,
-                                       .durability = durability});
+absl::StatusOr<std::unique_ptr<storage::PatternStore>> OpenPatterns(
+    storage::Database& database, storage::Durability durability) {
+  return storage::PatternStore::Open(database, {.dimension = kDimension,
+                                                .model_hash = Sha256("campaign"),
+                                                .m = 4,
+                                                .ef_construction = 16,
+                                                .durability = durability});
 }
 
 // Links, repairs and saves the graph beside the writer.
 class Tending {
  public:
-  Tending(PatternStore& store, const Database& database)
+  Tending(storage::PatternStore& store, const storage::Database& database)
       : thread_([this, &store, &database] {
           while (!stop_.load() && database.failure().ok()) {
             if (!store.Maintain(Duration(0)).status.ok() || !store.Checkpoint().ok()) {
@@ -115,13 +115,13 @@ class Tending {
 };
 
 // Goes on from what the store holds until an error, `changes` or a refusal of `acknowledge`.
-absl::Status WritePatterns(PatternStore& store, uint64_t seed, uint64_t changes,
+absl::Status WritePatterns(storage::PatternStore& store, uint64_t seed, uint64_t changes,
                            const std::function<bool(uint64_t n)>& acknowledge) {
   PatternModel model(seed);
   model.AdvanceTo(store.Stats().last_sequence);
   for (uint64_t i = 0; i < changes; ++i) {
     const PatternModel::Step step = model.Next();
-    const Pattern pattern = PatternOf(seed, model.n() + 1, step.id);
+    const storage::Pattern pattern = PatternOf(seed, model.n() + 1, step.id);
     RETURN_IF_ERROR(step.remove ? store.Delete(pattern.id) : store.Put(pattern));
     model.Apply(step);
     if (!acknowledge(model.n())) {
@@ -137,13 +137,14 @@ void Complain(Outcome* outcome, const std::string& text) {
 }
 
 // Every pattern of the model is there with its bytes and is found by its embedding.
-absl::Status CheckPatterns(const PatternStore& store, const PatternModel& model, Outcome* outcome) {
+absl::Status CheckPatterns(const storage::PatternStore& store, const PatternModel& model,
+                           Outcome* outcome) {
   if (store.size() != model.rows().size()) {
     Complain(outcome, "another number of patterns than changes make");
   }
   for (const auto& [id, n] : model.rows()) {
-    const Pattern expected = PatternOf(model.seed(), n, id);
-    const absl::StatusOr<Pattern> pattern = store.Get(expected.id);
+    const storage::Pattern expected = PatternOf(model.seed(), n, id);
+    const absl::StatusOr<storage::Pattern> pattern = store.Get(expected.id);
     if (!pattern.ok()) {
       Complain(outcome, "pattern: " + MessageOf(pattern.status()));
       continue;
@@ -152,7 +153,7 @@ absl::Status CheckPatterns(const PatternStore& store, const PatternModel& model,
         pattern->created_ms != expected.created_ms) {
       Complain(outcome, "a pattern has another content");
     }
-    ASSIGN_OR_RETURN(const std::vector<PatternHit> hits,
+    ASSIGN_OR_RETURN(const std::vector<storage::PatternHit> hits,
                      store.Search(expected.embedding, {.k = 1}));
     if (hits.empty() || hits.front().pattern.id != expected.id) {
       Complain(outcome, "a pattern is not found");
@@ -167,9 +168,9 @@ Outcome VerifyPatternStore(const Task& task, uint64_t floor) {
   if (!database.ok()) {
     return Failed(database.status(), "reopening");
   }
-  StoreReport report;
-  const auto checks = VerifyPatterns(**database, {.sample = 0}, &report);
-  auto store = OpenPatterns(**database, Durability::kProcessCrash);
+  storage::StoreReport report;
+  const auto checks = storage::VerifyPatterns(**database, {.sample = 0}, &report);
+  auto store = OpenPatterns(**database, storage::Durability::kProcessCrash);
   if (!checks.ok() || !store.ok()) {
     return Failed(checks.ok() ? store.status() : checks.status(), "reopening patterns");
   }
@@ -196,7 +197,7 @@ int RunPatternWrite(const Task& task) {
   if (!database.ok()) {
     return Finish(Failed(database.status(), "opening"));
   }
-  auto store = OpenPatterns(**database, Durability::kProcessCrash);
+  auto store = OpenPatterns(**database, storage::Durability::kProcessCrash);
   if (!store.ok()) {
     return Finish(Failed(store.status(), "opening patterns"));
   }
@@ -224,7 +225,7 @@ int RunPatternPowerCut(const Task& task) {
       return Finish(Failed(database.status(), "opening"));
     }
     if (database.ok()) {
-      auto store = OpenPatterns(**database, Durability::kPowerLoss);
+      auto store = OpenPatterns(**database, storage::Durability::kPowerLoss);
       if (store.ok()) {
         const Tending tending(**store, **database);
         (void)WritePatterns(**store, task.seed, kChangesOfAPowerRound, [&](uint64_t n) {

@@ -22,17 +22,17 @@
 #include "tests/campaign/workload.h"
 
 namespace ruvd::campaign {
-absl::StatusOr<std::unique_ptr<Database>> OpenStore(const Task& task, Random& random,
-                                                    std::shared_ptr<rocksdb::FileSystem> files,
-                                                    size_t memtable_bytes) {
-  ASSIGN_OR_RETURN(SealKey key, SealKey::LoadOrCreate(task.folder + "/seal.key"));
-  DatabaseOptions options{.path = task.folder + "/store", .seal_key = std::move(key)};
+absl::StatusOr<std::unique_ptr<storage::Database>> OpenStore(
+    const Task& task, Random& random, std::shared_ptr<rocksdb::FileSystem> files,
+    size_t memtable_bytes) {
+  ASSIGN_OR_RETURN(privacy::SealKey key, privacy::SealKey::LoadOrCreate(task.folder + "/seal.key"));
+  storage::DatabaseOptions options{.path = task.folder + "/store", .seal_key = std::move(key)};
   options.soft_reserve_bytes = 0;
   options.hard_reserve_bytes = 0;
   const size_t drawn = size_t{64} << (10 + random.Below(5));
   options.memtable_bytes = memtable_bytes > 0 ? memtable_bytes : drawn;
   options.file_system = std::move(files);
-  return Database::Open(std::move(options));
+  return storage::Database::Open(std::move(options));
 }
 
 int Finish(const Outcome& outcome) {
@@ -56,8 +56,8 @@ using Counts = std::array<std::atomic<uint64_t>, kWriters>;
 
 // Writes changes from the store's counts on until `stop` or an error. `acknowledge` sees each that
 // was acknowledged, and how.
-using Acknowledge = std::function<bool(int writer, uint64_t n, Durability durability)>;
-void WriteAll(Database& database, const Task& task, uint64_t changes,
+using Acknowledge = std::function<bool(int writer, uint64_t n, storage::Durability durability)>;
+void WriteAll(storage::Database& database, const Task& task, uint64_t changes,
               const Acknowledge& acknowledge) {
   std::vector<std::thread> threads;
   for (int writer = 0; writer < kWriters; ++writer) {
@@ -68,8 +68,9 @@ void WriteAll(Database& database, const Task& task, uint64_t changes,
         return;
       }
       for (uint64_t n = *first + 1; n <= *first + changes; ++n) {
-        const Durability durability =
-            random.Chance(0.5) ? Durability::kPowerLoss : Durability::kProcessCrash;
+        const storage::Durability durability = random.Chance(0.5)
+                                                   ? storage::Durability::kPowerLoss
+                                                   : storage::Durability::kProcessCrash;
         if (!database.Write(BatchOf(task.seed, writer, n), durability).ok() ||
             !acknowledge(writer, n, durability)) {
           return;
@@ -85,7 +86,7 @@ void WriteAll(Database& database, const Task& task, uint64_t changes,
 // What goes on beside the writers: flushes, new data keys, compaction.
 class Maintenance {
  public:
-  Maintenance(Database& database, uint64_t seed)
+  Maintenance(storage::Database& database, uint64_t seed)
       : thread_([this, &database, random = Random(seed)]() mutable { Run(database, random); }) {}
   ~Maintenance() {
     stop_.store(true);
@@ -93,7 +94,7 @@ class Maintenance {
   }
 
  private:
-  void Run(Database& database, Random& random) {
+  void Run(storage::Database& database, Random& random) {
     while (!stop_.load() && database.failure().ok()) {
       absl::Status status;
       switch (random.Below(6)) {
@@ -152,7 +153,7 @@ int RunWrite(const Task& task) {
     return Finish(Failed(database.status(), "opening"));
   }
   const Maintenance maintenance(**database, task.round);
-  WriteAll(**database, task, UINT64_MAX / 2, [](int writer, uint64_t n, Durability) {
+  WriteAll(**database, task, UINT64_MAX / 2, [](int writer, uint64_t n, storage::Durability) {
     return PutLine("a " + std::to_string(writer) + " " + std::to_string(n));
   });
   return Finish(Failed((*database)->failure(), "writing"));
@@ -183,11 +184,11 @@ int RunPowerCut(const Task& task) {
     if (database.ok()) {
       const Maintenance maintenance(**database, task.round);
       WriteAll(**database, task, kChangesOfAPowerRound,
-               [&](int writer, uint64_t n, Durability durability) {
+               [&](int writer, uint64_t n, storage::Durability durability) {
                  if (disk->dead()) {
                    return false;
                  }
-                 if (durability == Durability::kPowerLoss) {
+                 if (durability == storage::Durability::kPowerLoss) {
                    synced[static_cast<size_t>(writer)].store(n);
                    acknowledged.fetch_add(1);
                  }
@@ -217,11 +218,12 @@ int RunFullDisk(const Task& task) {
     if (database.ok()) {
       {
         const Maintenance maintenance(**database, task.round);
-        WriteAll(**database, task, UINT64_MAX / 2, [&](int writer, uint64_t n, Durability) {
-          written[static_cast<size_t>(writer)].store(n);
-          acknowledged.fetch_add(1);
-          return true;
-        });
+        WriteAll(**database, task, UINT64_MAX / 2,
+                 [&](int writer, uint64_t n, storage::Durability) {
+                   written[static_cast<size_t>(writer)].store(n);
+                   acknowledged.fetch_add(1);
+                   return true;
+                 });
       }
       // Reads go on, writes do not, whether there is space again or not.
       const auto verdict = Check(**database, task.seed);
@@ -230,9 +232,9 @@ int RunFullDisk(const Task& task) {
       if (random.Chance(0.5)) {
         disk->Free();
       }
-      Batch batch;
-      batch.Put(ColumnFamily::kConsent, "late", "x");
-      if ((*database)->Write(std::move(batch), Durability::kPowerLoss).ok()) {
+      storage::Batch batch;
+      batch.Put(storage::ColumnFamily::kConsent, "late", "x");
+      if ((*database)->Write(std::move(batch), storage::Durability::kPowerLoss).ok()) {
         ++outcome.wrong;
         outcome.note = "a write went through after the disk had been full";
       }
@@ -257,7 +259,7 @@ int RunMake(const Task& task) {
   if (!database.ok()) {
     return Finish(Failed(database.status(), "opening"));
   }
-  const auto accept = [](int, uint64_t, Durability) { return true; };
+  const auto accept = [](int, uint64_t, storage::Durability) { return true; };
   WriteAll(**database, task, kChangesOfAFlipStore, accept);
   if (const absl::Status status = log_only ? absl::OkStatus() : (*database)->Compact();
       !status.ok()) {
@@ -285,9 +287,9 @@ int RunRead(const Task& task) {
   outcome.wrong = verdict.wrong;
   outcome.note = verdict.example;
   // Writing and compacting may fail on damage, but not end the process.
-  Batch batch;
-  batch.Put(ColumnFamily::kConsent, "after", "x");
-  (void)(*database)->Write(std::move(batch), Durability::kPowerLoss);
+  storage::Batch batch;
+  batch.Put(storage::ColumnFamily::kConsent, "after", "x");
+  (void)(*database)->Write(std::move(batch), storage::Durability::kPowerLoss);
   (void)(*database)->Compact();
   (void)(*database)->Close();
   return Finish(outcome);

@@ -44,7 +44,7 @@ bool ParseOutcome(const std::string& line, Outcome* outcome);
 
 // Opens the task's store, on `files` where given; memtables are of the given size, or of one that
 // the round chooses.
-absl::StatusOr<std::unique_ptr<Database>> OpenStore(
+absl::StatusOr<std::unique_ptr<storage::Database>> OpenStore(
     const Task& task, Random& random, std::shared_ptr<rocksdb::FileSystem> files = nullptr,
     size_t memtable_bytes = 0);
 Outcome Failed(const absl::Status& status, std::string_view during);

@@ -13,8 +13,8 @@
 namespace ruvd::campaign {
 namespace {
 
-constexpr std::array kFamilies = {ColumnFamily::kMeta, ColumnFamily::kVec, ColumnFamily::kPayload,
-                                  ColumnFamily::kSession};
+constexpr std::array kFamilies = {storage::ColumnFamily::kMeta, storage::ColumnFamily::kVec,
+                                  storage::ColumnFamily::kPayload, storage::ColumnFamily::kSession};
 constexpr uint64_t kKeysPerWriter = 48;
 constexpr size_t kSmallValue = 600;
 constexpr size_t kLargeValue = 12'000;  // in blob files
@@ -31,8 +31,9 @@ std::string KeyOf(int writer, uint64_t index) {
   return RowKey().U32(static_cast<uint32_t>(writer)).U32(static_cast<uint32_t>(index)).Take();
 }
 
-std::string Describe(ColumnFamily family, std::string_view key, std::string_view what) {
-  return std::string(InfoOf(family).name) + "/" + ToHex(AsBytes(key)) + ": " + std::string(what);
+std::string Describe(storage::ColumnFamily family, std::string_view key, std::string_view what) {
+  return std::string(storage::InfoOf(family).name) + "/" + ToHex(AsBytes(key)) + ": " +
+         std::string(what);
 }
 
 void Complain(Verdict* verdict, const std::string& text) {
@@ -43,8 +44,8 @@ void Complain(Verdict* verdict, const std::string& text) {
 }
 
 // See CheckReads.
-void CheckRead(const Database& database, const Model& model, const Model::Row& row,
-               bool loss_reported, Verdict* verdict) {
+void CheckRead(const storage::Database& database, const inference::Model& model,
+               const inference::Model::Row& row, bool loss_reported, Verdict* verdict) {
   const auto& [family, key] = row;
   const auto expected = model.rows().find(row);
   const bool exists = expected != model.rows().end();
@@ -69,10 +70,10 @@ void CheckRead(const Database& database, const Model& model, const Model::Row& r
 
 }  // namespace
 
-std::string ValueOf(uint64_t seed, int writer, uint64_t n, ColumnFamily family) {
+std::string ValueOf(uint64_t seed, int writer, uint64_t n, storage::ColumnFamily family) {
   Random random = RandomOf(seed, writer, n, 1 + static_cast<uint64_t>(family));
   const size_t size =
-      1 + random.Below(family == ColumnFamily::kPayload ? kLargeValue : kSmallValue);
+      1 + random.Below(family == storage::ColumnFamily::kPayload ? kLargeValue : kSmallValue);
   std::string value(size, '\0');
   for (char& byte : value) {
     byte = static_cast<char>(random.Next());
@@ -93,25 +94,26 @@ Change MakeChange(uint64_t seed, int writer, uint64_t n) {
     change.deletes.emplace_back(kFamilies[family], KeyOf(writer, random.Below(kKeysPerWriter)));
   }
   if (random.Chance(0.3)) {
-    change.scope = KeyScope::User("writer" + std::to_string(writer));
+    change.scope = storage::KeyScope::User("writer" + std::to_string(writer));
   }
   return change;
 }
 
-Batch BatchOf(uint64_t seed, int writer, uint64_t n) {
+storage::Batch BatchOf(uint64_t seed, int writer, uint64_t n) {
   const Change change = MakeChange(seed, writer, n);
-  Batch batch;
+  storage::Batch batch;
   for (const auto& [family, key] : change.puts) {
-    batch.Put(family, key, ValueOf(seed, writer, n, family), 0, change.scope.value_or(KeyScope()));
+    batch.Put(family, key, ValueOf(seed, writer, n, family), 0,
+              change.scope.value_or(storage::KeyScope()));
   }
   for (const auto& [family, key] : change.deletes) {
     batch.Delete(family, key);
   }
-  batch.Put(ColumnFamily::kOplog, Prefix(writer), ByteWriter().Write(n).Take());
+  batch.Put(storage::ColumnFamily::kOplog, Prefix(writer), ByteWriter().Write(n).Take());
   return batch;
 }
 
-void Model::AdvanceTo(uint64_t n) {
+void inference::Model::AdvanceTo(uint64_t n) {
   while (n_ < n) {
     ++n_;
     const Change change = MakeChange(seed_, writer_, n_);
@@ -125,13 +127,14 @@ void Model::AdvanceTo(uint64_t n) {
   }
 }
 
-std::span<const uint64_t> Model::WritesOf(const Row& row) const {
+std::span<const uint64_t> inference::Model::WritesOf(const Row& row) const {
   const auto found = history_.find(row);
   return found == history_.end() ? std::span<const uint64_t>() : found->second;
 }
 
-absl::StatusOr<uint64_t> CountOf(const Database& database, int writer) {
-  const absl::StatusOr<std::string> row = database.Get(ColumnFamily::kOplog, Prefix(writer));
+absl::StatusOr<uint64_t> CountOf(const storage::Database& database, int writer) {
+  const absl::StatusOr<std::string> row =
+      database.Get(storage::ColumnFamily::kOplog, Prefix(writer));
   if (absl::IsNotFound(row.status())) {
     return 0;
   }
@@ -139,18 +142,18 @@ absl::StatusOr<uint64_t> CountOf(const Database& database, int writer) {
   return ByteReader(AsBytes(*row)).Read<uint64_t>().value_or(0);
 }
 
-absl::StatusOr<Verdict> Check(const Database& database, uint64_t seed) {
+absl::StatusOr<Verdict> Check(const storage::Database& database, uint64_t seed) {
   Verdict verdict;
   for (int writer = 0; writer < kWriters; ++writer) {
     ASSIGN_OR_RETURN(const uint64_t count, CountOf(database, writer));
     verdict.counts.push_back(count);
-    Model model(seed, writer);
+    inference::Model model(seed, writer);
     model.AdvanceTo(count);
-    Model::Rows expected = model.rows();
-    for (const ColumnFamily family : kFamilies) {
+    inference::Model::Rows expected = model.rows();
+    for (const storage::ColumnFamily family : kFamilies) {
       RETURN_IF_ERROR(
-          database.Scan(family, Prefix(writer), EndOfPrefix(Prefix(writer)),
-                        [&](const RowView& row) -> absl::StatusOr<bool> {
+          database.Scan(family, Prefix(writer), storage::EndOfPrefix(Prefix(writer)),
+                        [&](const storage::RowView& row) -> absl::StatusOr<bool> {
                           const auto found = expected.find({family, std::string(row.key)});
                           if (found == expected.end()) {
                             Complain(&verdict, Describe(family, row.key, "should not be there"));
@@ -170,14 +173,14 @@ absl::StatusOr<Verdict> Check(const Database& database, uint64_t seed) {
   return verdict;
 }
 
-Verdict CheckReads(const Database& database, uint64_t seed, const std::vector<uint64_t>& counts,
-                   bool loss_reported) {
+Verdict CheckReads(const storage::Database& database, uint64_t seed,
+                   const std::vector<uint64_t>& counts, bool loss_reported) {
   Verdict verdict;
   verdict.counts = counts;
   for (int writer = 0; writer < kWriters; ++writer) {
-    Model model(seed, writer);
+    inference::Model model(seed, writer);
     model.AdvanceTo(counts[static_cast<size_t>(writer)]);
-    for (const ColumnFamily family : kFamilies) {
+    for (const storage::ColumnFamily family : kFamilies) {
       for (uint64_t index = 0; index < kKeysPerWriter; ++index) {
         CheckRead(database, model, {family, KeyOf(writer, index)}, loss_reported, &verdict);
       }

@@ -22,16 +22,17 @@ inline constexpr int kWriters = 4;
 // A writer's change number `n`, from 1: a function of seed, writer and number alone, so that
 // whoever knows how many changes a store holds knows every byte that must be in it.
 struct Change {
-  std::vector<std::pair<ColumnFamily, std::string>> puts;     // two rows of different families
-  std::vector<std::pair<ColumnFamily, std::string>> deletes;  // now and then one
-  std::optional<KeyScope> scope;
+  std::vector<std::pair<storage::ColumnFamily, std::string>>
+      puts;  // two rows of different families
+  std::vector<std::pair<storage::ColumnFamily, std::string>> deletes;  // now and then one
+  std::optional<storage::KeyScope> scope;
 };
 Change MakeChange(uint64_t seed, int writer, uint64_t n);
 // The change as one batch, with the writer's count.
-Batch BatchOf(uint64_t seed, int writer, uint64_t n);
+storage::Batch BatchOf(uint64_t seed, int writer, uint64_t n);
 
 // What change `n` stores in a row.
-std::string ValueOf(uint64_t seed, int writer, uint64_t n, ColumnFamily family);
+std::string ValueOf(uint64_t seed, int writer, uint64_t n, storage::ColumnFamily family);
 
 // What a store must hold of a writer after its first n changes: the number of the change that
 // wrote each row last.
@@ -40,7 +41,7 @@ class Model {
   Model(uint64_t seed, int writer) : seed_(seed), writer_(writer) {}
   void AdvanceTo(uint64_t n);
 
-  using Row = std::pair<ColumnFamily, std::string>;
+  using Row = std::pair<storage::ColumnFamily, std::string>;
   using Rows = std::map<Row, uint64_t>;
   const Rows& rows() const { return rows_; }
   // Every change that wrote the row, the last one included.
@@ -57,7 +58,7 @@ class Model {
 };
 
 // How many changes of a writer the store holds. Its error, where the count cannot be read.
-absl::StatusOr<uint64_t> CountOf(const Database& database, int writer);
+absl::StatusOr<uint64_t> CountOf(const storage::Database& database, int writer);
 
 // What is wrong with a store; empty where every row is as it must be.
 struct Verdict {
@@ -67,12 +68,12 @@ struct Verdict {
   std::string example;           // of what is wrong
 };
 // Compares all rows of all writers with the model of as many changes as the store holds.
-absl::StatusOr<Verdict> Check(const Database& database, uint64_t seed);
+absl::StatusOr<Verdict> Check(const storage::Database& database, uint64_t seed);
 
 // Row by row against the known counts: for damaged stores, where a read may fail but never lie. A
 // store that says that it lost its last changes may show an earlier value of a row, or none, but
 // nothing that was never written to it.
-Verdict CheckReads(const Database& database, uint64_t seed, const std::vector<uint64_t>& counts,
-                   bool loss_reported);
+Verdict CheckReads(const storage::Database& database, uint64_t seed,
+                   const std::vector<uint64_t>& counts, bool loss_reported);
 
 }  // namespace ruvd::campaign

@@ -17,10 +17,10 @@
 namespace ruvd::conformance {
 namespace {
 
-std::optional<TensorType> TypeByName(std::string_view name) {
+std::optional<inference::TensorType> TypeByName(std::string_view name) {
   for (uint32_t number = 0; number < 64; ++number) {
-    const auto type = TensorTypeFromNumber(number);
-    if (type && TensorTypeName(*type) == name) {
+    const auto type = inference::TensorTypeFromNumber(number);
+    if (type && inference::TensorTypeName(*type) == name) {
       return type;
     }
   }
@@ -37,7 +37,7 @@ absl::Status RunBlockCase(const Suite& suite, const std::string& id, const nlohm
                    ReadFile(suite.Path(entry.at("blocks")), kMaxFixtureBytes));
   ASSIGN_OR_RETURN(const std::vector<float> expected, ReadFloats(suite.Path(entry.at("values"))));
   std::vector<float> actual(expected.size());
-  RETURN_IF_ERROR(Dequantize(*type, AsBytes(blocks), actual));
+  RETURN_IF_ERROR(inference::Dequantize(*type, AsBytes(blocks), actual));
   if (CheckBits(suite, id, actual, expected)) {
     suite.report->Pass();
   }
@@ -46,15 +46,15 @@ absl::Status RunBlockCase(const Suite& suite, const std::string& id, const nlohm
 
 absl::Status RunDequantCase(const Suite& suite, const std::string& id,
                             const nlohmann::json& entry) {
-  ASSIGN_OR_RETURN(const auto gguf, GgufReader::Open(suite.Path(entry.at("model"))));
-  const TensorInfo* tensor = gguf->Find(entry.at("tensor").get<std::string>());
+  ASSIGN_OR_RETURN(const auto gguf, inference::GgufReader::Open(suite.Path(entry.at("model"))));
+  const inference::TensorInfo* tensor = gguf->Find(entry.at("tensor").get<std::string>());
   ASSIGN_OR_RETURN(const std::vector<float> expected, ReadFloats(suite.Path(entry.at("values"))));
   if (tensor == nullptr || expected.size() > tensor->values()) {
     suite.report->Fail(id, "the tensor is missing or too small");
     return absl::OkStatus();
   }
   std::vector<float> actual(tensor->values());
-  RETURN_IF_ERROR(Dequantize(tensor->type, gguf->Data(*tensor), actual));
+  RETURN_IF_ERROR(inference::Dequantize(tensor->type, gguf->Data(*tensor), actual));
   actual.resize(expected.size());
   if (CheckBits(suite, id, actual, expected)) {
     suite.report->Pass();

@@ -39,7 +39,7 @@ std::string_view ExpectedWord(std::string_view kind) {
 void RunBroken(const Suite& suite) {
   for (const auto& entry : suite.manifest.at("broken")) {
     const std::string id = entry.at("file").get<std::string>();
-    const auto model = Model::Load(suite.Path(entry.at("file")));
+    const auto model = inference::Model::Load(suite.Path(entry.at("file")));
     if (model.ok()) {
       suite.report->Fail(id,
                          fmt::format("loads although {}", entry.at("wrong").get<std::string>()));

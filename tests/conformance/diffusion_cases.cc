@@ -17,25 +17,25 @@ namespace {
 
 using nlohmann::json;
 
-std::optional<CommitOrder> OrderByName(std::string_view name) {
+std::optional<inference::CommitOrder> OrderByName(std::string_view name) {
   if (name == "confidence") {
-    return CommitOrder::kConfidence;
+    return inference::CommitOrder::kConfidence;
   }
   if (name == "margin") {
-    return CommitOrder::kMargin;
+    return inference::CommitOrder::kMargin;
   }
   if (name == "entropy") {
-    return CommitOrder::kEntropy;
+    return inference::CommitOrder::kEntropy;
   }
   if (name == "position") {
-    return CommitOrder::kPosition;
+    return inference::CommitOrder::kPosition;
   }
   return std::nullopt;
 }
 
 // The run that a trace file describes; nullopt for a schedule or order we do not have.
-std::optional<DiffusionRun> ReadRun(const json& trace, const Model& model) {
-  DiffusionRun run;
+std::optional<inference::DiffusionRun> ReadRun(const json& trace, const inference::Model& model) {
+  inference::DiffusionRun run;
   const auto schedule = trace.at("schedule").get<std::string>();
   const auto order = OrderByName(trace.at("order").get<std::string>());
   if (!order || (schedule != "timestep" && schedule != "block")) {
@@ -43,28 +43,28 @@ std::optional<DiffusionRun> ReadRun(const json& trace, const Model& model) {
   }
   run.order = *order;
   if (schedule == "timestep") {
-    run.schedule = DiffusionScheduleKind::kTimestep;
+    run.schedule = inference::DiffusionScheduleKind::kTimestep;
     run.eps = trace.at("eps").get<double>();
   } else {
-    run.schedule = DiffusionScheduleKind::kBlock;
+    run.schedule = inference::DiffusionScheduleKind::kBlock;
     run.block = trace.at("block").get<int>();
   }
   run.steps = trace.at("steps").get<int>();
   run.vocabulary = model.config().vocabulary;
-  run.mask = trace.at("mask_id").get<TokenId>();
+  run.mask = trace.at("mask_id").get<inference::TokenId>();
   run.shift = trace.at("shift").get<bool>();
   return run;
 }
 
 // Our step on somebody else's tokens: only the positions can be predicted.
-absl::StatusOr<std::string> CompareForced(const json& trace, const DiffusionRun& run,
-                                          const WindowLogits& logits) {
+absl::StatusOr<std::string> CompareForced(const json& trace, const inference::DiffusionRun& run,
+                                          const inference::WindowLogits& logits) {
   for (const json& step : trace.at("trace")) {
     const int number = step.at("step").get<int>();
-    auto tokens = step.at("before").get<std::vector<TokenId>>();
+    auto tokens = step.at("before").get<std::vector<inference::TokenId>>();
     ASSIGN_OR_RETURN(
         const std::vector<int> committed,
-        DenoiseStep(logits, run, trace.at("prompt_length").get<int>(), number, &tokens));
+        inference::DenoiseStep(logits, run, trace.at("prompt_length").get<int>(), number, &tokens));
     if (committed != step.at("committed").get<std::vector<int>>()) {
       return fmt::format("step {} commits [{}]", number, fmt::join(committed, " "));
     }
@@ -73,31 +73,31 @@ absl::StatusOr<std::string> CompareForced(const json& trace, const DiffusionRun&
 }
 
 // The whole run by ourselves.
-absl::StatusOr<std::string> CompareFree(const json& trace, const DiffusionRun& run,
-                                        const WindowLogits& logits) {
+absl::StatusOr<std::string> CompareFree(const json& trace, const inference::DiffusionRun& run,
+                                        const inference::WindowLogits& logits) {
   const json& expected = trace.at("trace");
-  auto prompt = expected.at(0).at("before").get<std::vector<TokenId>>();
+  auto prompt = expected.at(0).at("before").get<std::vector<inference::TokenId>>();
   prompt.resize(trace.at("prompt_length").get<size_t>());
-  ASSIGN_OR_RETURN(const DiffusionTrace actual,
+  ASSIGN_OR_RETURN(const inference::DiffusionTrace actual,
                    DecodeTrace(logits, run, prompt, trace.at("length").get<int>()));
   if (actual.steps.size() != expected.size()) {
     return fmt::format("{} steps instead of {}", actual.steps.size(), expected.size());
   }
   for (size_t i = 0; i < actual.steps.size(); ++i) {
-    if (actual.steps[i].before != expected[i].at("before").get<std::vector<TokenId>>()) {
+    if (actual.steps[i].before != expected[i].at("before").get<std::vector<inference::TokenId>>()) {
       return fmt::format("the tokens before step {} differ", i);
     }
     if (actual.steps[i].committed != expected[i].at("committed").get<std::vector<int>>()) {
       return fmt::format("step {} commits [{}]", i, fmt::join(actual.steps[i].committed, " "));
     }
   }
-  return actual.final == trace.at("final").get<std::vector<TokenId>>()
+  return actual.final == trace.at("final").get<std::vector<inference::TokenId>>()
              ? std::string()
              : std::string("the final tokens differ");
 }
 
 absl::Status RunCase(const Suite& suite, const std::string& id, const json& entry,
-                     Precision precision) {
+                     inference::Precision precision) {
   const auto model = LoadModel(suite, id, entry.at("model"));
   if (model == nullptr) {
     return absl::OkStatus();
@@ -111,7 +111,7 @@ absl::Status RunCase(const Suite& suite, const std::string& id, const json& entr
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const auto transformer, MakeTransformer(model, precision));
-  const WindowLogits logits = BidirectionalLogits(*transformer);
+  const inference::WindowLogits logits = inference::BidirectionalLogits(*transformer);
   ASSIGN_OR_RETURN(const std::string difference, trace.at("forced").get<bool>()
                                                      ? CompareForced(trace, *run, logits)
                                                      : CompareFree(trace, *run, logits));
@@ -127,7 +127,7 @@ absl::Status RunCase(const Suite& suite, const std::string& id, const json& entr
 
 void RunDiffusion(const Suite& suite) {
   for (const auto& entry : suite.manifest.at("diffusion")) {
-    for (const Precision precision : suite.precisions) {
+    for (const inference::Precision precision : suite.precisions) {
       const std::string id = fmt::format("diffusion {} {}", entry.at("id").get<std::string>(),
                                          PrecisionName(precision));
       if (absl::Status status = RunCase(suite, id, entry, precision); !status.ok()) {

@@ -29,9 +29,9 @@ constexpr int kAbsent = 77;
 constexpr char kUsage[] = "usage: conformance FIXTURES_FOLDER [--precision exact|fast|both]\n";
 
 // What the arguments after the folder ask for; empty for a mistake.
-std::vector<Precision> ReadPrecisions(std::span<char* const> arguments) {
+std::vector<inference::Precision> ReadPrecisions(std::span<char* const> arguments) {
   if (arguments.empty()) {
-    return {Precision::kExact, Precision::kFast};
+    return {inference::Precision::kExact, inference::Precision::kFast};
   }
   if (arguments.size() != 2 || std::string_view(arguments[0]) != "--precision") {
     return {};
@@ -40,7 +40,8 @@ std::vector<Precision> ReadPrecisions(std::span<char* const> arguments) {
   if (name == "both") {
     return ReadPrecisions({});
   }
-  for (const Precision precision : {Precision::kExact, Precision::kFast}) {
+  for (const inference::Precision precision :
+       {inference::Precision::kExact, inference::Precision::kFast}) {
     if (name == PrecisionName(precision)) {
       return {precision};
     }
@@ -48,7 +49,7 @@ std::vector<Precision> ReadPrecisions(std::span<char* const> arguments) {
   return {};
 }
 
-int Run(const std::filesystem::path& folder, const std::vector<Precision>& precisions) {
+int Run(const std::filesystem::path& folder, const std::vector<inference::Precision>& precisions) {
   if (!std::filesystem::is_directory(folder)) {
     fmt::print(stderr, "{} is no folder; name the fixtures folder\n", folder.string());
     return kAbsent;
@@ -80,7 +81,7 @@ int Run(const std::filesystem::path& folder, const std::vector<Precision>& preci
 
 int main(int argc, char** argv) {
   const std::span<char* const> arguments(argv, static_cast<size_t>(argc));
-  std::vector<ruvd::Precision> precisions;
+  std::vector<ruvd::inference::Precision> precisions;
   if (argc >= 2) {
     precisions = ruvd::conformance::ReadPrecisions(arguments.subspan(2));
   }

@@ -26,25 +26,27 @@ double RelativeRms(std::span<const float> actual, std::span<const float> golden)
   return std::sqrt(error / size);
 }
 
-absl::StatusOr<AdapterMix> LoadAdapters(const Suite& suite, const nlohmann::json& entries,
-                                        const Model& model) {
-  AdapterMix mix;
+absl::StatusOr<inference::AdapterMix> LoadAdapters(const Suite& suite,
+                                                   const nlohmann::json& entries,
+                                                   const inference::Model& model) {
+  inference::AdapterMix mix;
   for (const auto& entry : entries) {
-    ASSIGN_OR_RETURN(auto adapter, LoadAdapterFile(suite.Path(entry.at("file")), model));
+    ASSIGN_OR_RETURN(auto adapter, inference::LoadAdapterFile(suite.Path(entry.at("file")), model));
     mix.parts.push_back({.adapter = std::move(adapter), .weight = entry.at("scale").get<float>()});
   }
   return mix;
 }
 
 // Logits of all rows, tokens x vocabulary.
-absl::StatusOr<std::vector<float>> AllLogits(Transformer& transformer,
-                                             std::span<const TokenId> tokens, bool causal,
-                                             const AdapterMix& adapters) {
-  ForwardInput input;
+absl::StatusOr<std::vector<float>> AllLogits(inference::Transformer& transformer,
+                                             std::span<const inference::TokenId> tokens,
+                                             bool causal, const inference::AdapterMix& adapters) {
+  inference::ForwardInput input;
   input.tokens = tokens;
-  input.attention.kind = causal ? Attention::Kind::kCausal : Attention::Kind::kBidirectional;
+  input.attention.kind =
+      causal ? inference::Attention::Kind::kCausal : inference::Attention::Kind::kBidirectional;
   input.adapters = &adapters;
-  ForwardOutput output;
+  inference::ForwardOutput output;
   RETURN_IF_ERROR(transformer.Forward(input, &output));
   const auto vocabulary = static_cast<size_t>(transformer.model().config().vocabulary);
   std::vector<float> logits(tokens.size() * vocabulary);
@@ -73,8 +75,9 @@ absl::StatusOr<bool> IsWithin(const Suite& suite, const std::string& id,
 // Float32 activations must meet the tight limit, rounded ones those of the format's kernels; for a
 // format without such kernels (F32) the tight one again.
 absl::Status CheckLogits(const Suite& suite, const std::string& id, const nlohmann::json& entry,
-                         std::span<const float> logits, Precision precision) {
-  const bool rounds = precision == Precision::kFast && !entry.at("limit_kernel").is_null();
+                         std::span<const float> logits, inference::Precision precision) {
+  const bool rounds =
+      precision == inference::Precision::kFast && !entry.at("limit_kernel").is_null();
   ASSIGN_OR_RETURN(bool ok, IsWithin(suite, id, logits, entry.at("golden_exact"),
                                      entry.at(rounds ? "limit_kernel" : "limit_exact")));
   if (ok && rounds) {
@@ -88,14 +91,15 @@ absl::Status CheckLogits(const Suite& suite, const std::string& id, const nlohma
 }
 
 absl::Status RunLogitsCase(const Suite& suite, const std::string& id, const nlohmann::json& entry,
-                           Precision precision) {
+                           inference::Precision precision) {
   const auto model = LoadModel(suite, id, entry.at("model"));
   if (model == nullptr) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const AdapterMix adapters, LoadAdapters(suite, entry.at("lora"), *model));
+  ASSIGN_OR_RETURN(const inference::AdapterMix adapters,
+                   LoadAdapters(suite, entry.at("lora"), *model));
   ASSIGN_OR_RETURN(const auto transformer, MakeTransformer(model, precision));
-  const auto tokens = entry.at("tokens").get<std::vector<TokenId>>();
+  const auto tokens = entry.at("tokens").get<std::vector<inference::TokenId>>();
   ASSIGN_OR_RETURN(const std::vector<float> logits,
                    AllLogits(*transformer, tokens, entry.at("causal").get<bool>(), adapters));
   return CheckLogits(suite, id, entry, logits, precision);
@@ -103,34 +107,37 @@ absl::Status RunLogitsCase(const Suite& suite, const std::string& id, const nloh
 
 // The best token after `tokens`: from a forward over all of them, or over those that the cache does
 // not hold yet.
-absl::StatusOr<TokenId> BestNext(Transformer& transformer, std::span<const TokenId> tokens,
-                                 KvCache* cache) {
-  ForwardInput input{.tokens = tokens, .attention = {.kind = Attention::Kind::kCausal}};
+absl::StatusOr<inference::TokenId> BestNext(inference::Transformer& transformer,
+                                            std::span<const inference::TokenId> tokens,
+                                            inference::KvCache* cache) {
+  inference::ForwardInput input{.tokens = tokens,
+                                .attention = {.kind = inference::Attention::Kind::kCausal}};
   if (cache != nullptr) {
     input.tokens = tokens.subspan(static_cast<size_t>(cache->length()));
     input.cache = cache;
     input.extend_cache = true;
   }
   input.rows = {static_cast<int>(input.tokens.size()) - 1};
-  ForwardOutput output;
+  inference::ForwardOutput output;
   RETURN_IF_ERROR(transformer.Forward(input, &output));
   std::vector<float> logits(static_cast<size_t>(transformer.model().config().vocabulary));
   transformer.Logits(output.hidden, nullptr, logits);
-  return static_cast<TokenId>(std::ranges::max_element(logits) - logits.begin());
+  return static_cast<inference::TokenId>(std::ranges::max_element(logits) - logits.begin());
 }
 
 absl::Status RunGreedyCase(const Suite& suite, const std::string& id, const nlohmann::json& entry,
-                           Precision precision, bool cached) {
+                           inference::Precision precision, bool cached) {
   const auto model = LoadModel(suite, id, entry.at("model"));
   if (model == nullptr) {
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const auto transformer, MakeTransformer(model, precision));
-  auto tokens = entry.at("prompt").get<std::vector<TokenId>>();
-  const auto expected = entry.at("continuation").get<std::vector<TokenId>>();
-  KvCache cache(model->config(), static_cast<int>(tokens.size() + expected.size()));
-  for (const TokenId token : expected) {
-    ASSIGN_OR_RETURN(const TokenId best, BestNext(*transformer, tokens, cached ? &cache : nullptr));
+  auto tokens = entry.at("prompt").get<std::vector<inference::TokenId>>();
+  const auto expected = entry.at("continuation").get<std::vector<inference::TokenId>>();
+  inference::KvCache cache(model->config(), static_cast<int>(tokens.size() + expected.size()));
+  for (const inference::TokenId token : expected) {
+    ASSIGN_OR_RETURN(const inference::TokenId best,
+                     BestNext(*transformer, tokens, cached ? &cache : nullptr));
     if (best != token) {
       suite.report->Fail(id,
                          fmt::format("token {} is {} instead of {}", tokens.size(), best, token));
@@ -146,7 +153,7 @@ absl::Status RunGreedyCase(const Suite& suite, const std::string& id, const nloh
 
 void RunLogits(const Suite& suite) {
   for (const auto& entry : suite.manifest.at("logits")) {
-    for (const Precision precision : suite.precisions) {
+    for (const inference::Precision precision : suite.precisions) {
       const std::string id =
           fmt::format("logits {} {}", entry.at("id").get<std::string>(), PrecisionName(precision));
       if (absl::Status status = RunLogitsCase(suite, id, entry, precision); !status.ok()) {
@@ -158,7 +165,7 @@ void RunLogits(const Suite& suite) {
 
 void RunGreedy(const Suite& suite) {
   for (const auto& entry : suite.manifest.at("greedy")) {
-    for (const Precision precision : suite.precisions) {
+    for (const inference::Precision precision : suite.precisions) {
       for (const bool cached : {false, true}) {
         const std::string id =
             fmt::format("greedy {} {} {} cache", entry.at("model").get<std::string>(),

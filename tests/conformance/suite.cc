@@ -38,19 +38,19 @@ bool CheckBits(const Suite& suite, std::string_view id, std::span<const float> a
   return true;
 }
 
-std::string_view PrecisionName(Precision precision) {
-  return precision == Precision::kExact ? "exact" : "fast";
+std::string_view PrecisionName(inference::Precision precision) {
+  return precision == inference::Precision::kExact ? "exact" : "fast";
 }
 
-absl::StatusOr<std::unique_ptr<Transformer>> MakeTransformer(std::shared_ptr<const Model> model,
-                                                             Precision precision) {
+absl::StatusOr<std::unique_ptr<inference::Transformer>> MakeTransformer(
+    std::shared_ptr<const inference::Model> model, inference::Precision precision) {
   return DefaultBackend().Load(std::move(model),
                                {.precision = precision, .runner = SerialRunner()});
 }
 
-std::shared_ptr<const Model> LoadModel(const Suite& suite, std::string_view id,
-                                       const nlohmann::json& name) {
-  auto model = Model::Load(suite.Path(name));
+std::shared_ptr<const inference::Model> LoadModel(const Suite& suite, std::string_view id,
+                                                  const nlohmann::json& name) {
+  auto model = inference::Model::Load(suite.Path(name));
   if (model.ok()) {
     return *std::move(model);
   }

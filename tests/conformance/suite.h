@@ -27,7 +27,7 @@ struct Suite {
   std::filesystem::path folder;
   nlohmann::json manifest;
   // Models are run with each of these.
-  std::vector<Precision> precisions;
+  std::vector<inference::Precision> precisions;
   Report* report = nullptr;
   // Names of the files that cases asked for.
   std::set<std::string>* used = nullptr;
@@ -61,14 +61,14 @@ bool CheckBits(const Suite& suite, std::string_view id, std::span<const float> a
                std::span<const float> expected);
 
 // "exact" or "fast".
-std::string_view PrecisionName(Precision precision);
+std::string_view PrecisionName(inference::Precision precision);
 
 // Runs `model` on the calling thread.
-absl::StatusOr<std::unique_ptr<Transformer>> MakeTransformer(std::shared_ptr<const Model> model,
-                                                             Precision precision);
+absl::StatusOr<std::unique_ptr<inference::Transformer>> MakeTransformer(
+    std::shared_ptr<const inference::Model> model, inference::Precision precision);
 
 // The model named by an entry; null after reporting a failure.
-std::shared_ptr<const Model> LoadModel(const Suite& suite, std::string_view id,
-                                       const nlohmann::json& name);
+std::shared_ptr<const inference::Model> LoadModel(const Suite& suite, std::string_view id,
+                                                  const nlohmann::json& name);
 
 }  // namespace ruvd::conformance

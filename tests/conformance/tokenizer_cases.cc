@@ -20,9 +20,9 @@ namespace ruvd::conformance {
 namespace {
 
 // Null after reporting a failure.
-std::unique_ptr<Tokenizer> LoadTokenizer(const Suite& suite, const std::string& id,
-                                         const GgufReader& gguf) {
-  auto tokenizer = Tokenizer::FromGguf(gguf);
+std::unique_ptr<inference::Tokenizer> LoadTokenizer(const Suite& suite, const std::string& id,
+                                                    const inference::GgufReader& gguf) {
+  auto tokenizer = inference::Tokenizer::FromGguf(gguf);
   if (!tokenizer.ok()) {
     suite.report->Fail(id, MessageOf(tokenizer.status()));
     return nullptr;
@@ -30,9 +30,9 @@ std::unique_ptr<Tokenizer> LoadTokenizer(const Suite& suite, const std::string& 
   return *std::move(tokenizer);
 }
 
-void CheckIds(const Suite& suite, const std::string& id, const Tokenizer& tokenizer,
-              const std::string& text, const std::vector<TokenId>& expected) {
-  const std::vector<TokenId> actual = tokenizer.Encode(text);
+void CheckIds(const Suite& suite, const std::string& id, const inference::Tokenizer& tokenizer,
+              const std::string& text, const std::vector<inference::TokenId>& expected) {
+  const std::vector<inference::TokenId> actual = tokenizer.Encode(text);
   if (actual != expected) {
     suite.report->Fail(
         id, fmt::format("text {} gives [{}] instead of [{}]", nlohmann::json(text).dump(),
@@ -45,7 +45,7 @@ void CheckIds(const Suite& suite, const std::string& id, const Tokenizer& tokeni
 absl::Status RunVocabulary(const Suite& suite, const std::string& id, const nlohmann::json& entry) {
   ASSIGN_OR_RETURN(const std::string file,
                    ReadZstdFile(suite.Path(entry.at("vocabulary")), kMaxFixtureBytes));
-  ASSIGN_OR_RETURN(const auto gguf, GgufReader::Parse(AsBytes(file)));
+  ASSIGN_OR_RETURN(const auto gguf, inference::GgufReader::Parse(AsBytes(file)));
   const auto tokenizer = LoadTokenizer(suite, id, *gguf);
   if (tokenizer == nullptr) {
     return absl::OkStatus();
@@ -61,7 +61,7 @@ absl::Status RunVocabulary(const Suite& suite, const std::string& id, const nloh
     std::getline(lines, line);
     std::istringstream numbers(line);
     CheckIds(suite, fmt::format("{} case {}", id, cases), *tokenizer, rest.substr(0, at),
-             {std::istream_iterator<TokenId>(numbers), {}});
+             {std::istream_iterator<inference::TokenId>(numbers), {}});
     rest.erase(0, at + separator.size());
     ++cases;
   }
@@ -72,11 +72,11 @@ absl::Status RunVocabulary(const Suite& suite, const std::string& id, const nloh
 }
 
 absl::Status RunText(const Suite& suite, const std::string& id, const nlohmann::json& entry) {
-  ASSIGN_OR_RETURN(const auto gguf, GgufReader::Open(suite.Path(entry.at("model"))));
+  ASSIGN_OR_RETURN(const auto gguf, inference::GgufReader::Open(suite.Path(entry.at("model"))));
   const auto tokenizer = LoadTokenizer(suite, id, *gguf);
   if (tokenizer != nullptr) {
     CheckIds(suite, id, *tokenizer, entry.at("text").get<std::string>(),
-             entry.at("ids").get<std::vector<TokenId>>());
+             entry.at("ids").get<std::vector<inference::TokenId>>());
   }
   return absl::OkStatus();
 }

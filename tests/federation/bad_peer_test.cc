@@ -28,7 +28,7 @@ class BadPeer : public testing::Test {
     const Answers answers = peer.Dial();
     EXPECT_EQ(answers.closed, reason);
     EXPECT_THAT(answers.refused, ElementsAre(reason));
-    const Frame* goaway = answers.Find(Frame::kGoaway);
+    const inference::Frame* goaway = answers.Find(inference::Frame::kGoaway);
     ASSERT_NE(goaway, nullptr);
     EXPECT_EQ(goaway->goaway().reason(), reason);
     EXPECT_FALSE(goaway->goaway().message().empty());
@@ -37,7 +37,8 @@ class BadPeer : public testing::Test {
     EXPECT_EQ(target_.core().Members().size(), 1U);
   }
   // A push that must be refused with `reason` and leave no trace.
-  void ExpectRefusedPush(TestPeer& peer, const Envelope& envelope, const std::string& reason) {
+  void ExpectRefusedPush(TestPeer& peer, const privacy::Envelope& envelope,
+                         const std::string& reason) {
     const uint64_t before = target_.Refused(reason);
     const Answers answers = peer.Push(envelope);
     EXPECT_THAT(answers.refused, ElementsAre(reason));
@@ -68,7 +69,7 @@ TEST_F(BadPeer, OtherFrame) {
 
 TEST_F(BadPeer, ExpiredCertificate) {
   TestPeer peer(target_, 1, 7, [](LocalNode& n) {
-    n.certificate = CertificateFor(*n.key, "late", Authority(), roles::kMember,
+    n.certificate = CertificateFor(*n.key, "late", Authority(), privacy::roles::kMember,
                                    kWallStart - 2 * kDayMillis, kWallStart - 1);
   });
   ExpectRefusedOpening(peer, reasons::kCertificateExpired);
@@ -87,7 +88,7 @@ TEST_F(BadPeer, OtherCluster) {
 }
 
 TEST_F(BadPeer, StolenCertificateWithoutItsKey) {
-  const NodeKey mallory = NodeKey::FromSeed(SeedOf(666));
+  const privacy::NodeKey mallory = privacy::NodeKey::FromSeed(SeedOf(666));
   TestPeer peer(target_, 1, 7, [&](LocalNode& n) { n.key = &mallory; });
   const Answers answers = peer.Dial();
   EXPECT_EQ(answers.closed, reasons::kSignatureInvalid);
@@ -112,8 +113,8 @@ TEST_F(BadPeer, SilentOpeningTimesOut) {
 TEST_F(BadPeer, ForgedEnvelopes) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  const Envelope good = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload());
-  Envelope bad = good;
+  const privacy::Envelope good = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload());
+  privacy::Envelope bad = good;
   bad.signature[5] ^= 1;
   ExpectRefusedPush(peer, bad, reasons::kSignatureInvalid);
   bad = good;
@@ -124,7 +125,8 @@ TEST_F(BadPeer, ForgedEnvelopes) {
   ExpectRefusedPush(peer, bad, reasons::kSignatureInvalid);
   // In the name of the core under test, whose certificate the peer has.
   bad = good;
-  bad.body.replace(0, AdmissionCert::kBytes, ConfigFor(target_.key(), 0).certificate.Encode());
+  bad.body.replace(0, privacy::AdmissionCert::kBytes,
+                   ConfigFor(target_.key(), 0).certificate.Encode());
   ExpectRefusedPush(peer, bad, reasons::kUnknownSender);
   // By an outsider with a certificate of its own making.
   TestPeer outsider(target_, 5, 7, [](LocalNode& n) {
@@ -137,10 +139,11 @@ TEST_F(BadPeer, ForgedEnvelopes) {
 TEST_F(BadPeer, TruncatedEnvelopes) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  const Envelope good = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload());
-  for (std::string Envelope::* part : {&Envelope::header, &Envelope::body, &Envelope::signature}) {
+  const privacy::Envelope good = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload());
+  for (std::string privacy::Envelope::* part :
+       {&privacy::Envelope::header, &privacy::Envelope::body, &privacy::Envelope::signature}) {
     for (size_t length : {size_t{0}, (good.*part).size() / 2, (good.*part).size() - 1}) {
-      Envelope bad = good;
+      privacy::Envelope bad = good;
       (bad.*part).resize(length);
       ExpectRefusedPush(peer, bad, reasons::kEnvelopeMalformed);
     }
@@ -151,7 +154,7 @@ TEST_F(BadPeer, ReplayedItemIsCountedAndKeptOnce) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
   const std::string payload = DeltaPayload();
-  const Envelope envelope = peer.Manifest(ItemKind::kAdapterDelta, payload);
+  const privacy::Envelope envelope = peer.Manifest(ItemKind::kAdapterDelta, payload);
   EXPECT_EQ(peer.Serve(peer.Push(envelope), payload).accepted.size(), 1U);
   for (uint64_t i = 1; i <= 3; ++i) {
     const Answers again = peer.Push(envelope);
@@ -169,8 +172,8 @@ TEST_F(BadPeer, SequenceNumberUsedTwiceEndsTheLink) {
   Sealer restarted(peer.local(), EntropyOf(5));  // numbers from 1 again in the same boot
   const std::string body = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload(2)).body;
   const int64_t now = target_.now().wall_ms;
-  const Answers answers = peer.Push(*restarted.Seal(EnvelopePurpose::kAdapterDelta, kBodyManifest,
-                                                    1, body, now, now + kDayMillis));
+  const Answers answers = peer.Push(*restarted.Seal(privacy::EnvelopePurpose::kAdapterDelta,
+                                                    kBodyManifest, 1, body, now, now + kDayMillis));
   EXPECT_THAT(answers.refused, ElementsAre(reasons::kEquivocation));
   EXPECT_EQ(answers.closed, reasons::kGraylisted);
   EXPECT_TRUE(target_.core().Items().empty());
@@ -182,7 +185,7 @@ TEST_F(BadPeer, ReplayOverASecondLinkIsHarmless) {
   ASSERT_EQ(peer.Dial().closed, "");
   ASSERT_EQ(other.Dial().closed, "");
   const std::string payload = DeltaPayload();
-  const Envelope envelope = peer.Manifest(ItemKind::kAdapterDelta, payload);
+  const privacy::Envelope envelope = peer.Manifest(ItemKind::kAdapterDelta, payload);
   peer.Serve(peer.Push(envelope), payload);
   EXPECT_THAT(other.Push(envelope).refused, IsEmpty());  // what a mesh does all the time
   EXPECT_EQ(target_.core().counters().duplicates, 1U);
@@ -194,8 +197,8 @@ TEST_F(BadPeer, OldAndFutureEnvelopes) {
   ASSERT_EQ(peer.Dial().closed, "");
   const std::string body = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload()).body;
   const auto sealed = [&](int64_t created, int64_t expires) {
-    return *peer.sealer().Seal(EnvelopePurpose::kAdapterDelta, kBodyManifest, 1, body, created,
-                               expires);
+    return *peer.sealer().Seal(privacy::EnvelopePurpose::kAdapterDelta, kBodyManifest, 1, body,
+                               created, expires);
   };
   const int64_t now = target_.now().wall_ms;
   ExpectRefusedPush(peer, sealed(now - 11 * 60'000, now + kDayMillis), reasons::kEnvelopeExpired);
@@ -228,7 +231,7 @@ TEST_F(BadPeer, ManifestsOfTheWrongKind) {
 
 TEST_F(BadPeer, ObserversMayNotContribute) {
   TestPeer peer(target_, 1, 7, [](LocalNode& n) {
-    n.certificate = CertificateFor(*n.key, "observer", Authority(), roles::kObserver);
+    n.certificate = CertificateFor(*n.key, "observer", Authority(), privacy::roles::kObserver);
   });
   ASSERT_EQ(peer.Dial().closed, "");
   ExpectRefusedPush(peer, peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload()),
@@ -266,12 +269,12 @@ TEST_F(BadPeer, WrongChunksAreRefusedAndAskedElsewhere) {
   ASSERT_EQ(liar.Dial().closed, "");
   ASSERT_EQ(honest.Dial().closed, "");
   const std::string payload = DeltaPayload();
-  const Envelope envelope = liar.Manifest(ItemKind::kAdapterDelta, payload);
+  const privacy::Envelope envelope = liar.Manifest(ItemKind::kAdapterDelta, payload);
   const Answers asked = liar.Push(envelope);
-  const Frame* request = asked.Find(Frame::kChunkRequest);
+  const inference::Frame* request = asked.Find(inference::Frame::kChunkRequest);
   ASSERT_NE(request, nullptr);
   honest.Push(envelope);
-  Frame lie = TestPeer::ChunkOf(request->chunk_request(), payload);
+  inference::Frame lie = TestPeer::ChunkOf(request->chunk_request(), payload);
   (*lie.mutable_chunk()->mutable_data())[3] ^= 1;
   const Answers answers = liar.Send(lie);
   EXPECT_THAT(answers.refused, ElementsAre(reasons::kUpdateInvalid));
@@ -284,7 +287,7 @@ TEST_F(BadPeer, SilentHolderIsReplacedAfterTheTimeout) {
   silent.Dial();
   honest.Dial();
   const std::string payload = DeltaPayload();
-  const Envelope envelope = silent.Manifest(ItemKind::kAdapterDelta, payload);
+  const privacy::Envelope envelope = silent.Manifest(ItemKind::kAdapterDelta, payload);
   silent.Push(envelope);
   honest.Push(envelope);
   target_.Advance(limits::kRequestTimeout + std::chrono::milliseconds(1));
@@ -301,14 +304,15 @@ TEST_F(BadPeer, MemberRecordsForgedReplayedAndOfOthers) {
   record.incarnation = (1ULL << 32) | 1;
   record.address = "peer:1";
   const int64_t now = target_.now().wall_ms;
-  const Envelope good = *peer.sealer().Seal(EnvelopePurpose::kMember, kBodyMemberRecord, 0,
-                                            EncodeMemberRecord(record), now, now + 60'000);
-  const auto send = [&](const Envelope& envelope) {
-    Frame frame;
+  const privacy::Envelope good =
+      *peer.sealer().Seal(privacy::EnvelopePurpose::kMember, kBodyMemberRecord, 0,
+                          EncodeMemberRecord(record), now, now + 60'000);
+  const auto send = [&](const privacy::Envelope& envelope) {
+    inference::Frame frame;
     *frame.mutable_member_delta()->add_records() = ToProto(envelope);
     return peer.Send(frame).refused;
   };
-  Envelope forged = good;
+  privacy::Envelope forged = good;
   forged.signature[0] ^= 1;
   EXPECT_THAT(send(forged), ElementsAre(reasons::kSignatureInvalid));
   EXPECT_EQ(target_.core().Members().size(), 1U);
@@ -317,7 +321,7 @@ TEST_F(BadPeer, MemberRecordsForgedReplayedAndOfOthers) {
   EXPECT_THAT(send(good), IsEmpty());  // what a mesh does: counted, without effect
   EXPECT_EQ(target_.core().counters().duplicates, 1U);
   EXPECT_EQ(target_.core().Members().size(), 2U);
-  Envelope truncated = good;
+  privacy::Envelope truncated = good;
   truncated.body.resize(100);
   EXPECT_THAT(send(truncated), ElementsAre(reasons::kEnvelopeMalformed));
 }
@@ -325,7 +329,7 @@ TEST_F(BadPeer, MemberRecordsForgedReplayedAndOfOthers) {
 TEST_F(BadPeer, TooManyOffencesEndTheLink) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  Envelope bad = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload());
+  privacy::Envelope bad = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload());
   bad.signature[0] ^= 1;
   Answers answers;
   for (int i = 0; i < 11; ++i) {
@@ -339,7 +343,7 @@ TEST_F(BadPeer, TooManyOffencesEndTheLink) {
 TEST_F(BadPeer, FloodEndsTheLink) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  Frame ping;
+  inference::Frame ping;
   ping.mutable_ping()->set_seq(1);
   Answers answers;
   for (int i = 0; i < limits::kFrameBurst + 1 && answers.closed.empty(); ++i) {
@@ -357,22 +361,22 @@ TEST_F(BadPeer, AFloodOfWhatIsMissingEndsTheLink) {
   int sent = 0;
   Answers answers;
   while (answers.closed.empty() && sent <= 2 * limits::kFrameBurst) {
-    Frame have;
+    inference::Frame have;
     for (size_t i = 0; i < limits::kMaxIdsPerFrame; ++i) {
       have.mutable_i_have()->add_ids(std::string(AsText(Sha256(std::to_string(++number)))));
     }
     answers = peer.Send(have);
     std::vector<std::string> asked;
-    for (const Frame& frame : answers.frames) {
+    for (const inference::Frame& frame : answers.frames) {
       asked.insert(asked.end(), frame.i_want().ids().begin(), frame.i_want().ids().end());
     }
     for (; !asked.empty() && answers.closed.empty(); ++sent) {
-      Frame missing;
+      inference::Frame missing;
       missing.mutable_chunk()->set_item_id(asked.back());
       missing.mutable_chunk()->set_missing(true);
       asked.pop_back();
       answers = peer.Send(missing);
-      for (const Frame& frame : answers.frames) {
+      for (const inference::Frame& frame : answers.frames) {
         asked.insert(asked.end(), frame.i_want().ids().begin(), frame.i_want().ids().end());
       }
     }
@@ -384,7 +388,7 @@ TEST_F(BadPeer, AFloodOfWhatIsMissingEndsTheLink) {
 TEST_F(BadPeer, OversizedFramesAndUnknownBytes) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  Frame frame;
+  inference::Frame frame;
   frame.mutable_chunk()->set_data(std::string(limits::kMaxFrameBytes, 'x'));
   EXPECT_EQ(peer.Send(frame).closed, reasons::kEnvelopeMalformed);
   TestPeer second(target_, 2, 8);
@@ -398,10 +402,10 @@ TEST_F(BadPeer, OversizedFramesAndUnknownBytes) {
 TEST_F(BadPeer, ListsBeyondTheirLimits) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  Frame have;
-  Frame want;
-  Frame members;
-  Frame recon;
+  inference::Frame have;
+  inference::Frame want;
+  inference::Frame members;
+  inference::Frame recon;
   for (size_t i = 0; i <= limits::kMaxIdsPerFrame; ++i) {
     have.mutable_i_have()->add_ids(std::string(32, 'x'));
     want.mutable_i_want()->add_ids(std::string(32, 'x'));
@@ -410,17 +414,17 @@ TEST_F(BadPeer, ListsBeyondTheirLimits) {
   for (size_t i = 0; i <= limits::kMaxReconRanges; ++i) {
     recon.mutable_recon_open()->add_ranges();
   }
-  for (const Frame& frame : {have, want, members, recon}) {
+  for (const inference::Frame& frame : {have, want, members, recon}) {
     EXPECT_THAT(peer.Send(frame).refused, ElementsAre(reasons::kLimitExceeded));
   }
-  Frame short_id;
+  inference::Frame short_id;
   short_id.mutable_i_have()->add_ids("short");
   EXPECT_THAT(peer.Send(short_id).refused, ElementsAre(reasons::kEnvelopeMalformed));
 }
 
 TEST_F(BadPeer, LinkEndsWhenThePeersCertificateDoes) {
   TestPeer peer(target_, 1, 7, [](LocalNode& n) {
-    n.certificate = CertificateFor(*n.key, "short", Authority(), roles::kMember,
+    n.certificate = CertificateFor(*n.key, "short", Authority(), privacy::roles::kMember,
                                    kWallStart - kDayMillis, kWallStart + 3000);
   });
   ASSERT_EQ(peer.Dial().closed, "");

@@ -17,8 +17,8 @@ namespace {
 
 constexpr size_t kValues = 4;
 
-NodeId Node(uint8_t number) {
-  NodeId id{};
+privacy::NodeId Node(uint8_t number) {
+  privacy::NodeId id{};
   id[0] = number;
   return id;
 }
@@ -191,7 +191,7 @@ TEST(ReputationTable, FadesAndIsBounded) {
   }
   EXPECT_GT(table.Of(Node(1), round), 0.8);
   for (size_t i = 0; i < 2 * limits::kMaxMembers; ++i) {
-    NodeId id{};
+    privacy::NodeId id{};
     id[1] = static_cast<uint8_t>(i);
     id[2] = static_cast<uint8_t>(i >> 8);
     id[3] = 1;

@@ -24,7 +24,8 @@ using testing::IsEmpty;
 class Blame : public testing::Test {
  protected:
   // Two manifests of the first peer under one number, of different payloads.
-  Envelope Second(TestPeer& signer, const Envelope& first, const std::string& payload) {
+  privacy::Envelope Second(TestPeer& signer, const privacy::Envelope& first,
+                           const std::string& payload) {
     Sealer again(signer.local(), EntropyOf(5));  // numbers from 1 again in the same boot
     const auto header = *ParseHeader(AsBytes(first.header));
     return *again.Seal(header.purpose, header.body_type, header.round,
@@ -47,8 +48,8 @@ class Blame : public testing::Test {
 TEST_F(Blame, AManifestWhoseTransferWasGivenUpIsTakenFromAnotherNode) {
   ASSERT_EQ(first_.Dial().closed, "");
   ASSERT_EQ(second_.Dial().closed, "");
-  const Envelope envelope = first_.Manifest(ItemKind::kAdapterDelta, payload_);
-  ASSERT_NE(first_.Push(envelope).Find(Frame::kChunkRequest), nullptr);
+  const privacy::Envelope envelope = first_.Manifest(ItemKind::kAdapterDelta, payload_);
+  ASSERT_NE(first_.Push(envelope).Find(inference::Frame::kChunkRequest), nullptr);
   target_.core().OnLinkClosed(first_.link(), target_.now());
   Tick();
   const Answers again = second_.Push(envelope);
@@ -62,7 +63,7 @@ TEST_F(Blame, AManifestForWhichThereWasNoRoomIsTakenLater) {
   for (size_t i = 0; i < limits::kMaxTransfers; ++i) {
     first_.Push(first_.Manifest(ItemKind::kAdapterDelta, EncodeAdapterDelta(DeltaOf(100 + i))));
   }
-  const Envelope envelope = first_.Manifest(ItemKind::kAdapterDelta, payload_);
+  const privacy::Envelope envelope = first_.Manifest(ItemKind::kAdapterDelta, payload_);
   EXPECT_THAT(first_.Push(envelope).refused, IsEmpty());
   target_.core().OnLinkClosed(first_.link(), target_.now());
   Tick();
@@ -73,8 +74,8 @@ TEST_F(Blame, AManifestForWhichThereWasNoRoomIsTakenLater) {
 
 // world --nodes 30 --seeds 1..3 --byzantine equivocator:0.45 --loss 0.05
 TEST_F(Blame, TheSecondItemUnderOneNumberIsNotBlamedOnWhoPassesItOn) {
-  const Envelope one = first_.Manifest(ItemKind::kAdapterDelta, payload_);
-  const Envelope two = Second(first_, one, EncodeAdapterDelta(DeltaOf(2)));
+  const privacy::Envelope one = first_.Manifest(ItemKind::kAdapterDelta, payload_);
+  const privacy::Envelope two = Second(first_, one, EncodeAdapterDelta(DeltaOf(2)));
   ASSERT_EQ(second_.Dial().closed, "");
   second_.Serve(second_.Push(one), payload_);
   for (int i = 0; i < 64; ++i) {
@@ -90,19 +91,19 @@ TEST_F(Blame, TheSecondItemUnderOneNumberIsNotBlamedOnWhoPassesItOn) {
 // are no flood of their sender's.
 TEST_F(Blame, TheAnswersToItsOwnRequestsAreNoFlood) {
   ASSERT_EQ(first_.Dial().closed, "");
-  std::map<std::string, Envelope> held;
+  std::map<std::string, privacy::Envelope> held;
   std::vector<std::string> asked;
   const auto note = [&](const Answers& answers) {
-    for (const Frame& frame : answers.frames) {
+    for (const inference::Frame& frame : answers.frames) {
       asked.insert(asked.end(), frame.i_want().ids().begin(), frame.i_want().ids().end());
     }
   };
   for (size_t i = 0; i < 5; ++i) {
-    Frame have;
+    inference::Frame have;
     for (size_t j = 0; j < limits::kMaxIdsPerFrame; ++j) {
-      const Envelope envelope = first_.Manifest(ItemKind::kAdapterDelta, payload_);
-      held[std::string(AsText(MessageId(envelope)))] = envelope;
-      have.mutable_i_have()->add_ids(std::string(AsText(MessageId(envelope))));
+      const privacy::Envelope envelope = first_.Manifest(ItemKind::kAdapterDelta, payload_);
+      held[std::string(AsText(privacy::MessageId(envelope)))] = envelope;
+      have.mutable_i_have()->add_ids(std::string(AsText(privacy::MessageId(envelope))));
     }
     note(first_.Send(have));
   }
@@ -126,7 +127,7 @@ TEST_F(Blame, TheAnswersToItsOwnRequestsAreNoFlood) {
 TEST_F(Blame, ARepeatedFrameOfTheOpeningIsNoOffence) {
   Handshake handshake(first_.local(), /*dialed=*/true, Handshake::Nonce{1});
   CertificateStore certificates(Authority().public_key());
-  const auto deliver = [&](const Frame& frame) {
+  const auto deliver = [&](const inference::Frame& frame) {
     Answers answers = first_.Send(frame);
     const Answers copy = first_.Send(frame);
     EXPECT_EQ(copy.closed, "");
@@ -136,9 +137,9 @@ TEST_F(Blame, ARepeatedFrameOfTheOpeningIsNoOffence) {
   };
   target_.core().OnLinkOpened(first_.link(), "", target_.now());
   const Answers answers = deliver(handshake.Hello());
-  ASSERT_NE(answers.Find(Frame::kHelloAck), nullptr);
-  deliver(
-      **handshake.OnFrame(*answers.Find(Frame::kHelloAck), certificates, target_.now().wall_ms));
+  ASSERT_NE(answers.Find(inference::Frame::kHelloAck), nullptr);
+  deliver(**handshake.OnFrame(*answers.Find(inference::Frame::kHelloAck), certificates,
+                              target_.now().wall_ms));
   EXPECT_EQ(target_.core().active_links(), 1U);
   EXPECT_THAT(first_.Send(handshake.Hello()).refused, IsEmpty());
 }
@@ -148,9 +149,9 @@ TEST_F(Blame, ARepeatedAnswerToTheOpeningIsNoOffence) {
   answers.Add(target_.core().OnLinkOpened(first_.link(), "peer:1", target_.now()));
   Handshake listener(first_.local(), /*dialed=*/false, Handshake::Nonce{1});
   CertificateStore certificates(Authority().public_key());
-  ASSERT_NE(answers.Find(Frame::kHello), nullptr);
-  const auto ack =
-      listener.OnFrame(*answers.Find(Frame::kHello), certificates, target_.now().wall_ms);
+  ASSERT_NE(answers.Find(inference::Frame::kHello), nullptr);
+  const auto ack = listener.OnFrame(*answers.Find(inference::Frame::kHello), certificates,
+                                    target_.now().wall_ms);
   ASSERT_TRUE(ack.ok());
   first_.Send(**ack);
   EXPECT_EQ(target_.core().active_links(), 1U);

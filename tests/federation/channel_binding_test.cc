@@ -16,7 +16,7 @@
 #include "federation/reasons.h"
 #include "tests/federation/fixture.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 using test::Authority;
@@ -38,10 +38,10 @@ LinkChannel Seeing(const Digest& own, const Digest& peer) {
 
 class ChannelBindingTest : public ::testing::Test {
  protected:
-  using Frame = federation::v1::Frame;
+  using Frame = v1::Frame;
 
   struct End {
-    explicit End(uint64_t number) : key(NodeKey::FromSeed(SeedOf(number))) {
+    explicit End(uint64_t number) : key(privacy::NodeKey::FromSeed(SeedOf(number))) {
       const GossipConfig config = test::ConfigFor(key, number);
       local = {.key = &key,
                .certificate = config.certificate,
@@ -53,7 +53,7 @@ class ChannelBindingTest : public ::testing::Test {
                .version_min = 1,
                .version_max = 2};
     }
-    NodeKey key;
+    privacy::NodeKey key;
     LocalNode local;
     CertificateStore certificates{Authority().public_key()};
     std::unique_ptr<Handshake> handshake;
@@ -161,4 +161,4 @@ TEST_F(ChannelBindingTest, PlainLinksAreAsBefore) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 using testing::ElementsAre;
@@ -31,4 +31,4 @@ TEST(CheckBacklog, OfOneLinkAShareAndNothingOfThoseThatAreGone) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::federation

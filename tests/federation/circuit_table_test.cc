@@ -18,16 +18,16 @@
 #include "federation/relay/relay_planner.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
-using federation::v1::RelayFrame;
+using v1::RelayFrame;
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-NodeId IdOf(uint32_t number) {
-  NodeId id{};
+privacy::NodeId IdOf(uint32_t number) {
+  privacy::NodeId id{};
   id[0] = static_cast<uint8_t>(number);
   id[1] = static_cast<uint8_t>(number >> 8);
   return id;
@@ -98,7 +98,7 @@ TEST_F(CircuitTableTest, WhatItDoesNotKnowOfAFrameIsNotPassedOn) {
 // ended its link to the relay for it.
 TEST_F(CircuitTableTest, AFrameThatItsNumberMakesTooLargeIsNotPassedOn) {
   ASSERT_TRUE(Open({1, 5}, {2, 300}, 1, 2).ok());
-  federation::v1::Frame frame;
+  v1::Frame frame;
   RelayFrame* const relayed = frame.mutable_relay_frame();
   relayed->set_circuit(5);
   relayed->set_sealed(std::string(limits::kMaxFrameBytes, 'x'));
@@ -250,20 +250,20 @@ TEST_F(CircuitTableTest, ACircuitThatNobodyUsesEnds) {
 
 class RelayPlannerTest : public testing::Test {
  protected:
-  std::optional<NodeId> Next() { return planner_.Next(target_, relays_, now_, random_); }
-  void Ended(const NodeId& relay, RelayPlanner::End end) {
+  std::optional<privacy::NodeId> Next() { return planner_.Next(target_, relays_, now_, random_); }
+  void Ended(const privacy::NodeId& relay, RelayPlanner::End end) {
     planner_.OnEnded(target_, relay, end, now_);
   }
 
-  const NodeId target_ = IdOf(100);
-  std::vector<NodeId> relays_ = {IdOf(1), IdOf(2), IdOf(3)};
+  const privacy::NodeId target_ = IdOf(100);
+  std::vector<privacy::NodeId> relays_ = {IdOf(1), IdOf(2), IdOf(3)};
   TimePoint now_{};
   Random random_{1};
   RelayPlanner planner_;
 };
 
 TEST_F(RelayPlannerTest, AsksOneAfterTheOtherThenPauses) {
-  std::set<NodeId> asked;
+  std::set<privacy::NodeId> asked;
   ASSERT_TRUE(planner_.Begin(target_, DialPurpose::kMesh, now_));
   while (const auto relay = Next()) {
     EXPECT_TRUE(asked.insert(*relay).second);
@@ -316,11 +316,11 @@ TEST_F(RelayPlannerTest, SearchesAtOnceAndHistoryAreBounded) {
 
 TEST_F(RelayPlannerTest, AnOpenLinkEndsTheSearch) {
   ASSERT_TRUE(planner_.Begin(target_, DialPurpose::kExchange, now_));
-  const NodeId relay = *Next();
+  const privacy::NodeId relay = *Next();
   EXPECT_EQ(planner_.OnOpened(target_), DialPurpose::kExchange);
   Ended(relay, RelayPlanner::End::kClosed);
   EXPECT_THAT(planner_.Due(), IsEmpty());
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::federation

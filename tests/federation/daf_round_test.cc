@@ -20,8 +20,8 @@ namespace {
 
 constexpr size_t kValues = 4;
 
-NodeId Node(uint8_t number) {
-  NodeId id{};
+privacy::NodeId Node(uint8_t number) {
+  privacy::NodeId id{};
   id[0] = number;
   return id;
 }

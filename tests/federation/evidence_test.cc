@@ -32,19 +32,20 @@ void SpeakNewest(LocalNode& local) {
 
 // Two manifests of one node under one number.
 struct Pair {
-  Envelope one;
-  Envelope two;
+  privacy::Envelope one;
+  privacy::Envelope two;
 };
 
 Pair PairOf(TestPeer& signer, uint64_t seed, ItemKind kind = ItemKind::kAdapterDelta) {
-  const Envelope one = signer.Manifest(kind, EncodeAdapterDelta(DeltaOf(seed)));
-  EnvelopeHeader header = *ParseHeader(AsBytes(one.header));
+  const privacy::Envelope one = signer.Manifest(kind, EncodeAdapterDelta(DeltaOf(seed)));
+  privacy::EnvelopeHeader header = *ParseHeader(AsBytes(one.header));
   const std::string body = signer.Manifest(kind, EncodeAdapterDelta(DeltaOf(seed + 1))).body;
   return {.one = one, .two = *SealEnvelope(header, body, signer.key())};
 }
 
-Frame EvidenceFrame(const AdmissionCert& certificate, const std::string& equivocation) {
-  Frame frame;
+inference::Frame EvidenceFrame(const privacy::AdmissionCert& certificate,
+                               const std::string& equivocation) {
+  inference::Frame frame;
   auto* proof = frame.mutable_evidence()->add_proofs();
   proof->set_certificate(certificate.Encode());
   proof->set_equivocation(equivocation);
@@ -57,7 +58,7 @@ class EvidenceTest : public testing::Test {
     ASSERT_EQ(liar_.Dial().closed, "");
     ASSERT_EQ(witness_.Dial().closed, "");
   }
-  Frame Genuine() {
+  inference::Frame Genuine() {
     const Pair pair = PairOf(liar_, 1);
     return EvidenceFrame(liar_.local().certificate, EquivocationOf(pair.one, pair.two)->Encode());
   }
@@ -82,7 +83,7 @@ TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
   // No new link, nor an item by way of others, whom nobody blames.
   EXPECT_EQ(liar_.Dial().closed, reasons::kGraylisted);
   const Answers passed_on = witness_.Push(liar_.Manifest(ItemKind::kAdapterDelta, payload));
-  EXPECT_EQ(passed_on.Find(Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(passed_on.Find(inference::Frame::kChunkRequest), nullptr);
   EXPECT_TRUE(target_.core().Items().empty());
   EXPECT_EQ(witness_.Send(Genuine()).closed, "");
 }
@@ -118,7 +119,7 @@ TEST_F(EvidenceTest, ANodeThatStartsAgainKnowsThemBeforeAnyPeerTellsIt) {
   TestPeer liar(again, 1, 7, SpeakNewest);
   EXPECT_EQ(liar.Dial().closed, reasons::kGraylisted);
   TestPeer later(again, 4, 10, SpeakNewest);
-  EXPECT_NE(later.Dial().Find(Frame::kEvidence), nullptr) << "it tells others, too";
+  EXPECT_NE(later.Dial().Find(inference::Frame::kEvidence), nullptr) << "it tells others, too";
 }
 
 TEST_F(EvidenceTest, WhoFindsItTellsItsNeighboursAndNewOnes) {
@@ -128,15 +129,16 @@ TEST_F(EvidenceTest, WhoFindsItTellsItsNeighboursAndNewOnes) {
   witness_.Push(pair.one);
   Answers found = witness_.Push(pair.two);
   EXPECT_THAT(found.refused, ElementsAre(reasons::kEquivocation));
-  EXPECT_EQ(std::ranges::count_if(found.frames, &Frame::has_evidence), 1);  // the witness alone
+  EXPECT_EQ(std::ranges::count_if(found.frames, &inference::Frame::has_evidence),
+            1);  // the witness alone
   EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
   TestPeer later(target_, 4, 10, SpeakNewest);
   const Answers greeted = later.Dial();
-  ASSERT_NE(greeted.Find(Frame::kEvidence), nullptr);
+  ASSERT_NE(greeted.Find(inference::Frame::kEvidence), nullptr);
   CoreUnderTest elsewhere(20);
   TestPeer teller(elsewhere, 4, 7, SpeakNewest);
   teller.Dial();
-  EXPECT_THAT(teller.Send(*greeted.Find(Frame::kEvidence)).refused, IsEmpty());
+  EXPECT_THAT(teller.Send(*greeted.Find(inference::Frame::kEvidence)).refused, IsEmpty());
   EXPECT_THAT(elsewhere.core().Graylisted(), ElementsAre(liar_.key().id()));
 }
 
@@ -152,22 +154,22 @@ TEST_F(EvidenceTest, APeerOfBeforeMaskedRoundsIsSentNoProofAboutThem) {
   const Answers told = witness_.Send(
       EvidenceFrame(liar_.local().certificate, EquivocationOf(pair.one, pair.two)->Encode()));
   ASSERT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
-  EXPECT_EQ(told.Find(Frame::kEvidence), nullptr) << "nobody else is left to tell";
+  EXPECT_EQ(told.Find(inference::Frame::kEvidence), nullptr) << "nobody else is left to tell";
   TestPeer later(target_, 4, 10, speak_before);
-  EXPECT_EQ(later.Dial().Find(Frame::kEvidence), nullptr);
+  EXPECT_EQ(later.Dial().Find(inference::Frame::kEvidence), nullptr);
   TestPeer newest(target_, 5, 11, SpeakNewest);
-  EXPECT_NE(newest.Dial().Find(Frame::kEvidence), nullptr);
+  EXPECT_NE(newest.Dial().Find(inference::Frame::kEvidence), nullptr);
   // Of other messages it is told, together with those that it is not told of.
   TestPeer other(target_, 6, 12, SpeakNewest);
   ASSERT_EQ(other.Dial().closed, "");
   const Pair plain = PairOf(other, 1);
   const Answers passed_on = witness_.Send(
       EvidenceFrame(other.local().certificate, EquivocationOf(plain.one, plain.two)->Encode()));
-  EXPECT_EQ(std::ranges::count_if(passed_on.frames, &Frame::has_evidence), 3);
+  EXPECT_EQ(std::ranges::count_if(passed_on.frames, &inference::Frame::has_evidence), 3);
   TestPeer last(target_, 7, 13, speak_before);
   const Answers greeted = last.Dial();
-  ASSERT_NE(greeted.Find(Frame::kEvidence), nullptr);
-  EXPECT_EQ(greeted.Find(Frame::kEvidence)->evidence().proofs_size(), 1);
+  ASSERT_NE(greeted.Find(inference::Frame::kEvidence), nullptr);
+  EXPECT_EQ(greeted.Find(inference::Frame::kEvidence)->evidence().proofs_size(), 1);
 }
 
 TEST_F(EvidenceTest, AStoredItemUnderASecondNumberConvictsToo) {
@@ -175,9 +177,9 @@ TEST_F(EvidenceTest, AStoredItemUnderASecondNumberConvictsToo) {
   const Pair pair = PairOf(liar_, 1);
   witness_.Serve(witness_.Push(pair.one), payload);
   ASSERT_EQ(target_.core().Items().size(), 1U);
-  Frame have;
-  have.mutable_i_have()->add_ids(std::string(AsText(MessageId(pair.two))));
-  ASSERT_NE(witness_.Send(have).Find(Frame::kIWant), nullptr);
+  inference::Frame have;
+  have.mutable_i_have()->add_ids(std::string(AsText(privacy::MessageId(pair.two))));
+  ASSERT_NE(witness_.Send(have).Find(inference::Frame::kIWant), nullptr);
   witness_.Push(pair.two);
   EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
   EXPECT_TRUE(target_.core().Items().empty());
@@ -187,11 +189,11 @@ TEST_F(EvidenceTest, TwoRecordsUnderOneNumberConvict) {
   MemberRecord record;
   record.certificate = liar_.local().certificate;
   record.incarnation = (1ULL << 32) | 5;
-  EnvelopeHeader header = *ParseHeader(AsBytes(PairOf(liar_, 1).one.header));
-  header.purpose = EnvelopePurpose::kMember;
+  privacy::EnvelopeHeader header = *ParseHeader(AsBytes(PairOf(liar_, 1).one.header));
+  header.purpose = privacy::EnvelopePurpose::kMember;
   header.body_type = kBodyMemberRecord;
   header.expires_ms = header.created_ms + 60'000;
-  Frame frame;
+  inference::Frame frame;
   for (const char* address : {"here:1", "there:1"}) {
     record.address = address;
     *frame.mutable_member_delta()->add_records() =
@@ -209,16 +211,16 @@ TEST_F(EvidenceTest, AProofThatThereWasNoTimeForIsCheckedLater) {
   record.certificate = witness_.local().certificate;
   const int64_t now = target_.now().wall_ms;
   while (target_.Refused(reasons::kBusy) == 0) {
-    Frame frame;
+    inference::Frame frame;
     for (size_t i = 0; i < limits::kMaxRecordsPerFrame; ++i) {
       ++record.incarnation;
       *frame.mutable_member_delta()->add_records() =
-          ToProto(*witness_.sealer().Seal(EnvelopePurpose::kMember, kBodyMemberRecord, 0,
+          ToProto(*witness_.sealer().Seal(privacy::EnvelopePurpose::kMember, kBodyMemberRecord, 0,
                                           EncodeMemberRecord(record), now, now + 60'000));
     }
     witness_.Send(frame);
   }
-  Frame two = Genuine();
+  inference::Frame two = Genuine();
   *two.mutable_evidence()->add_proofs() = two.evidence().proofs(0);
   witness_.Send(two);
   EXPECT_THAT(target_.core().Graylisted(), IsEmpty());
@@ -231,14 +233,14 @@ TEST_F(EvidenceTest, AProofThatThereWasNoTimeForIsCheckedLater) {
 }
 
 TEST_F(EvidenceTest, ForgedEvidenceIsCountedAgainstItsSender) {
-  const Frame genuine = Genuine();
+  const inference::Frame genuine = Genuine();
   const auto spoiled = [&](size_t byte) {
-    Frame frame = genuine;
+    inference::Frame frame = genuine;
     std::string& bytes = *frame.mutable_evidence()->mutable_proofs(0)->mutable_equivocation();
     bytes[byte] = static_cast<char>(bytes[byte] ^ 1);
     return frame;
   };
-  EXPECT_THAT(witness_.Send(spoiled(2 + kEnvelopeHeaderBytes + 5)).refused,
+  EXPECT_THAT(witness_.Send(spoiled(2 + privacy::kEnvelopeHeaderBytes + 5)).refused,
               ElementsAre(reasons::kSignatureInvalid));
   EXPECT_THAT(witness_.Send(spoiled(2 + 110)).refused, ElementsAre(testing::_));
   EXPECT_THAT(witness_.Send(spoiled(0)).refused, ElementsAre(reasons::kEvidenceInvalid));
@@ -248,9 +250,9 @@ TEST_F(EvidenceTest, ForgedEvidenceIsCountedAgainstItsSender) {
   EXPECT_THAT(witness_.Send(EvidenceFrame(liar_.local().certificate, of_witness)).refused,
               ElementsAre(reasons::kEvidenceInvalid));
   // Two messages of two numbers, which is what everybody signs.
-  const Envelope other = witness_.Manifest(ItemKind::kAdapterDelta, "x");
+  const privacy::Envelope other = witness_.Manifest(ItemKind::kAdapterDelta, "x");
   EXPECT_FALSE(EquivocationOf(pair.one, other).has_value());
-  Equivocation no_pair = *EquivocationOf(pair.one, pair.two);
+  privacy::Equivocation no_pair = *EquivocationOf(pair.one, pair.two);
   no_pair.second_header = other.header;
   no_pair.second_signature = other.signature;
   EXPECT_THAT(witness_.Send(EvidenceFrame(witness_.local().certificate, no_pair.Encode())).refused,
@@ -266,10 +268,10 @@ TEST_F(EvidenceTest, ForgedEvidenceIsCountedAgainstItsSender) {
 
 // One key may serve in two clusters, each of which counts its boots.
 TEST_F(EvidenceTest, MessagesToAnotherClusterShowNothing) {
-  EnvelopeHeader header = *ParseHeader(AsBytes(PairOf(liar_, 1).one.header));
-  const Envelope here = *SealEnvelope(header, "here", liar_.key());
+  privacy::EnvelopeHeader header = *ParseHeader(AsBytes(PairOf(liar_, 1).one.header));
+  const privacy::Envelope here = *SealEnvelope(header, "here", liar_.key());
   header.cluster_id.fill(9);
-  const Envelope elsewhere = *SealEnvelope(header, "elsewhere", liar_.key());
+  const privacy::Envelope elsewhere = *SealEnvelope(header, "elsewhere", liar_.key());
   EXPECT_THAT(
       witness_
           .Send(EvidenceFrame(liar_.local().certificate, EquivocationOf(here, elsewhere)->Encode()))
@@ -293,8 +295,8 @@ TEST_F(EvidenceTest, EvidenceEndsADayAfterBothMessages) {
 TEST_F(EvidenceTest, ANodeThatHearsItOfItselfSaysSoOnceAndGoesOn) {
   TestPeer twin(target_, 0, 9);  // has the key of the node under test
   const Pair pair = PairOf(twin, 1);
-  const Frame evidence = EvidenceFrame(ConfigFor(target_.key(), 0).certificate,
-                                       EquivocationOf(pair.one, pair.two)->Encode());
+  const inference::Frame evidence = EvidenceFrame(ConfigFor(target_.key(), 0).certificate,
+                                                  EquivocationOf(pair.one, pair.two)->Encode());
   EXPECT_THAT(witness_.Send(evidence).refused, ElementsAre(reasons::kEquivocation));
   EXPECT_THAT(witness_.Send(evidence).refused, IsEmpty());
   EXPECT_THAT(target_.core().Graylisted(), IsEmpty());
@@ -309,10 +311,10 @@ class SwarmWithEquivocator {
   explicit SwarmWithEquivocator(uint64_t seed, double loss,
                                 std::function<void(size_t, GossipConfig&)> configure = {})
       : swarm_({.nodes = 20, .seed = seed, .loss = loss, .configure = std::move(configure)}),
-        key_(NodeKey::FromSeed(SeedOf(kLiar))),
+        key_(privacy::NodeKey::FromSeed(SeedOf(kLiar))),
         config_(ConfigFor(key_, kLiar)) {
     swarm_.Run(seconds(20));
-    swarm_.intercept = [this](size_t node, LinkId link, const Frame& frame) {
+    swarm_.intercept = [this](size_t node, LinkId link, const inference::Frame& frame) {
       return node == kLiar && Serve(link, frame);
     };
   }
@@ -321,7 +323,8 @@ class SwarmWithEquivocator {
   // Whether every node but the liar keeps out the liar and nobody else.
   bool AllKnow() {
     for (size_t i = 0; i < swarm_.size(); ++i) {
-      if (i != kLiar && swarm_.core(i).Graylisted() != std::vector<NodeId>{swarm_.id(kLiar)}) {
+      if (i != kLiar &&
+          swarm_.core(i).Graylisted() != std::vector<privacy::NodeId>{swarm_.id(kLiar)}) {
         return false;
       }
     }
@@ -330,18 +333,19 @@ class SwarmWithEquivocator {
   Swarm& swarm() { return swarm_; }
 
  private:
-  EnvelopeHeader Header(EnvelopePurpose purpose, uint16_t body_type, int64_t life_ms) {
-    EnvelopeHeader header;
+  privacy::EnvelopeHeader Header(privacy::EnvelopePurpose purpose, uint16_t body_type,
+                                 int64_t life_ms) {
+    privacy::EnvelopeHeader header;
     header.purpose = purpose;
     header.cluster_id = Authority().cluster_id();
-    header.boot_id = BootIdOf(key_.id(), config_.boot_counter);
+    header.boot_id = privacy::BootIdOf(key_.id(), config_.boot_counter);
     header.seq = 900;
     header.created_ms = swarm_.now().wall_ms;
     header.expires_ms = header.created_ms + life_ms;
     header.body_type = body_type;
     return header;
   }
-  Frame ItemFrame(const AdapterDelta& delta) {
+  inference::Frame ItemFrame(const AdapterDelta& delta) {
     const std::string payload = EncodeAdapterDelta(delta);
     Manifest manifest;
     manifest.certificate = config_.certificate;
@@ -350,35 +354,35 @@ class SwarmWithEquivocator {
     manifest.payload_root = MerkleTree(payload).root();
     manifest.model_hash = config_.model_hash;
     manifest.frame_id = config_.frame_id;
-    const Envelope envelope =
-        *SealEnvelope(Header(EnvelopePurpose::kAdapterDelta, kBodyManifest, kDayMillis),
+    const privacy::Envelope envelope =
+        *SealEnvelope(Header(privacy::EnvelopePurpose::kAdapterDelta, kBodyManifest, kDayMillis),
                       EncodeManifest(manifest), key_);
-    payloads_[std::string(AsText(MessageId(envelope)))] = payload;
-    Frame frame;
+    payloads_[std::string(AsText(privacy::MessageId(envelope)))] = payload;
+    inference::Frame frame;
     *frame.mutable_push()->mutable_envelope() = ToProto(envelope);
     return frame;
   }
-  Frame RecordFrame(const std::string& address) {
+  inference::Frame RecordFrame(const std::string& address) {
     MemberRecord record;
     record.certificate = config_.certificate;
     record.incarnation = (config_.boot_counter << 32) | 1000;
     record.model_hash = config_.model_hash;
     record.frame_id = config_.frame_id;
     record.address = address;
-    Frame frame;
+    inference::Frame frame;
     *frame.mutable_member_delta()->add_records() =
-        ToProto(*SealEnvelope(Header(EnvelopePurpose::kMember, kBodyMemberRecord, 600'000),
+        ToProto(*SealEnvelope(Header(privacy::EnvelopePurpose::kMember, kBodyMemberRecord, 600'000),
                               EncodeMemberRecord(record), key_));
     return frame;
   }
-  void SendHalves(const Frame& one, const Frame& two) {
+  void SendHalves(const inference::Frame& one, const inference::Frame& two) {
     bool odd = false;
     for (const LinkId link : swarm_.LinksOf(kLiar)) {
       odd = !odd;
       swarm_.SendFrom(kLiar, link, odd ? one : two);
     }
   }
-  bool Serve(LinkId link, const Frame& frame) {
+  bool Serve(LinkId link, const inference::Frame& frame) {
     const auto found = frame.has_chunk_request() ? payloads_.find(frame.chunk_request().item_id())
                                                  : payloads_.end();
     if (found == payloads_.end()) {
@@ -389,7 +393,7 @@ class SwarmWithEquivocator {
   }
 
   Swarm swarm_;
-  NodeKey key_;
+  privacy::NodeKey key_;
   GossipConfig config_;
   std::map<std::string, std::string> payloads_;
 };

@@ -21,7 +21,7 @@ inline void SpeakNewest(LocalNode& local) {
   local.relays = true;
 }
 
-inline std::string Text(const NodeId& id) {
+inline std::string Text(const privacy::NodeId& id) {
   return std::string(AsText(id));
 }
 
@@ -32,34 +32,34 @@ class FarEnd {
       : target_(&target),
         relay_(&relay),
         circuit_(circuit),
-        key_(NodeKey::FromSeed(SeedOf(number))),
+        key_(privacy::NodeKey::FromSeed(SeedOf(number))),
         certificates_(Authority().public_key()) {
     const GossipConfig config = ConfigFor(key_, number);
     local_ = relay.local();
     local_.key = &key_;
     local_.certificate = config.certificate;
-    ChannelKey channel = ChannelKey::Generate(EntropyOf(number));
+    privacy::ChannelKey channel = privacy::ChannelKey::Generate(EntropyOf(number));
     nonce_ = channel.public_key();
     link_ = links_.Add({.link = relay.link(), .circuit = circuit}, std::move(channel));
   }
-  const NodeKey& key() const { return key_; }
+  const privacy::NodeKey& key() const { return key_; }
   LocalNode& local() { return local_; }
 
   // What the relay passes on, under `source`.
-  Answers Open(const NodeId& source) {
-    Frame frame;
+  Answers Open(const privacy::NodeId& source) {
+    inference::Frame frame;
     frame.mutable_relay_open()->set_circuit(circuit_);
     frame.mutable_relay_open()->set_source(Text(source));
     frame.mutable_relay_open()->set_target(Text(target_->key().id()));
     return relay_->Send(frame);
   }
-  Answers Send(const Frame& frame) { return relay_->Send(*links_.Wrap(link_, frame)); }
+  Answers Send(const inference::Frame& frame) { return relay_->Send(*links_.Wrap(link_, frame)); }
   // The frame as the relay brings it.
-  Frame Wrap(const Frame& frame) { return *links_.Wrap(link_, frame); }
+  inference::Frame Wrap(const inference::Frame& frame) { return *links_.Wrap(link_, frame); }
   // What those of the frames say that the relay passes on to this end, in their order.
-  std::vector<Frame> Read(const Answers& answers) {
-    std::vector<Frame> inner;
-    for (const Frame& frame : answers.frames) {
+  std::vector<inference::Frame> Read(const Answers& answers) {
+    std::vector<inference::Frame> inner;
+    for (const inference::Frame& frame : answers.frames) {
       if (frame.has_relay_frame() && frame.relay_frame().circuit() == circuit_) {
         auto opened = links_.Unwrap(link_, frame.relay_frame());
         EXPECT_TRUE(opened.ok() && opened->has_value()) << opened.status();
@@ -74,7 +74,7 @@ class FarEnd {
   Answers Dial(LinkChannel channel = {.own_certificates = {}, .relayed = true}) {
     Handshake handshake(local_, /*dialed=*/true, nonce_, std::move(channel));
     const Answers answers = Send(handshake.Hello());
-    const Frame* ack = answers.Find(Frame::kRelayFrame);
+    const inference::Frame* ack = answers.Find(inference::Frame::kRelayFrame);
     if (ack == nullptr) {
       return answers;
     }
@@ -86,7 +86,7 @@ class FarEnd {
       refused.refused.push_back(ReasonOf(proof.status()));
       return refused;
     }
-    const Frame wrapped = *links_.Wrap(link_, **proof);
+    const inference::Frame wrapped = *links_.Wrap(link_, **proof);
     EXPECT_TRUE(
         links_.Secure(link_, handshake.peer_nonce(), /*dialed=*/true, handshake.Session()).ok());
     return relay_->Send(wrapped);
@@ -96,7 +96,7 @@ class FarEnd {
   CoreUnderTest* target_;
   TestPeer* relay_;
   uint32_t circuit_;
-  NodeKey key_;
+  privacy::NodeKey key_;
   LocalNode local_;
   CertificateStore certificates_;
   Handshake::Nonce nonce_{};

@@ -27,22 +27,22 @@ inline Instant At(Duration since_start) {
           kWallStart + std::chrono::duration_cast<std::chrono::milliseconds>(since_start).count()};
 }
 
-inline KeySeed SeedOf(uint64_t number) {
-  KeySeed seed{};
+inline privacy::KeySeed SeedOf(uint64_t number) {
+  privacy::KeySeed seed{};
   std::memcpy(seed.data(), &number, sizeof(number));
   seed[31] = 0x5a;
   return seed;
 }
 
-inline ClusterAuthority Authority(uint64_t number = 1000) {
-  return ClusterAuthority::FromSeed(SeedOf(number));
+inline privacy::ClusterAuthority Authority(uint64_t number = 1000) {
+  return privacy::ClusterAuthority::FromSeed(SeedOf(number));
 }
 
-inline AdmissionCert CertificateFor(const NodeKey& key, const std::string& name,
-                                    const ClusterAuthority& authority = Authority(),
-                                    uint32_t roles = roles::kMember,
-                                    int64_t not_before_ms = kWallStart - kDayMillis,
-                                    int64_t not_after_ms = kWallStart + 20 * kDayMillis) {
+inline privacy::AdmissionCert CertificateFor(
+    const privacy::NodeKey& key, const std::string& name,
+    const privacy::ClusterAuthority& authority = Authority(),
+    uint32_t roles = privacy::roles::kMember, int64_t not_before_ms = kWallStart - kDayMillis,
+    int64_t not_after_ms = kWallStart + 20 * kDayMillis) {
   return *authority.Issue({.node_key = key.public_key(),
                            .name = name,
                            .roles = roles,
@@ -64,7 +64,7 @@ inline std::string AddressOf(size_t node) {
   return fmt::format("node-{}:7000", node);
 }
 
-inline GossipConfig ConfigFor(const NodeKey& key, size_t number) {
+inline GossipConfig ConfigFor(const privacy::NodeKey& key, size_t number) {
   GossipConfig config;
   config.certificate = CertificateFor(key, fmt::format("node-{}", number));
   config.model_hash.fill(0x11);

@@ -19,22 +19,22 @@ using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
 std::string ReasonOfStart(std::function<void(GossipConfig&)> change) {
-  const NodeKey key = NodeKey::FromSeed(SeedOf(0));
+  const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(0));
   GossipConfig config = ConfigFor(key, 0);
   change(config);
   return ReasonOf(
       GossipCore::Create(std::move(config), key, EntropyOf(1), 1, At(Duration{})).status());
 }
 
-Answers Consent(CoreUnderTest& node, ConsentTier tier) {
+Answers Consent(CoreUnderTest& node, privacy::ConsentTier tier) {
   Answers answers;
-  answers.Add(*node.core().SetConsent(ConsentRecord::Sign(tier, node.now().wall_ms, node.key()),
-                                      node.now()));
+  answers.Add(*node.core().SetConsent(
+      privacy::ConsentRecord::Sign(tier, node.now().wall_ms, node.key()), node.now()));
   return answers;
 }
 
 TEST(GossipCore, RefusesAWrongIdentityAtItsStart) {
-  const NodeKey other = NodeKey::FromSeed(SeedOf(9));
+  const privacy::NodeKey other = privacy::NodeKey::FromSeed(SeedOf(9));
   EXPECT_EQ(ReasonOfStart([](GossipConfig&) {}), "");
   EXPECT_EQ(ReasonOfStart([&](auto& c) { c.certificate = CertificateFor(other, "other"); }),
             reasons::kKeyInvalid);
@@ -42,8 +42,8 @@ TEST(GossipCore, RefusesAWrongIdentityAtItsStart) {
   EXPECT_EQ(ReasonOfStart([](auto& c) { c.listen_address = "no port"; }), reasons::kConfigInvalid);
   EXPECT_EQ(ReasonOfStart([](auto& c) { c.seeds = {"host"}; }), reasons::kConfigInvalid);
   EXPECT_EQ(ReasonOfStart([](auto& c) {
-              const NodeKey key = NodeKey::FromSeed(SeedOf(0));
-              c.certificate = CertificateFor(key, "late", Authority(), roles::kMember,
+              const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(0));
+              c.certificate = CertificateFor(key, "late", Authority(), privacy::roles::kMember,
                                              kWallStart - 2 * kDayMillis, kWallStart - 1);
             }),
             reasons::kCertificateExpired);
@@ -53,7 +53,7 @@ TEST(GossipCore, OffersAreCheckedBeforeTheyAreSigned) {
   CoreUnderTest node;
   EXPECT_EQ(ReasonOf(node.core().OfferAdapterDelta(1, DeltaOf(1), node.now()).status()),
             reasons::kConsentMissing);
-  Consent(node, ConsentTier::kPublic);
+  Consent(node, privacy::ConsentTier::kPublic);
   AdapterDelta bad = DeltaOf(1);
   bad.cores[0].values[0] = 1e6F;
   EXPECT_EQ(ReasonOf(node.core().OfferAdapterDelta(1, bad, node.now()).status()),
@@ -73,55 +73,57 @@ TEST(GossipCore, OffersAreCheckedBeforeTheyAreSigned) {
 
 TEST(GossipCore, UnderTheTierDpOnlyNoisedUpdatesAreOfferedAndKept) {
   CoreUnderTest node;
-  Consent(node, ConsentTier::kDp);
+  Consent(node, privacy::ConsentTier::kDp);
   EXPECT_EQ(ReasonOf(node.core().OfferAdapterDelta(1, DeltaOf(1), node.now()).status()),
             reasons::kConsentMissing);
   EXPECT_EQ(ReasonOf(node.core().OfferPattern(PatternOf(1), node.now()).status()),
             reasons::kConsentMissing);
   Answers offered;
-  offered.Add(
-      *node.core().OfferAdapterDelta(1, DeltaOf(1), node.now(), ShareableKind::kDpAdapterDelta));
+  offered.Add(*node.core().OfferAdapterDelta(1, DeltaOf(1), node.now(),
+                                             privacy::ShareableKind::kDpAdapterDelta));
   ASSERT_EQ(offered.accepted.size(), 1U);
-  EXPECT_THAT(Consent(node, ConsentTier::kDp).dropped, IsEmpty()) << "it is paid for";
-  EXPECT_THAT(Consent(node, ConsentTier::kPublic).dropped, IsEmpty());
-  EXPECT_EQ(Consent(node, ConsentTier::kDp).dropped.size(), 1U) << "it may be plain by now";
+  EXPECT_THAT(Consent(node, privacy::ConsentTier::kDp).dropped, IsEmpty()) << "it is paid for";
+  EXPECT_THAT(Consent(node, privacy::ConsentTier::kPublic).dropped, IsEmpty());
+  EXPECT_EQ(Consent(node, privacy::ConsentTier::kDp).dropped.size(), 1U)
+      << "it may be plain by now";
 
   CoreUnderTest restarted(0, [](GossipConfig& c) { c.boot_counter = 2; });
-  Consent(restarted, ConsentTier::kDp);
+  Consent(restarted, privacy::ConsentTier::kDp);
   Answers restored;
   restored.Add(restarted.core().Restore({offered.accepted[0]}, restarted.now()));
   EXPECT_THAT(restored.dropped, IsEmpty());
-  EXPECT_EQ(Consent(restarted, ConsentTier::kPrivate).dropped.size(), 1U);
+  EXPECT_EQ(Consent(restarted, privacy::ConsentTier::kPrivate).dropped.size(), 1U);
 }
 
 TEST(GossipCore, ObserversOfferNothing) {
   CoreUnderTest node(0, [](GossipConfig& config) {
-    const NodeKey key = NodeKey::FromSeed(SeedOf(0));
-    config.certificate = CertificateFor(key, "observer", Authority(), roles::kObserver);
+    const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(0));
+    config.certificate = CertificateFor(key, "observer", Authority(), privacy::roles::kObserver);
   });
-  Consent(node, ConsentTier::kPublic);
+  Consent(node, privacy::ConsentTier::kPublic);
   EXPECT_EQ(ReasonOf(node.core().OfferPattern(PatternOf(1), node.now()).status()),
             reasons::kRoleMissing);
 }
 
 TEST(GossipCore, ConsentOfAnotherKeyChangesNothing) {
   CoreUnderTest node;
-  const NodeKey other = NodeKey::FromSeed(SeedOf(9));
+  const privacy::NodeKey other = privacy::NodeKey::FromSeed(SeedOf(9));
   const auto result = node.core().SetConsent(
-      ConsentRecord::Sign(ConsentTier::kPublic, node.now().wall_ms, other), node.now());
+      privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic, node.now().wall_ms, other),
+      node.now());
   EXPECT_EQ(ReasonOf(result.status()), reasons::kSignatureInvalid);
-  EXPECT_EQ(node.core().consent(), ConsentTier::kPrivate);
+  EXPECT_EQ(node.core().consent(), privacy::ConsentTier::kPrivate);
 }
 
 TEST(GossipCore, RestoreKeepsWhatMayStillLeave) {
   CoreUnderTest node;
-  Consent(node, ConsentTier::kPublic);
+  Consent(node, privacy::ConsentTier::kPublic);
   Answers offered;
   offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
   const Item own = offered.accepted.at(0);
 
   CoreUnderTest consenting(0, [](GossipConfig& c) { c.boot_counter = 2; });
-  Consent(consenting, ConsentTier::kPublic);
+  Consent(consenting, privacy::ConsentTier::kPublic);
   Answers restored;
   restored.Add(
       consenting.core().Restore({*MakeItem(*own.envelope, *own.payload)}, consenting.now()));
@@ -144,7 +146,7 @@ TEST(GossipCore, RestoreKeepsWhatMayStillLeave) {
 // again, who may have it still.
 TEST(GossipCore, AWithdrawnPatternIsGivenToNobody) {
   CoreUnderTest node;
-  Consent(node, ConsentTier::kPublic);
+  Consent(node, privacy::ConsentTier::kPublic);
   SharedPattern later = PatternOf(1);
   later.created_ms += 5;
   Answers offered;
@@ -165,20 +167,20 @@ TEST(GossipCore, AWithdrawnPatternIsGivenToNobody) {
 
 TEST(GossipCore, StoredPartsThatDoNotBelongTogetherAreRefused) {
   CoreUnderTest node;
-  Consent(node, ConsentTier::kPublic);
+  Consent(node, privacy::ConsentTier::kPublic);
   Answers offered;
   offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
   const Item item = offered.accepted.at(0);
   EXPECT_EQ(ReasonOf(MakeItem(*item.envelope, *item.payload + "x").status()),
             reasons::kUpdateInvalid);
-  Envelope cut = *item.envelope;
+  privacy::Envelope cut = *item.envelope;
   cut.header.pop_back();
   EXPECT_EQ(ReasonOf(MakeItem(cut, *item.payload).status()), reasons::kEnvelopeMalformed);
 }
 
 TEST(GossipCore, NewestDeltasTakesTheHighestRoundOfEachOrigin) {
   CoreUnderTest node;
-  Consent(node, ConsentTier::kPublic);
+  Consent(node, privacy::ConsentTier::kPublic);
   ASSERT_TRUE(node.core().OfferAdapterDelta(2, DeltaOf(2), node.now()).ok());
   ASSERT_TRUE(node.core().OfferAdapterDelta(3, DeltaOf(3), node.now()).ok());
   ASSERT_TRUE(node.core().OfferAdapterDelta(1, DeltaOf(1), node.now()).ok());
@@ -189,22 +191,22 @@ TEST(GossipCore, NewestDeltasTakesTheHighestRoundOfEachOrigin) {
 
 TEST(GossipCore, ServesItemsAndSaysWhatItLacks) {
   CoreUnderTest node;
-  Consent(node, ConsentTier::kPublic);
+  Consent(node, privacy::ConsentTier::kPublic);
   TestPeer peer(node, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
   Answers offered;
   offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
-  ASSERT_NE(offered.Find(Frame::kPush), nullptr);
+  ASSERT_NE(offered.Find(inference::Frame::kPush), nullptr);
   const Item item = offered.accepted.at(0);
-  Frame request;
+  inference::Frame request;
   request.mutable_chunk_request()->set_item_id(std::string(AsText(item.id)));
   const Answers served = peer.Send(request);
-  ASSERT_NE(served.Find(Frame::kChunk), nullptr);
-  EXPECT_EQ(served.Find(Frame::kChunk)->chunk().data(), *item.payload);
+  ASSERT_NE(served.Find(inference::Frame::kChunk), nullptr);
+  EXPECT_EQ(served.Find(inference::Frame::kChunk)->chunk().data(), *item.payload);
   request.mutable_chunk_request()->set_index(1);
-  EXPECT_TRUE(peer.Send(request).Find(Frame::kChunk)->chunk().missing());
+  EXPECT_TRUE(peer.Send(request).Find(inference::Frame::kChunk)->chunk().missing());
   request.mutable_chunk_request()->set_item_id(std::string(32, 'x'));
-  EXPECT_TRUE(peer.Send(request).Find(Frame::kChunk)->chunk().missing());
+  EXPECT_TRUE(peer.Send(request).Find(inference::Frame::kChunk)->chunk().missing());
 }
 
 TEST(GossipCore, PingsAndMeasuresAndTimesOut) {
@@ -214,10 +216,10 @@ TEST(GossipCore, PingsAndMeasuresAndTimesOut) {
   node.Advance(limits::kPingPeriod);
   Answers tick;
   tick.Add(node.core().OnTick(node.now()));
-  const Frame* ping = tick.Find(Frame::kPing);
+  const inference::Frame* ping = tick.Find(inference::Frame::kPing);
   ASSERT_NE(ping, nullptr);
   node.Advance(std::chrono::milliseconds(20));
-  Frame ack;
+  inference::Frame ack;
   ack.mutable_ack()->set_seq(ping->ping().seq());
   peer.Send(ack);
   Answers silent;
@@ -237,8 +239,8 @@ TEST(GossipCore, LeaveTellsEverybody) {
   ASSERT_EQ(peer.Dial().closed, "");
   Answers answers;
   answers.Add(node.core().Leave(node.now()));
-  ASSERT_NE(answers.Find(Frame::kMemberDelta), nullptr);
-  EXPECT_EQ(answers.Find(Frame::kGoaway)->goaway().reason(), reasons::kNodeDraining);
+  ASSERT_NE(answers.Find(inference::Frame::kMemberDelta), nullptr);
+  EXPECT_EQ(answers.Find(inference::Frame::kGoaway)->goaway().reason(), reasons::kNodeDraining);
   EXPECT_EQ(answers.closed, reasons::kNodeDraining);
   EXPECT_EQ(node.core().active_links(), 0U);
 }

@@ -239,10 +239,10 @@ TEST(Backoff, GrowsToItsCapAndNeverBeyond) {
 }
 
 std::vector<std::string> DueSeeds(const DialPlanner& planner, TimePoint now,
-                                  std::set<NodeId> linked = {}, std::set<NodeId> alive = {},
-                                  bool all = false) {
-  return planner.DueSeeds([&](const NodeId& id) { return linked.contains(id); },
-                          [&](const NodeId& id) { return alive.contains(id); }, all, now);
+                                  std::set<privacy::NodeId> linked = {},
+                                  std::set<privacy::NodeId> alive = {}, bool all = false) {
+  return planner.DueSeeds([&](const privacy::NodeId& id) { return linked.contains(id); },
+                          [&](const privacy::NodeId& id) { return alive.contains(id); }, all, now);
 }
 
 TEST(DialPlanner, SeedsNeverItselfNeverTwice) {
@@ -256,7 +256,7 @@ TEST(DialPlanner, SeedsNeverItselfNeverTwice) {
   EXPECT_TRUE(DueSeeds(planner, start).empty());
   EXPECT_EQ(planner.Dialing(DialPurpose::kExchange), 1U);
   planner.OnOpened("a:1");
-  NodeId a{};
+  privacy::NodeId a{};
   a[0] = 1;
   EXPECT_EQ(planner.OnIdentified("a:1", a), DialPurpose::kExchange);
   EXPECT_TRUE(DueSeeds(planner, start, {a}).empty());

@@ -24,7 +24,7 @@
 
 namespace ruvd::test {
 
-inline masking::MaskLayout SmallMaskLayout() {
+inline privacy::masking::MaskLayout SmallMaskLayout() {
   return {.model_hash = {1},
           .frame_id = {2},
           .bank_values = {40, 25},
@@ -32,7 +32,7 @@ inline masking::MaskLayout SmallMaskLayout() {
           .colluders = 1};
 }
 
-inline dp::RandomBytes MaskEntropy(uint64_t seed) {
+inline privacy::dp::RandomBytes MaskEntropy(uint64_t seed) {
   return [random = std::make_shared<Random>(seed)](std::span<uint8_t> out) {
     for (uint8_t& byte : out) {
       byte = static_cast<uint8_t>(random->Next() >> 56);
@@ -41,7 +41,7 @@ inline dp::RandomBytes MaskEntropy(uint64_t seed) {
 }
 
 // A node's update with its share of the noise, as far as a sum can tell.
-inline std::vector<int32_t> UnitsOf(const masking::MaskLayout& layout, Random& random) {
+inline std::vector<int32_t> UnitsOf(const privacy::masking::MaskLayout& layout, Random& random) {
   std::vector<int32_t> units(layout.Values());
   for (int32_t& unit : units) {
     unit = static_cast<int32_t>(random.Below(2001)) - 1000;
@@ -55,20 +55,20 @@ class MaskedBus {
   static constexpr int64_t kStart = kWallStart;
 
   struct Node {
-    NodeId id{};
+    privacy::NodeId id{};
     std::optional<MaskedRound> round;
     bool stopped = false;
     bool answers = true;                             // MaskInputWanted
     uint64_t charges = 0;                            // of its ledger
     std::map<uint8_t, std::vector<int32_t>> inputs;  // by attempt
     std::map<uint8_t, Digest> input_set;
-    std::set<NodeId> refused;
+    std::set<privacy::NodeId> refused;
     std::optional<absl::StatusOr<MaskedOutcome>> outcome;
   };
 
   // `nodes` members, and `observers` that are none.
   explicit MaskedBus(size_t nodes, uint64_t seed = 1, size_t observers = 0,
-                     masking::MaskLayout layout = SmallMaskLayout())
+                     privacy::masking::MaskLayout layout = SmallMaskLayout())
       : layout_(std::move(layout)), random_(seed) {
     for (size_t i = 0; i < nodes + observers; ++i) {
       nodes_.emplace_back().id = IdOf(i);
@@ -81,14 +81,14 @@ class MaskedBus {
     }
   }
 
-  static NodeId IdOf(size_t node) {
-    NodeId id{};
+  static privacy::NodeId IdOf(size_t node) {
+    privacy::NodeId id{};
     id[0] = static_cast<uint8_t>(7 * node + 1);
     return id;
   }
 
   // Begins a node's round, anew if it had begun; its gossip holds `known`.
-  void Begin(size_t node, std::vector<NodeId> group, const std::vector<Item>& known = {}) {
+  void Begin(size_t node, std::vector<privacy::NodeId> group, const std::vector<Item>& known = {}) {
     auto round = MaskedRound::Begin({.round = {.cluster = {5}, .round = kRound},
                                      .layout = layout_,
                                      .self = nodes_[node].id,
@@ -103,8 +103,8 @@ class MaskedBus {
 
   Node& node(size_t i) { return nodes_[i]; }
   size_t size() const { return nodes_.size(); }
-  const std::vector<NodeId>& group() const { return group_; }
-  const masking::MaskLayout& layout() const { return layout_; }
+  const std::vector<privacy::NodeId>& group() const { return group_; }
+  const privacy::masking::MaskLayout& layout() const { return layout_; }
   Random& random() { return random_; }
   Instant now() const { return {TimePoint(std::chrono::milliseconds(ms_)), kStart + ms_}; }
   // All that nodes said, in order.
@@ -120,11 +120,12 @@ class MaskedBus {
   // Sees every item before it is said; it is not after true.
   std::function<bool(size_t from, const Item& item)> intercept;
   // Makes a node's input; nullopt: its ledger refuses. Unset: numbers at random, always.
-  std::function<std::optional<masking::MaskInput>(size_t node, const MaskInputWanted& wanted)>
+  std::function<std::optional<privacy::masking::MaskInput>(size_t node,
+                                                           const MaskInputWanted& wanted)>
       prepare;
   bool twice = false;  // every item comes twice
 
-  static Item ItemOf(const NodeId& origin, ItemKind kind, std::string payload) {
+  static Item ItemOf(const privacy::NodeId& origin, ItemKind kind, std::string payload) {
     Item item;
     item.kind = kind;
     item.origin = origin;
@@ -213,8 +214,8 @@ class MaskedBus {
   // A node gives a share for every charge of its ledger, never two under one key, and every key
   // once.
   void ExpectNothingTwice() {
-    std::set<std::pair<NodeId, uint8_t>> shares;
-    std::set<masking::MaskPublicKey> keys;
+    std::set<std::pair<privacy::NodeId, uint8_t>> shares;
+    std::set<privacy::masking::MaskPublicKey> keys;
     for (const Item& item : said_) {
       if (item.kind == ItemKind::kMaskShare) {
         const auto share = DecodeMaskShare(AsBytes(*item.payload));
@@ -254,7 +255,7 @@ class MaskedBus {
   }
 
  private:
-  masking::MaskInput RandomInput(size_t node, const MaskInputWanted& wanted) {
+  privacy::masking::MaskInput RandomInput(size_t node, const MaskInputWanted& wanted) {
     return {.reservation = nodes_[node].charges + 1,
             .contributors = static_cast<uint32_t>(wanted.set.members.size()),
             .units = UnitsOf(layout_, random_)};
@@ -265,7 +266,7 @@ class MaskedBus {
     if (!node.answers) {
       return;
     }
-    std::optional<masking::MaskInput> input =
+    std::optional<privacy::masking::MaskInput> input =
         prepare ? prepare(from, wanted) : RandomInput(from, wanted);
     if (!input) {
       return;
@@ -278,10 +279,10 @@ class MaskedBus {
     Perform(from, *std::move(steps));
   }
 
-  masking::MaskLayout layout_;
+  privacy::masking::MaskLayout layout_;
   Random random_;
   std::vector<Node> nodes_;
-  std::vector<NodeId> group_;
+  std::vector<privacy::NodeId> group_;
   std::vector<std::pair<size_t, Item>> flying_;
   std::vector<Item> said_;
   int64_t ms_ = 0;

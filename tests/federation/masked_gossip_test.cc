@@ -42,17 +42,18 @@ class MaskedSwarm {
       : swarm_(std::move(options)), nodes_(swarm_.size()) {
     layout_.bank_values = {9'000, 9'000};
     swarm_.Run(seconds(15));
-    const masking::MaskRound round{.cluster = Authority().cluster_id(), .round = kRound};
-    std::vector<NodeId> ids;
+    const privacy::masking::MaskRound round{.cluster = Authority().cluster_id(), .round = kRound};
+    std::vector<privacy::NodeId> ids;
     for (const size_t node : members) {
       ids.push_back(swarm_.id(node));
     }
     const auto groups = MaskedGroups(round, ids);
     EXPECT_EQ(groups.size(), 1U);
     for (const size_t node : members) {
-      const NodeKey key = NodeKey::FromSeed(SeedOf(node));
+      const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(node));
       auto consented = swarm_.core(node).SetConsent(
-          ConsentRecord::Sign(ConsentTier::kMasked, swarm_.now().wall_ms, key), swarm_.now());
+          privacy::ConsentRecord::Sign(privacy::ConsentTier::kMasked, swarm_.now().wall_ms, key),
+          swarm_.now());
       EXPECT_TRUE(consented.ok());
       auto begun = MaskedRound::Begin({.round = round,
                                        .layout = layout_,
@@ -173,7 +174,7 @@ class MaskedSwarm {
     }
   }
 
-  masking::MaskLayout layout_ = SmallMaskLayout();
+  privacy::masking::MaskLayout layout_ = SmallMaskLayout();
   Swarm swarm_;
   std::vector<Node> nodes_;
 };
@@ -246,9 +247,10 @@ class MaskedItems : public testing::Test {
     return EncodeMaskKey(
         {.attempt = attempt, .offer = {.round = round, .layout = {1}, .key = {9}}});
   }
-  absl::Status Consent(ConsentTier tier) {
+  absl::Status Consent(privacy::ConsentTier tier) {
     return target_.core()
-        .SetConsent(ConsentRecord::Sign(tier, target_.now().wall_ms, target_.key()), target_.now())
+        .SetConsent(privacy::ConsentRecord::Sign(tier, target_.now().wall_ms, target_.key()),
+                    target_.now())
         .status();
   }
 
@@ -268,7 +270,7 @@ TEST_F(MaskedItems, AreTakenWithTheirRoundAndSender) {
 }
 
 TEST_F(MaskedItems, ThatNameAnotherRoundSenderOrAttemptGoNoFurther) {
-  masking::MaskedUpdate update{
+  privacy::masking::MaskedUpdate update{
       .round = 1, .sender = target_.key().id(), .set = {1}, .layout = {1}, .values = {1, 2}};
   for (const auto& [kind, payload] :
        {std::pair{ItemKind::kMaskKey, KeyOf(2)},
@@ -290,7 +292,7 @@ TEST_F(MaskedItems, ThatAreTooLargeAreNotFetched) {
     };
     EXPECT_THAT(push(MaxMaskPayloadBytes(kind) + 1).refused,
                 testing::ElementsAre(reasons::kLimitExceeded));
-    EXPECT_NE(push(MaxMaskPayloadBytes(kind)).Find(Frame::kChunkRequest), nullptr);
+    EXPECT_NE(push(MaxMaskPayloadBytes(kind)).Find(inference::Frame::kChunkRequest), nullptr);
   }
 }
 
@@ -300,12 +302,12 @@ TEST_F(MaskedItems, LeaveUnderTheTierMaskedAlone) {
         target_.core().OfferMasked(ItemKind::kMaskKey, 1, KeyOf(1), target_.now()).status());
   };
   EXPECT_EQ(offer(), reasons::kConsentMissing);
-  ASSERT_TRUE(Consent(ConsentTier::kDp).ok());
+  ASSERT_TRUE(Consent(privacy::ConsentTier::kDp).ok());
   EXPECT_EQ(offer(), reasons::kConsentMissing);
-  ASSERT_TRUE(Consent(ConsentTier::kMasked).ok());
+  ASSERT_TRUE(Consent(privacy::ConsentTier::kMasked).ok());
   EXPECT_EQ(offer(), "");
   EXPECT_EQ(target_.core().Items().size(), 1U);
-  ASSERT_TRUE(Consent(ConsentTier::kPrivate).ok());
+  ASSERT_TRUE(Consent(privacy::ConsentTier::kPrivate).ok());
   EXPECT_TRUE(target_.core().Items().empty()) << "peers are given it no more";
 }
 

@@ -25,18 +25,21 @@ class MaskedLedgerTest : public testing::Test {
  protected:
   static constexpr size_t kNodes = 6;
 
-  static masking::MaskLayout Layout() {
-    return {.bank_values = {1, 1}, .grid = dp::MakeNoiseGrid(1, 0.6, 2).value(), .colluders = 1};
+  static privacy::masking::MaskLayout Layout() {
+    return {.bank_values = {1, 1},
+            .grid = privacy::dp::MakeNoiseGrid(1, 0.6, 2).value(),
+            .colluders = 1};
   }
 
   MaskedLedgerTest() : worlds_(kNodes), bus_(kNodes, /*seed=*/1, /*observers=*/0, Layout()) {
     for (size_t i = 0; i < kNodes; ++i) {
       worlds_[i].random = Random(i + 1);
-      worlds_[i].tier = ConsentTier::kMasked;
+      worlds_[i].tier = privacy::ConsentTier::kMasked;
       worlds_[i].terms.layout = Layout();
     }
-    bus_.prepare = [this](size_t node,
-                          const MaskInputWanted& wanted) -> std::optional<masking::MaskInput> {
+    bus_.prepare =
+        [this](size_t node,
+               const MaskInputWanted& wanted) -> std::optional<privacy::masking::MaskInput> {
       auto prepared = worlds_[node].PrepareMasked(wanted.set);
       return prepared.ok() ? std::optional(prepared->input) : std::nullopt;
     };
@@ -72,7 +75,8 @@ TEST_F(MaskedLedgerTest, AnAttemptThatFailedAfterItsSharesIsPaidForToo) {
 }
 
 TEST_F(MaskedLedgerTest, WhoCannotPayIsLeftOutAndNoisesNothing) {
-  worlds_[2].ledger.budget = PrivacyBudget::Within(PrivacyUnit::kExample, 0.5, 1e-6).value();
+  worlds_[2].ledger.budget =
+      privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kExample, 0.5, 1e-6).value();
   bus_.Run();
   bus_.ExpectSum({0, 1, 3, 4, 5}, 1);
   EXPECT_THAT(worlds_[2].events, IsEmpty());

@@ -17,7 +17,7 @@
 namespace ruvd::test {
 namespace {
 
-constexpr ClusterId kCluster = {5};
+constexpr privacy::ClusterId kCluster = {5};
 
 MaskSetItem LargestSet() {
   MaskSetItem item{.attempt = 2, .clique = {.round = {kCluster, 7}, .layout = {3}, .members = {}}};

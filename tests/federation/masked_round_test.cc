@@ -43,8 +43,8 @@ uint8_t AttemptOf(const Item& item) {
 
 RC_GTEST_PROP(MaskedGroups, HoldEveryMemberOnceWhateverTheOrder, ()) {
   const auto count = *rc::gen::inRange<size_t>(0, 200);
-  const masking::MaskRound round{.cluster = {1}, .round = *rc::gen::arbitrary<uint64_t>()};
-  std::vector<NodeId> members;
+  const privacy::masking::MaskRound round{.cluster = {1}, .round = *rc::gen::arbitrary<uint64_t>()};
+  std::vector<privacy::NodeId> members;
   for (size_t i = 0; i < count; ++i) {
     members.push_back(Sha256(ByteWriter().Write(uint64_t{i}).str()));
   }
@@ -52,8 +52,8 @@ RC_GTEST_PROP(MaskedGroups, HoldEveryMemberOnceWhateverTheOrder, ()) {
   std::ranges::reverse(members);
   members.insert(members.end(), members.begin(), members.end());
   RC_ASSERT(MaskedGroups(round, members) == groups);
-  std::set<NodeId> placed;
-  for (const std::vector<NodeId>& group : groups) {
+  std::set<privacy::NodeId> placed;
+  for (const std::vector<privacy::NodeId>& group : groups) {
     RC_ASSERT(group.size() >= limits::kMinCliqueMembers);
     RC_ASSERT(group.size() <= limits::kMaxCliqueMembers);
     RC_ASSERT(std::ranges::is_sorted(group));
@@ -63,7 +63,7 @@ RC_GTEST_PROP(MaskedGroups, HoldEveryMemberOnceWhateverTheOrder, ()) {
 }
 
 TEST(MaskedGroups, DifferFromRoundToRound) {
-  std::vector<NodeId> members;
+  std::vector<privacy::NodeId> members;
   for (uint64_t i = 0; i < 40; ++i) {
     members.push_back(Sha256(ByteWriter().Write(i).str()));
   }
@@ -376,9 +376,9 @@ TEST(MaskedRoundTest, AKeyMasksOnce) {
   bus.Run(5'000);  // all agreed, node 0 was asked and did not answer
   MaskedRound& round = *bus.node(0).round;
   const auto input = [&](uint64_t reservation) {
-    return masking::MaskInput{.reservation = reservation,
-                              .contributors = 4,
-                              .units = UnitsOf(bus.layout(), bus.random())};
+    return privacy::masking::MaskInput{.reservation = reservation,
+                                       .contributors = 4,
+                                       .units = UnitsOf(bus.layout(), bus.random())};
   };
   EXPECT_EQ(ReasonOf(round.Provide(1, input(1), bus.now()).status()), reasons::kMaskReused);
   ASSERT_TRUE(round.Provide(0, input(1), bus.now()).ok());
@@ -391,7 +391,7 @@ TEST(MaskedRoundTest, AKeyThatRefusedAnInputMasksNoMore) {
   bus.node(0).answers = false;
   bus.Run(5'000);
   MaskedRound& round = *bus.node(0).round;
-  masking::MaskInput input{
+  privacy::masking::MaskInput input{
       .reservation = 1, .contributors = 5, .units = UnitsOf(bus.layout(), bus.random())};
   EXPECT_EQ(ReasonOf(round.Provide(0, input, bus.now()).status()), reasons::kUpdateInvalid);
   input.contributors = 4;
@@ -428,8 +428,8 @@ TEST(MaskedRoundTest, ItemsOfOthersHaveNoEffect) {
   MaskedBus bus(4);
   MaskedRound& round = *bus.node(0).round;
   const auto session =
-      masking::MaskingSession::Begin({.cluster = {5}, .round = MaskedBus::kRound}, bus.layout(),
-                                     MaskedBus::IdOf(1), 0, MaskEntropy(3));
+      privacy::masking::MaskingSession::Begin({.cluster = {5}, .round = MaskedBus::kRound},
+                                              bus.layout(), MaskedBus::IdOf(1), 0, MaskEntropy(3));
   ASSERT_TRUE(session.ok());
   const MaskKeyItem key{.attempt = 0, .offer = session->offer()};
   const auto reason = [&](const Item& item) {

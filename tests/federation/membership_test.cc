@@ -68,9 +68,9 @@ RC_GTEST_PROP(RecordSet, MergesToTheSameInAnyOrder, ()) {
   const RecordBase whole(records);
   RC_ASSERT(over_base.size() == whole.records().size());
   RC_ASSERT(shuffled.size() == whole.records().size());
-  NodeId lower{};
+  privacy::NodeId lower{};
   lower[0] = *rc::gen::arbitrary<uint8_t>();
-  NodeId upper{};
+  privacy::NodeId upper{};
   upper[0] = *rc::gen::arbitrary<uint8_t>();
   upper = std::max(lower, upper);
   IdSum expected;
@@ -150,7 +150,7 @@ TEST(Suspicion, TimeoutsFollowMemberlist) {
 }
 
 TEST(Suspicion, AccusationsAreReadBackAndNothingElseIs) {
-  const NodeKey key = NodeKey::FromSeed(SeedOf(3));
+  const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(3));
   Accusation accusation{.certificate = CertificateFor(key, "accuser"), .incarnation = 7};
   accusation.suspect.fill(9);
   const std::string bytes = EncodeAccusation(accusation);
@@ -168,7 +168,7 @@ Accusation By(uint8_t accuser, uint64_t incarnation = 1) {
 }
 
 TEST(Suspicion, DistinctAccusersShortenTheTimeAndRepetitionDoesNot) {
-  const NodeId suspect = RecordOf(100, 1)->node();
+  const privacy::NodeId suspect = RecordOf(100, 1)->node();
   const TimePoint start{};
   const auto died_after = [&](std::vector<uint8_t> accusers, bool lifeguard) {
     SuspicionTable table(lifeguard);
@@ -208,7 +208,7 @@ TEST(Suspicion, PassesOnAFewAccusersAndForgetsThemWithTheIncarnation) {
 // A node of its own: what signs records and accusations, and keeps those of others.
 struct TableNode {
   explicit TableNode(uint64_t number)
-      : key(NodeKey::FromSeed(SeedOf(number))),
+      : key(privacy::NodeKey::FromSeed(SeedOf(number))),
         local{.key = &key,
               .certificate = CertificateFor(key, fmt::format("node-{}", number)),
               .cluster_id = Authority().cluster_id(),
@@ -216,7 +216,7 @@ struct TableNode {
         sealer(local, EntropyOf(number)),
         table(local, certificates, sealer, outbox, {}) {}
 
-  NodeKey key;
+  privacy::NodeKey key;
   LocalNode local;
   CertificateStore certificates{Authority().public_key()};
   Sealer sealer;
@@ -245,13 +245,13 @@ TEST(MemberTable, OnlyTheFirstAccuserMakesNodesLookForThemselves) {
   EXPECT_EQ(*observer.table.ApplyAccusation(*from_first, kNow), MemberTable::Accused::kFirst);
   EXPECT_EQ(*observer.table.ApplyAccusation(*from_second, kNow), MemberTable::Accused::kFurther);
   // Again, from another neighbour: nothing is verified, and so nothing is refused.
-  Envelope again = *from_second;
+  privacy::Envelope again = *from_second;
   again.signature[0] = static_cast<char>(again.signature[0] ^ 1);
   EXPECT_EQ(*observer.table.ApplyAccusation(again, kNow), MemberTable::Accused::kNothingNew);
   // The same forgery of somebody new is looked at.
   TableNode third(5);
   ASSERT_TRUE(third.table.Apply(record->envelope, kNow)->newer);
-  Envelope forged = *third.table.Accuse(suspect.key.id(), kNow);
+  privacy::Envelope forged = *third.table.Accuse(suspect.key.id(), kNow);
   forged.signature[0] = static_cast<char>(forged.signature[0] ^ 1);
   EXPECT_EQ(ReasonOf(observer.table.ApplyAccusation(forged, kNow).status()),
             reasons::kSignatureInvalid);
@@ -266,7 +266,7 @@ TEST(MemberTable, TellsAKnownRecordByItsBytesAndAnotherByItsSignature) {
   ASSERT_TRUE(again.ok());
   EXPECT_FALSE(again->newer);
   EXPECT_EQ(again->id, owner.key.id());
-  Envelope altered = owner.table.Announce(MemberState::kAlive, kNow)->envelope;
+  privacy::Envelope altered = owner.table.Announce(MemberState::kAlive, kNow)->envelope;
   altered.body.back() = static_cast<char>(altered.body.back() ^ 1);
   EXPECT_FALSE(observer.table.Apply(altered, kNow).ok());
 }
@@ -281,14 +281,16 @@ class Detector : public testing::Test {
       detector_->LinkUp(i, Peer(i), /*can_check=*/true, now_);
     }
   }
-  static NodeId Peer(size_t link) { return RecordOf(static_cast<uint8_t>(link), 1)->node(); }
+  static privacy::NodeId Peer(size_t link) {
+    return RecordOf(static_cast<uint8_t>(link), 1)->node();
+  }
   // Ticks for `duration`; links of `answering` answer everything at once.
-  std::vector<NodeId> Run(Duration duration, const std::set<LinkId>& answering,
-                          bool helpers_nack = false) {
-    std::vector<NodeId> failed;
+  std::vector<privacy::NodeId> Run(Duration duration, const std::set<LinkId>& answering,
+                                   bool helpers_nack = false) {
+    std::vector<privacy::NodeId> failed;
     for (Duration passed{}; passed < duration; passed += milliseconds(200)) {
       now_ += milliseconds(200);
-      for (const NodeId& id : detector_->Tick(now_)) {
+      for (const privacy::NodeId& id : detector_->Tick(now_)) {
         failed.push_back(id);
       }
       Answer(answering, helpers_nack);
@@ -335,7 +337,7 @@ TEST_F(Detector, SilenceFailsAfterPingAndTimeoutAndHelpersAreAsked) {
 TEST_F(Detector, AHelperThatReachesThePeerAcquitsIt) {
   MakeDetector(true, 3);
   Run(seconds(5), {1, 2, 3});
-  std::vector<NodeId> failed;
+  std::vector<privacy::NodeId> failed;
   for (int i = 0; i < 40; ++i) {
     const auto more = Run(milliseconds(200), {1, 2});
     failed.insert(failed.end(), more.begin(), more.end());
@@ -360,7 +362,7 @@ TEST_F(Detector, PlainSwimKnowsNoHealth) {
   MakeDetector(false, 5);
   Run(seconds(10), {1, 2, 3, 4, 5});
   const auto failed = Run(seconds(9), {});
-  EXPECT_EQ(std::set<NodeId>(failed.begin(), failed.end()).size(), 5U);
+  EXPECT_EQ(std::set<privacy::NodeId>(failed.begin(), failed.end()).size(), 5U);
   EXPECT_EQ(detector_->health(), 0);
 }
 

@@ -29,8 +29,9 @@ constexpr Duration kDialTick = std::chrono::milliseconds(200);
 size_t DialsAfter(const char* reason, int64_t own_not_after_ms) {
   CoreUnderTest node(0, [&](GossipConfig& config) {
     config.seeds = {AddressOf(1)};
-    config.certificate = CertificateFor(NodeKey::FromSeed(SeedOf(0)), "node-0", Authority(),
-                                        roles::kMember, kWallStart - kDayMillis, own_not_after_ms);
+    config.certificate =
+        CertificateFor(privacy::NodeKey::FromSeed(SeedOf(0)), "node-0", Authority(),
+                       privacy::roles::kMember, kWallStart - kDayMillis, own_not_after_ms);
   });
   Answers first;
   first.Add(node.core().OnTick(node.now()));
@@ -38,7 +39,7 @@ size_t DialsAfter(const char* reason, int64_t own_not_after_ms) {
   constexpr LinkId kLink = 7;
   node.core().OnLinkOpened(kLink, AddressOf(1), node.now());
   node.Advance(std::chrono::seconds(10));
-  Frame goaway;
+  inference::Frame goaway;
   goaway.mutable_goaway()->set_reason(reason);
   Answers ended;
   ended.Add(node.core().OnFrame(kLink, goaway, node.now()));
@@ -78,14 +79,15 @@ TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
     const std::string payload = EncodeAdapterDelta(delta);
     ASSERT_GT(payload.size(), limits::kChunkBytes);
     // Another member passes it on.
-    const Envelope envelope = author.Manifest(ItemKind::kAdapterDelta, payload);
+    const privacy::Envelope envelope = author.Manifest(ItemKind::kAdapterDelta, payload);
     Answers asked = holder.Push(envelope);
-    ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
-    asked =
-        holder.Send(TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload));
+    ASSERT_NE(asked.Find(inference::Frame::kChunkRequest), nullptr);
+    asked = holder.Send(
+        TestPeer::ChunkOf(asked.Find(inference::Frame::kChunkRequest)->chunk_request(), payload));
     if (revoked) {
-      const auto list = RevokeNodes({}, {author.key().id()}, target.now().wall_ms,
-                                    SigningKey::FromSeed(SeedOf(1000)));  // of Authority()
+      const auto list =
+          privacy::RevokeNodes({}, {author.key().id()}, target.now().wall_ms,
+                               privacy::SigningKey::FromSeed(SeedOf(1000)));  // of Authority()
       ASSERT_TRUE(list.ok()) << list.status();
       ASSERT_TRUE(target.core().SetRevocations(*list, target.now()).ok());
     }
@@ -94,7 +96,8 @@ TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
     EXPECT_EQ(done.closed, "") << "who passed it on is not to blame";
     EXPECT_THAT(done.refused, IsEmpty());
     EXPECT_EQ(target.core().NewestDeltas().size(), revoked ? 0U : 1U);
-    EXPECT_EQ(holder.Push(envelope).Find(Frame::kChunkRequest), nullptr) << "not fetched again";
+    EXPECT_EQ(holder.Push(envelope).Find(inference::Frame::kChunkRequest), nullptr)
+        << "not fetched again";
   }
 }
 

@@ -20,8 +20,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-NodeId Peer(LinkId link) {
-  NodeId id{};
+privacy::NodeId Peer(LinkId link) {
+  privacy::NodeId id{};
   id[0] = static_cast<uint8_t>(link);
   return id;
 }

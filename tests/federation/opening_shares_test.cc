@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 using std::chrono::milliseconds;
 
-NodeId Member(uint8_t number) {
-  NodeId id{};
+privacy::NodeId Member(uint8_t number) {
+  privacy::NodeId id{};
   id[0] = number;
   return id;
 }
@@ -57,4 +57,4 @@ TEST(OpeningSharesTest, WhoeverComesNextFindsSome) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -21,8 +21,9 @@ using std::chrono::seconds;
 using testing::Contains;
 using testing::Not;
 
-AdmissionCert CertificateSince(const NodeKey& key, const std::string& name, int64_t since_ms) {
-  return CertificateFor(key, name, Authority(), roles::kMember, since_ms,
+privacy::AdmissionCert CertificateSince(const privacy::NodeKey& key, const std::string& name,
+                                        int64_t since_ms) {
+  return CertificateFor(key, name, Authority(), privacy::roles::kMember, since_ms,
                         kWallStart + 20 * kDayMillis);
 }
 
@@ -37,7 +38,7 @@ class Probation : public testing::Test {
     return peer;
   }
   static Answers Graft(TestPeer& peer) {
-    Frame frame;
+    inference::Frame frame;
     frame.mutable_graft();
     return peer.Send(frame);
   }
@@ -45,7 +46,7 @@ class Probation : public testing::Test {
   void Surround(CoreUnderTest& target, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       peers_.push_back(Peer(target, 1 + i, kWallStart - kDayMillis));
-      EXPECT_EQ(Graft(*peers_.back()).Find(Frame::kPrune), nullptr);
+      EXPECT_EQ(Graft(*peers_.back()).Find(inference::Frame::kPrune), nullptr);
     }
   }
 
@@ -57,12 +58,13 @@ TEST_F(Probation, ASettledNodeWithNeighboursLetsNewcomersWait) {
   Surround(target, limits::kMeshLow);
   const auto newcomer = Peer(target, 20, kWallStart - 60'000);
   const Answers refused = Graft(*newcomer);
-  ASSERT_NE(refused.Find(Frame::kPrune), nullptr);
-  EXPECT_EQ(refused.Find(Frame::kPrune)->prune().backoff_ms(), limits::kProbationMillis - 60'000);
+  ASSERT_NE(refused.Find(inference::Frame::kPrune), nullptr);
+  EXPECT_EQ(refused.Find(inference::Frame::kPrune)->prune().backoff_ms(),
+            limits::kProbationMillis - 60'000);
   EXPECT_THAT(target.core().MeshPeers(), Not(Contains(newcomer->key().id())));
   EXPECT_EQ(target.core().ScoreOf(newcomer->key().id()), 0);
   target.Advance(std::chrono::milliseconds(limits::kProbationMillis - 60'000));
-  EXPECT_EQ(Graft(*newcomer).Find(Frame::kPrune), nullptr);
+  EXPECT_EQ(Graft(*newcomer).Find(inference::Frame::kPrune), nullptr);
   EXPECT_THAT(target.core().MeshPeers(), Contains(newcomer->key().id()));
 }
 
@@ -70,16 +72,17 @@ TEST_F(Probation, WhoIsShortOfNeighboursTakesNewcomers) {
   CoreUnderTest target;
   Surround(target, limits::kMeshLow - 1);
   const auto newcomer = Peer(target, 20, kWallStart - 60'000);
-  EXPECT_EQ(Graft(*newcomer).Find(Frame::kPrune), nullptr);
+  EXPECT_EQ(Graft(*newcomer).Find(inference::Frame::kPrune), nullptr);
 }
 
 TEST_F(Probation, NewcomersTakeEachOther) {
   CoreUnderTest target(0, [](GossipConfig& config) {
-    config.certificate = CertificateSince(NodeKey::FromSeed(SeedOf(0)), "new", kWallStart - 1000);
+    config.certificate =
+        CertificateSince(privacy::NodeKey::FromSeed(SeedOf(0)), "new", kWallStart - 1000);
   });
   Surround(target, limits::kMeshLow);
   const auto newcomer = Peer(target, 20, kWallStart - 60'000);
-  EXPECT_EQ(Graft(*newcomer).Find(Frame::kPrune), nullptr);
+  EXPECT_EQ(Graft(*newcomer).Find(inference::Frame::kPrune), nullptr);
 }
 
 bool KnowEachOther(Swarm& swarm) {
@@ -93,7 +96,7 @@ bool KnowEachOther(Swarm& swarm) {
 
 TEST(ProbationInASwarm, ANewClusterComesUpAtOnce) {
   Swarm swarm({.nodes = 50, .seed = 2, .configure = [](size_t node, GossipConfig& config) {
-                 config.certificate = CertificateSince(NodeKey::FromSeed(SeedOf(node)),
+                 config.certificate = CertificateSince(privacy::NodeKey::FromSeed(SeedOf(node)),
                                                        config.certificate.name, kWallStart - 1000);
                }});
   EXPECT_TRUE(swarm.RunUntil([&] { return KnowEachOther(swarm); }, seconds(10)));
@@ -104,8 +107,8 @@ TEST(ProbationInASwarm, ANewcomerIsOutsideAndYetLearnsEverything) {
   constexpr size_t kNew = 39;
   Swarm swarm({.nodes = 40, .seed = 3, .configure = [](size_t node, GossipConfig& config) {
                  if (node == kNew) {
-                   config.certificate =
-                       CertificateSince(NodeKey::FromSeed(SeedOf(node)), "new", kWallStart - 1000);
+                   config.certificate = CertificateSince(privacy::NodeKey::FromSeed(SeedOf(node)),
+                                                         "new", kWallStart - 1000);
                  }
                }});
   std::vector<int> groups(swarm.size());
@@ -122,7 +125,7 @@ TEST(ProbationInASwarm, ANewcomerIsOutsideAndYetLearnsEverything) {
   EXPECT_TRUE(swarm.RunUntil([&] { return swarm.Converged(1); }, seconds(60)));
   size_t taken = 0;
   for (size_t i = 0; i < kNew; ++i) {
-    const std::vector<NodeId> peers = swarm.core(i).MeshPeers();
+    const std::vector<privacy::NodeId> peers = swarm.core(i).MeshPeers();
     taken += std::ranges::count(peers, swarm.id(kNew)) > 0 ? 1 : 0;
   }
   EXPECT_LT(taken, limits::kMeshLow);

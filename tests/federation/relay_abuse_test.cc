@@ -29,11 +29,11 @@ class RelayAbuseTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(relay_.Dial().closed, ""); }
   static std::string CloseReason(const Answers& answers) {
-    const Frame* close = answers.Find(Frame::kRelayClose);
+    const inference::Frame* close = answers.Find(inference::Frame::kRelayClose);
     return close == nullptr ? "" : close->relay_close().reason();
   }
-  Answers Open(uint32_t circuit, const NodeId& source, const NodeId& target) {
-    Frame frame;
+  Answers Open(uint32_t circuit, const privacy::NodeId& source, const privacy::NodeId& target) {
+    inference::Frame frame;
     frame.mutable_relay_open()->set_circuit(circuit);
     frame.mutable_relay_open()->set_source(Text(source));
     frame.mutable_relay_open()->set_target(Text(target));
@@ -42,7 +42,7 @@ class RelayAbuseTest : public testing::Test {
 
   CoreUnderTest target_;
   TestPeer relay_{target_, 1, 7, SpeakNewest};
-  const NodeId stranger_ = NodeKey::FromSeed(SeedOf(9)).id();
+  const privacy::NodeId stranger_ = privacy::NodeKey::FromSeed(SeedOf(9)).id();
 };
 
 // Found by review: a relay does not know at once that a circuit ended. What was under way then
@@ -50,10 +50,10 @@ class RelayAbuseTest : public testing::Test {
 TEST_F(RelayAbuseTest, FramesOfACircuitThatEndedAreNoFloodOfTheRelay) {
   FarEnd far(target_, relay_, 5, 1);
   ASSERT_EQ(far.Open(far.key().id()).closed, "");
-  Frame close;
+  inference::Frame close;
   close.mutable_relay_close()->set_circuit(1);
   ASSERT_EQ(relay_.Send(close).closed, "");
-  Frame stray;
+  inference::Frame stray;
   stray.mutable_relay_frame()->set_circuit(1);
   stray.mutable_relay_frame()->set_sealed("x");
   const double score = target_.core().ScoreOf(relay_.key().id());
@@ -89,7 +89,7 @@ TEST_F(RelayAbuseTest, ARelayCannotBeWhoItCarries) {
   EXPECT_THAT(answers.refused, ElementsAre(reasons::kRelayBroken));
   // With the other member's certificate, which everybody has.
   FarEnd thief(target_, relay_, 1, 3);
-  thief.local().certificate = CertificateFor(NodeKey::FromSeed(SeedOf(9)), "node-9");
+  thief.local().certificate = CertificateFor(privacy::NodeKey::FromSeed(SeedOf(9)), "node-9");
   thief.Open(stranger_);
   EXPECT_THAT(thief.Dial().refused, ElementsAre(reasons::kSignatureInvalid));
   EXPECT_EQ(target_.core().active_links(), 1U);
@@ -109,7 +109,7 @@ TEST_F(RelayAbuseTest, WhatRunsThroughARelayCarriesNothingForOthers) {
   far.Open(far.key().id());
   far.Dial();
   ASSERT_EQ(target_.core().active_links(), 2U);
-  Frame frame;
+  inference::Frame frame;
   frame.mutable_relay_open()->set_circuit(1);
   frame.mutable_relay_open()->set_source(Text(far.key().id()));
   frame.mutable_relay_open()->set_target(Text(relay_.key().id()));
@@ -120,11 +120,11 @@ TEST_F(RelayAbuseTest, WhatRunsThroughARelayCarriesNothingForOthers) {
 }
 
 TEST_F(RelayAbuseTest, ACircuitHasTwoEndsAndANumberOfItsSender) {
-  const NodeId own = target_.key().id();
+  const privacy::NodeId own = target_.key().id();
   for (const Answers& answers :
        {Open(2, stranger_, own), Open(0, stranger_, own), Open(1, own, own),
         Open(1, own, stranger_), Open(1, stranger_, stranger_),
-        Open(1, stranger_, NodeKey::FromSeed(SeedOf(8)).id())}) {
+        Open(1, stranger_, privacy::NodeKey::FromSeed(SeedOf(8)).id())}) {
     EXPECT_THAT(answers.refused, ElementsAre(reasons::kEnvelopeMalformed));
   }
   EXPECT_LT(target_.core().ScoreOf(relay_.key().id()), 0);
@@ -141,7 +141,7 @@ TEST_F(RelayAbuseTest, AnOlderPeerHasNoCircuits) {
   TestPeer older(target_, 3, 9,
                  [](LocalNode& local) { local.version_max = limits::kVersionWithRelay - 1; });
   ASSERT_EQ(older.Dial().closed, "");
-  Frame frame;
+  inference::Frame frame;
   frame.mutable_relay_open()->set_circuit(1);
   frame.mutable_relay_open()->set_source(Text(older.key().id()));
   frame.mutable_relay_open()->set_target(Text(relay_.key().id()));
@@ -178,7 +178,7 @@ TEST_F(RelayAbuseTest, OneMemberCannotUseUpARelaysOpeningsToANode) {
   size_t taken = 0;
   for (int opening = 0; opening < 2 * static_cast<int>(limits::kCircuitBurst); ++opening) {
     taken += CloseReason(Open(circuit, stranger_, target_.key().id())).empty() ? 1 : 0;
-    Frame close;
+    inference::Frame close;
     close.mutable_relay_close()->set_circuit(circuit);
     relay_.Send(close);
     circuit += 2;
@@ -212,7 +212,7 @@ TEST_F(RelayAbuseTest, WhatAMemberSendsThroughARelayCountsAgainstIt) {
   FarEnd far(target_, relay_, 2, 1);
   far.Open(far.key().id());
   far.Dial();
-  Frame frame;
+  inference::Frame frame;
   frame.mutable_member_want()->add_ids("short");
   EXPECT_THAT(far.Send(frame).refused, ElementsAre(reasons::kEnvelopeMalformed));
   EXPECT_LT(target_.core().ScoreOf(far.key().id()), 0);

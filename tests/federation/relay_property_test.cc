@@ -41,18 +41,18 @@ class RelayFuzz {
       case 1:
         return Reconnect(peer);
       case 2: {
-        Frame frame;
+        inference::Frame frame;
         frame.mutable_goaway()->set_reason("LINK_IDLE");
         frame.mutable_goaway()->set_drain_ms(random_.Chance(0.5) ? 500 : 0);
         return Send(peer, frame);
       }
       case 3: {
-        Frame frame;
+        inference::Frame frame;
         frame.mutable_relay_close()->set_circuit(Circuit());
         return Send(peer, frame);
       }
       case 4: {
-        Frame frame;
+        inference::Frame frame;
         frame.mutable_relay_ack()->set_circuit(Circuit());
         frame.mutable_relay_ack()->set_received(random_.Below(4));
         return Send(peer, frame);
@@ -97,13 +97,13 @@ class RelayFuzz {
   }
   // Numbers of both sides, mostly new ones.
   uint32_t Circuit() { return static_cast<uint32_t>(random_.Below(next_circuit_ + 2)); }
-  NodeId Node(size_t number) {
+  privacy::NodeId Node(size_t number) {
     return number < kPeers    ? peers_[number]->key().id()
            : number == kPeers ? target_.key().id()
-                              : NodeKey::FromSeed(SeedOf(20 + random_.Below(40))).id();
+                              : privacy::NodeKey::FromSeed(SeedOf(20 + random_.Below(40))).id();
   }
-  Frame Opening(size_t peer) {
-    Frame frame;
+  inference::Frame Opening(size_t peer) {
+    inference::Frame frame;
     auto* open = frame.mutable_relay_open();
     open->set_circuit(random_.Chance(0.9) ? next_circuit_ += 2 : Circuit());
     const bool to_core = random_.Chance(0.5);
@@ -111,14 +111,14 @@ class RelayFuzz {
     open->set_target(Text(to_core ? Node(kPeers) : Node(random_.Below(kPeers + 2))));
     return frame;
   }
-  Frame Carried() {
-    Frame inner;
+  inference::Frame Carried() {
+    inference::Frame inner;
     if (random_.Chance(0.3)) {
       inner.mutable_goaway()->set_reason("NODE_DRAINING");
     } else {
       inner.mutable_hello()->set_version_max(limits::kProtocolVersion);
     }
-    Frame frame;
+    inference::Frame frame;
     frame.mutable_relay_frame()->set_circuit(Circuit());
     frame.mutable_relay_frame()->set_seq(random_.Below(3));
     if (random_.Chance(0.7)) {
@@ -128,7 +128,7 @@ class RelayFuzz {
     }
     return frame;
   }
-  void Send(size_t peer, const Frame& frame) {
+  void Send(size_t peer, const inference::Frame& frame) {
     if (open_.contains(peers_[peer]->link())) {
       Check(target_.core().OnFrame(peers_[peer]->link(), frame, target_.now()));
     }

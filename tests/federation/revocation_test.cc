@@ -43,7 +43,7 @@ class RevocationTest : public ::testing::Test {
     Take(dialer, At(dialer).core().OnLinkOpened(link, AddressOf(listener), At(dialer).now()));
     Run(frames);
   }
-  void Revoke(size_t at, const RevocationList& list) {
+  void Revoke(size_t at, const privacy::RevocationList& list) {
     auto actions = At(at).core().SetRevocations(list, At(at).now());
     ASSERT_TRUE(actions.ok()) << actions.status();
     Take(at, *std::move(actions));
@@ -57,8 +57,9 @@ class RevocationTest : public ::testing::Test {
     }
     return false;
   }
-  RevocationList ListOf(const std::vector<size_t>& revoked, const RevocationList& former = {}) {
-    std::vector<NodeId> ids;
+  privacy::RevocationList ListOf(const std::vector<size_t>& revoked,
+                                 const privacy::RevocationList& former = {}) {
+    std::vector<privacy::NodeId> ids;
     for (const size_t number : revoked) {
       ids.push_back(At(number).key().id());
     }
@@ -69,7 +70,7 @@ class RevocationTest : public ::testing::Test {
   std::vector<std::vector<std::string>> closed_;  // reasons, by core
   std::vector<uint64_t> learned_;                 // number of the newest list, by core
   // The one of Authority().
-  const SigningKey issuer_ = SigningKey::FromSeed(SeedOf(1000));
+  const privacy::SigningKey issuer_ = privacy::SigningKey::FromSeed(SeedOf(1000));
 
  private:
   void Take(size_t core, Actions actions) {
@@ -95,7 +96,7 @@ class RevocationTest : public ::testing::Test {
   struct Sent {
     LinkId link = 0;
     size_t to = 0;
-    std::shared_ptr<const Frame> frame;
+    std::shared_ptr<const inference::Frame> frame;
   };
   LinkId next_link_ = 1;
   std::map<LinkId, std::pair<size_t, size_t>> ends_;
@@ -136,16 +137,16 @@ TEST_F(RevocationTest, WhatARevokedMemberSentIsUsedNoMore) {
                 [](LocalNode& local) { local.version_max = limits::kProtocolVersion; });
   ASSERT_EQ(peer.Dial().closed, "");
   const std::string payload = EncodeAdapterDelta(DeltaOf(1));
-  const Envelope manifest = peer.Manifest(ItemKind::kAdapterDelta, payload);
+  const privacy::Envelope manifest = peer.Manifest(ItemKind::kAdapterDelta, payload);
   ASSERT_EQ(peer.Serve(peer.Push(manifest), payload).accepted.size(), 1u);
   const std::vector<Item> stored = At(0).core().Items();
   Answers revoked;
-  const RevocationList list = ListOf({1});
+  const privacy::RevocationList list = ListOf({1});
   revoked.Add(At(0).core().SetRevocations(list, At(0).now()).value());
   EXPECT_EQ(revoked.withdrawn, std::vector<Digest>{stored[0].id});
   EXPECT_EQ(revoked.dropped, revoked.withdrawn);
   EXPECT_TRUE(At(0).core().NewestDeltas().empty());
-  const NodeId id = peer.key().id();
+  const privacy::NodeId id = peer.key().id();
   const std::vector<Member> members = At(0).core().Members();
   const auto member = std::ranges::find(members, id, &Member::id);
   if (member != members.end()) {
@@ -156,7 +157,7 @@ TEST_F(RevocationTest, WhatARevokedMemberSentIsUsedNoMore) {
   // By way of others, or after a restart, it does not come back.
   TestPeer other(At(0), 2, 901);
   ASSERT_EQ(other.Dial().closed, "");
-  EXPECT_EQ(other.Push(manifest).Find(Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(other.Push(manifest).Find(inference::Frame::kChunkRequest), nullptr);
   CoreUnderTest again;
   ASSERT_TRUE(again.core().SetRevocations(list, again.now()).ok());
   Answers restored;
@@ -201,7 +202,7 @@ TEST_F(RevocationTest, AListGoesOnOverOpenLinksAtOnce) {
 // A list that came between the first frame of a link, which says what was known then, and the last
 // one of its opening went to neither.
 TEST_F(RevocationTest, AListThatComesWhileALinkOpensGoesOverIt) {
-  const RevocationList list = ListOf({50});
+  const privacy::RevocationList list = ListOf({50});
   for (size_t frames = 0; frames < 5; ++frames) {
     for (const bool to_listener : {false, true}) {
       const size_t dialer = 4 * frames + (to_listener ? 2 : 0);
@@ -216,15 +217,15 @@ TEST_F(RevocationTest, AListThatComesWhileALinkOpensGoesOverIt) {
 }
 
 TEST_F(RevocationTest, AForgedListOverAnOpenLinkIsCountedAgainstThePeer) {
-  const auto frame_of = [](const RevocationList& list) {
-    Frame frame;
+  const auto frame_of = [](const privacy::RevocationList& list) {
+    inference::Frame frame;
     frame.mutable_revocations()->set_list(list.Encode());
     return frame;
   };
   TestPeer liar(At(0), 1, 900,
                 [](LocalNode& local) { local.version_max = limits::kProtocolVersion; });
   ASSERT_EQ(liar.Dial().closed, "");
-  RevocationList forged = ListOf({2});
+  privacy::RevocationList forged = ListOf({2});
   forged.nodes = {At(3).key().id()};
   EXPECT_EQ(liar.Send(frame_of(forged)).refused,
             std::vector<std::string>{reasons::kSignatureInvalid});
@@ -244,7 +245,7 @@ TEST_F(RevocationTest, APeerOfTheVersionBeforeIsSentNoList) {
   ASSERT_EQ(older.Dial().closed, "");
   Answers answers;
   answers.Add(At(0).core().SetRevocations(ListOf({3}), At(0).now()).value());
-  EXPECT_EQ(answers.Find(Frame::kRevocations), nullptr);
+  EXPECT_EQ(answers.Find(inference::Frame::kRevocations), nullptr);
   EXPECT_EQ(answers.closed, "");
 }
 
@@ -258,7 +259,7 @@ TEST_F(RevocationTest, ANodeWhoseListIsOldLinksToWhoBringsANewerOneOnly) {
   }
   Link(0, 1);
   EXPECT_TRUE(Linked(0, 1)) << "there is no list that could be old";
-  const RevocationList old = ListOf({3});
+  const privacy::RevocationList old = ListOf({3});
   Revoke(0, old);
   EXPECT_EQ(learned_[1], 1u);
   for (const auto& core : cores_) {
@@ -279,7 +280,7 @@ TEST_F(RevocationTest, ANodeWhoseListIsOldLinksToWhoBringsANewerOneOnly) {
 }
 
 TEST_F(RevocationTest, AnOlderListChangesNothing) {
-  const RevocationList first = ListOf({3});
+  const privacy::RevocationList first = ListOf({3});
   Revoke(0, first);
   Revoke(1, ListOf({4}, first));
   Link(0, 1);
@@ -290,8 +291,9 @@ TEST_F(RevocationTest, AnOlderListChangesNothing) {
 }
 
 TEST_F(RevocationTest, AListThatSomebodyElseSignedIsRefused) {
-  const SigningKey other = SigningKey::FromSeed(SeedOf(77));
-  const RevocationList forged = RevokeNodes({}, {At(1).key().id()}, kWallStart, other).value();
+  const privacy::SigningKey other = privacy::SigningKey::FromSeed(SeedOf(77));
+  const privacy::RevocationList forged =
+      RevokeNodes({}, {At(1).key().id()}, kWallStart, other).value();
   EXPECT_EQ(ReasonOf(At(0).core().SetRevocations(forged, At(0).now()).status()),
             reasons::kCertificateForeign);
   Link(0, 1);
@@ -300,7 +302,7 @@ TEST_F(RevocationTest, AListThatSomebodyElseSignedIsRefused) {
 
 // A member lies about the list when it opens a link: it is reported, and the link stays.
 TEST_F(RevocationTest, AForgedListOfAPeerIsRefused) {
-  RevocationList forged = ListOf({2});
+  privacy::RevocationList forged = ListOf({2});
   forged.nodes = {At(3).key().id()};
   TestPeer liar(At(0), 1, 900);
   for (const std::string& bytes : {forged.Encode(), std::string("nonsense")}) {

@@ -44,7 +44,7 @@ class Rumour {
         ->OwnRecord();
   }
   void Tell(const RecordPtr& record) {
-    Frame delta;
+    inference::Frame delta;
     *delta.mutable_member_delta()->add_records() = ToProto(record->envelope);
     EXPECT_THAT(peer_.Send(delta).refused, IsEmpty());
   }
@@ -54,9 +54,9 @@ class Rumour {
                                 .suspect = suspect_.id(),
                                 .incarnation = RecordOfBoot(1)->record.incarnation};
     const int64_t now_ms = target_.now().wall_ms;
-    Frame frame;
+    inference::Frame frame;
     *frame.mutable_suspicions()->add_accusations() =
-        ToProto(*peer_.sealer().Seal(EnvelopePurpose::kMember, kBodySuspicion, 0,
+        ToProto(*peer_.sealer().Seal(privacy::EnvelopePurpose::kMember, kBodySuspicion, 0,
                                      EncodeAccusation(accusation), now_ms, now_ms + 60'000));
     frame.mutable_suspicions()->mutable_accusations(0)->mutable_header()->append(padding, 'x');
     peer_.Send(frame);
@@ -68,11 +68,11 @@ class Rumour {
     record.certificate = peer_.local().certificate;
     const int64_t now_ms = target_.now().wall_ms;
     while (target_.Refused(reasons::kBusy) == 0) {
-      Frame frame;
+      inference::Frame frame;
       for (size_t i = 0; i < limits::kMaxRecordsPerFrame; ++i) {
         ++record.incarnation;
         *frame.mutable_member_delta()->add_records() =
-            ToProto(*peer_.sealer().Seal(EnvelopePurpose::kMember, kBodyMemberRecord, 0,
+            ToProto(*peer_.sealer().Seal(privacy::EnvelopePurpose::kMember, kBodyMemberRecord, 0,
                                          EncodeMemberRecord(record), now_ms, now_ms + 60'000));
       }
       peer_.Send(frame);
@@ -88,10 +88,10 @@ class Rumour {
       target_.Advance(milliseconds(250));
       Answers answers;
       answers.Add(target_.core().OnTick(target_.now()));
-      for (const Frame& frame : answers.frames) {
+      for (const inference::Frame& frame : answers.frames) {
         asked_ += frame.has_ping_request() ? 1 : 0;
         if (frame.has_ping()) {
-          Frame ack;
+          inference::Frame ack;
           ack.mutable_ack()->set_seq(frame.ping().seq());
           peer_.Send(ack);
         }
@@ -109,7 +109,7 @@ class Rumour {
   static void SpeakNewest(LocalNode& local) { local.version_max = limits::kProtocolVersion; }
 
   std::string address_;
-  NodeKey suspect_ = NodeKey::FromSeed(SeedOf(kSuspect));
+  privacy::NodeKey suspect_ = privacy::NodeKey::FromSeed(SeedOf(kSuspect));
   CoreUnderTest target_;
   TestPeer peer_{target_, 1, 7, SpeakNewest};
   size_t asked_ = 0;

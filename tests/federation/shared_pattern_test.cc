@@ -61,10 +61,11 @@ TEST(SharedPattern, ChecksEveryField) {
 }
 
 TEST(SharedPattern, TravelsOnlyIfItsTierAndTheOperatorAllowIt) {
-  EXPECT_TRUE(MayTravel(ConsentTier::kPublic, ConsentTier::kPublic).ok());
-  for (ConsentTier tier : {ConsentTier::kPrivate, ConsentTier::kMasked, ConsentTier::kDp}) {
-    EXPECT_EQ(ReasonOf(MayTravel(tier, ConsentTier::kPublic)), reasons::kConsentMissing);
-    EXPECT_EQ(ReasonOf(MayTravel(ConsentTier::kPublic, tier)), reasons::kConsentMissing);
+  EXPECT_TRUE(MayTravel(privacy::ConsentTier::kPublic, privacy::ConsentTier::kPublic).ok());
+  for (privacy::ConsentTier tier :
+       {privacy::ConsentTier::kPrivate, privacy::ConsentTier::kMasked, privacy::ConsentTier::kDp}) {
+    EXPECT_EQ(ReasonOf(MayTravel(tier, privacy::ConsentTier::kPublic)), reasons::kConsentMissing);
+    EXPECT_EQ(ReasonOf(MayTravel(privacy::ConsentTier::kPublic, tier)), reasons::kConsentMissing);
   }
 }
 

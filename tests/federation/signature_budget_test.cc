@@ -52,11 +52,11 @@ TEST(SignatureBudget, WhoSendsMuchIsHeardLaterAndNotBlamed) {
   record.certificate = peer.local().certificate;
   const int64_t now = target.now().wall_ms;
   const auto send = [&](int records) {
-    Frame frame;
+    inference::Frame frame;
     for (int i = 0; i < records; ++i) {
       ++record.incarnation;
       *frame.mutable_member_delta()->add_records() =
-          ToProto(*peer.sealer().Seal(EnvelopePurpose::kMember, kBodyMemberRecord, 0,
+          ToProto(*peer.sealer().Seal(privacy::EnvelopePurpose::kMember, kBodyMemberRecord, 0,
                                       EncodeMemberRecord(record), now, now + 60'000));
     }
     return peer.Send(frame);

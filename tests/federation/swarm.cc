@@ -22,8 +22,8 @@ Swarm::Swarm(SwarmOptions options) : options_(std::move(options)), random_(optio
   const auto pool = std::make_shared<RecordPool>();
   nodes_.resize(options_.nodes);
   for (size_t i = 0; i < options_.nodes; ++i) {
-    Node& node = nodes_[i];
-    node.key = std::make_unique<NodeKey>(NodeKey::FromSeed(SeedOf(i)));
+    node::Node& node = nodes_[i];
+    node.key = std::make_unique<privacy::NodeKey>(privacy::NodeKey::FromSeed(SeedOf(i)));
     GossipConfig config = ConfigFor(*node.key, i);
     config.seeds = {AddressOf(0), AddressOf(1)};
     config.record_pool = pool;
@@ -75,7 +75,7 @@ bool Swarm::RunUntil(const std::function<bool()>& done, Duration limit) {
 }
 
 void Swarm::Handle(Event event) {
-  Node& node = nodes_[event.node];
+  node::Node& node = nodes_[event.node];
   if (node.crashed) {
     return;
   }
@@ -148,7 +148,7 @@ void Swarm::Connect(size_t from, const std::string& address) {
   Apply(from, nodes_[from].core->OnLinkOpened(pipe->ends[0].link, address, now()));
 }
 
-void Swarm::Transmit(size_t from, LinkId link, std::shared_ptr<const federation::v1::Frame> frame) {
+void Swarm::Transmit(size_t from, LinkId link, std::shared_ptr<const v1::Frame> frame) {
   const auto found = pipes_.find(link);
   if (found == pipes_.end()) {
     return;
@@ -192,13 +192,14 @@ void Swarm::Stall(size_t node, Duration duration) {
 
 void Swarm::Share(size_t node) {
   auto actions = nodes_[node].core->SetConsent(
-      ConsentRecord::Sign(ConsentTier::kPublic, now().wall_ms, *nodes_[node].key), now());
+      privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic, now().wall_ms, *nodes_[node].key),
+      now());
   RUVD_CHECK(actions.ok());
   Apply(node, *std::move(actions));
 }
 
-void Swarm::Broadcast(size_t node, const federation::v1::Frame& frame) {
-  const auto shared = std::make_shared<const federation::v1::Frame>(frame);
+void Swarm::Broadcast(size_t node, const v1::Frame& frame) {
+  const auto shared = std::make_shared<const v1::Frame>(frame);
   for (LinkId link : LinksOf(node)) {
     Transmit(node, link, shared);
   }
@@ -214,12 +215,12 @@ std::vector<LinkId> Swarm::LinksOf(size_t node) const {
   return links;
 }
 
-void Swarm::SendFrom(size_t node, LinkId link, const federation::v1::Frame& frame) {
-  Transmit(node, link, std::make_shared<const federation::v1::Frame>(frame));
+void Swarm::SendFrom(size_t node, LinkId link, const v1::Frame& frame) {
+  Transmit(node, link, std::make_shared<const v1::Frame>(frame));
 }
 
 bool Swarm::Converged(size_t count) const {
-  return std::all_of(nodes_.begin(), nodes_.end(), [count](const Node& node) {
+  return std::all_of(nodes_.begin(), nodes_.end(), [count](const node::Node& node) {
     return node.crashed || node.accepted.size() == count;
   });
 }
@@ -228,7 +229,7 @@ size_t Swarm::MeshReach() {
   std::vector<std::set<size_t>> neighbours(nodes_.size());
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (!nodes_[i].crashed) {
-      for (const NodeId& peer : nodes_[i].core->MeshPeers()) {
+      for (const privacy::NodeId& peer : nodes_[i].core->MeshPeers()) {
         neighbours[i].insert(index_.at(peer));
       }
     }

@@ -54,21 +54,21 @@ class Swarm {
 
   size_t size() const { return nodes_.size(); }
   GossipCore& core(size_t node) { return *nodes_[node].core; }
-  const NodeId& id(size_t node) const { return nodes_[node].key->id(); }
-  size_t index(const NodeId& id) const { return index_.at(id); }
+  const privacy::NodeId& id(size_t node) const { return nodes_[node].key->id(); }
+  size_t index(const privacy::NodeId& id) const { return index_.at(id); }
   const std::set<Digest>& accepted(size_t node) const { return nodes_[node].accepted; }
   Instant now() const;
   // Performs an input that a test gave a core itself.
   void Apply(size_t node, Actions actions);
   void Share(size_t node);  // consents to the public tier
   // Sends a frame over every link of a node, in its name.
-  void Broadcast(size_t node, const federation::v1::Frame& frame);
+  void Broadcast(size_t node, const v1::Frame& frame);
 
   // Links of a node, ascending, and a frame over one of them in its name.
   std::vector<LinkId> LinksOf(size_t node) const;
-  void SendFrom(size_t node, LinkId link, const federation::v1::Frame& frame);
+  void SendFrom(size_t node, LinkId link, const v1::Frame& frame);
   // Sees every frame that reaches a node; its core does not after true.
-  std::function<bool(size_t node, LinkId link, const federation::v1::Frame& frame)> intercept;
+  std::function<bool(size_t node, LinkId link, const v1::Frame& frame)> intercept;
 
   // Called for every MemberChanged that concerns another member.
   std::function<void(size_t observer, const Member& member)> on_member;
@@ -79,7 +79,7 @@ class Swarm {
 
  private:
   struct Node {
-    std::unique_ptr<NodeKey> key;
+    std::unique_ptr<privacy::NodeKey> key;
     std::unique_ptr<GossipCore> core;
     bool crashed = false;
     TimePoint stalled_until{};
@@ -100,7 +100,7 @@ class Swarm {
     enum class Kind { kTick, kFrame, kClose, kDial } kind = Kind::kTick;
     size_t node = 0;
     LinkId link = 0;
-    std::shared_ptr<const federation::v1::Frame> frame;
+    std::shared_ptr<const v1::Frame> frame;
     std::string address;
     bool operator>(const Event& other) const {
       return std::tie(at, order) > std::tie(other.at, other.order);
@@ -110,7 +110,7 @@ class Swarm {
   void Schedule(TimePoint at, Event event);
   void Handle(Event event);
   void Connect(size_t from, const std::string& address);
-  void Transmit(size_t from, LinkId link, std::shared_ptr<const federation::v1::Frame> frame);
+  void Transmit(size_t from, LinkId link, std::shared_ptr<const v1::Frame> frame);
   void CloseFrom(size_t node, LinkId link);
   bool Reachable(size_t a, size_t b) const { return groups_.empty() || groups_[a] == groups_[b]; }
   Duration Delay();
@@ -121,7 +121,7 @@ class Swarm {
   uint64_t next_order_ = 0;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<Node> nodes_;
-  std::map<NodeId, size_t> index_;
+  std::map<privacy::NodeId, size_t> index_;
   std::map<std::string, size_t> by_address_;
   std::map<LinkId, std::pair<std::shared_ptr<Pipe>, int>> pipes_;
   LinkId next_link_ = 1;

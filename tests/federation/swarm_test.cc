@@ -142,7 +142,7 @@ TEST(Swarm, AFalseAccuserKillsNobody) {
   swarm.on_member = [&](size_t, const Member& member) {
     dead += member.state == MemberState::kDead ? 1 : 0;
   };
-  const NodeKey liar = NodeKey::FromSeed(SeedOf(3));
+  const privacy::NodeKey liar = privacy::NodeKey::FromSeed(SeedOf(3));
   const GossipConfig config = ConfigFor(liar, 3);
   const LocalNode local{.key = &liar,
                         .certificate = config.certificate,
@@ -158,9 +158,10 @@ TEST(Swarm, AFalseAccuserKillsNobody) {
                            .suspect = member.id,
                            .incarnation = member.incarnation};
       const int64_t now = swarm.now().wall_ms;
-      federation::v1::Frame frame;
-      *frame.mutable_suspicions()->add_accusations() = ToProto(*sealer.Seal(
-          EnvelopePurpose::kMember, kBodySuspicion, 0, EncodeAccusation(lie), now, now + 60'000));
+      v1::Frame frame;
+      *frame.mutable_suspicions()->add_accusations() =
+          ToProto(*sealer.Seal(privacy::EnvelopePurpose::kMember, kBodySuspicion, 0,
+                               EncodeAccusation(lie), now, now + 60'000));
       swarm.Broadcast(3, frame);
     }
     swarm.Run(seconds(1));
@@ -198,7 +199,7 @@ TEST(Swarm, IsDeterministic) {
     swarm.Run(seconds(15));
     std::vector<std::pair<size_t, uint64_t>> state;
     for (size_t i = 0; i < swarm.size(); ++i) {
-      for (const NodeId& peer : swarm.core(i).MeshPeers()) {
+      for (const privacy::NodeId& peer : swarm.core(i).MeshPeers()) {
         state.emplace_back(swarm.index(peer), swarm.core(i).counters().duplicates);
       }
     }
@@ -211,10 +212,10 @@ TEST(Swarm, IsDeterministic) {
 // Members known from before are shared, not copied, and need no exchange.
 TEST(Swarm, RestoredMembersAreKnownAtOnce) {
   std::vector<std::shared_ptr<const SignedRecord>> records;
-  std::vector<std::unique_ptr<NodeKey>> keys;
+  std::vector<std::unique_ptr<privacy::NodeKey>> keys;
   std::vector<std::unique_ptr<GossipCore>> cores;
   for (size_t i = 0; i < 50; ++i) {
-    keys.push_back(std::make_unique<NodeKey>(NodeKey::FromSeed(SeedOf(i))));
+    keys.push_back(std::make_unique<privacy::NodeKey>(privacy::NodeKey::FromSeed(SeedOf(i))));
     cores.push_back(
         *GossipCore::Create(ConfigFor(*keys[i], i), *keys[i], EntropyOf(i), i, At(Duration{})));
     records.push_back(cores[i]->OwnRecord());
@@ -238,11 +239,13 @@ TEST(Swarm, RestoredMembersAreKnownAtOnce) {
 std::vector<Item> PatternsOf(size_t origins, size_t patterns_each) {
   std::vector<Item> items;
   for (size_t origin = 0; origin < origins; ++origin) {
-    const NodeKey key = NodeKey::FromSeed(SeedOf(500 + origin));
+    const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(500 + origin));
     const auto core =
         *GossipCore::Create(ConfigFor(key, 500 + origin), key, EntropyOf(origin), 1, At({}));
-    EXPECT_TRUE(
-        core->SetConsent(ConsentRecord::Sign(ConsentTier::kPublic, kWallStart, key), At({})).ok());
+    EXPECT_TRUE(core->SetConsent(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic,
+                                                              kWallStart, key),
+                                 At({}))
+                    .ok());
     for (size_t i = 0; i < patterns_each; ++i) {
       Actions actions = *core->OfferPattern(PatternOf(origin << 16 | i), At({}));
       for (Action& action : actions) {

@@ -26,7 +26,7 @@
 
 namespace ruvd::test {
 
-using Frame = federation::v1::Frame;
+using Frame = v1::Frame;
 
 // What a core did in answer to inputs.
 struct Answers {
@@ -72,7 +72,7 @@ struct Answers {
 class CoreUnderTest {
  public:
   explicit CoreUnderTest(uint64_t number = 0, std::function<void(GossipConfig&)> change = {})
-      : key_(NodeKey::FromSeed(SeedOf(number))) {
+      : key_(privacy::NodeKey::FromSeed(SeedOf(number))) {
     GossipConfig config = ConfigFor(key_, number);
     if (change) {
       change(config);
@@ -82,7 +82,7 @@ class CoreUnderTest {
   GossipCore& core() { return *core_; }
   Instant now() const { return At(elapsed_); }
   void Advance(Duration duration) { elapsed_ += duration; }
-  const NodeKey& key() const { return key_; }
+  const privacy::NodeKey& key() const { return key_; }
   uint64_t Refused(const std::string& reason) const {
     const auto& refused = core_->counters().refused;
     const auto found = refused.find(reason);
@@ -90,7 +90,7 @@ class CoreUnderTest {
   }
 
  private:
-  NodeKey key_;
+  privacy::NodeKey key_;
   Duration elapsed_{};
   std::unique_ptr<GossipCore> core_;
 };
@@ -101,7 +101,7 @@ class TestPeer {
            std::function<void(LocalNode&)> change = {})
       : target_(&target),
         link_(link),
-        key_(NodeKey::FromSeed(SeedOf(number))),
+        key_(privacy::NodeKey::FromSeed(SeedOf(number))),
         local_(LocalOf(number)),
         certificates_(Authority().public_key()) {
     if (change) {
@@ -110,7 +110,7 @@ class TestPeer {
     sealer_ = std::make_unique<Sealer>(local_, EntropyOf(number));
   }
 
-  const NodeKey& key() const { return key_; }
+  const privacy::NodeKey& key() const { return key_; }
   LocalNode& local() { return local_; }
   LinkId link() const { return link_; }
 
@@ -135,15 +135,15 @@ class TestPeer {
     answers.Add(target_->core().OnFrame(link_, frame, target_->now()));
     return answers;
   }
-  Answers Push(const Envelope& envelope) {
+  Answers Push(const privacy::Envelope& envelope) {
     Frame frame;
     *frame.mutable_push()->mutable_envelope() = ToProto(envelope);
     return Send(frame);
   }
   // A signed manifest for a payload; `change` may spoil it before it is signed.
-  Envelope Manifest(ItemKind kind, const std::string& payload,
-                    const std::function<void(ruvd::Manifest&)>& change = {}) {
-    ruvd::Manifest manifest;
+  privacy::Envelope Manifest(ItemKind kind, const std::string& payload,
+                             const std::function<void(ruvd::federation::Manifest&)>& change = {}) {
+    ruvd::federation::Manifest manifest;
     manifest.certificate = local_.certificate;
     manifest.kind = kind;
     manifest.payload_bytes = payload.size();
@@ -166,7 +166,7 @@ class TestPeer {
     }
     return last;
   }
-  static Frame ChunkOf(const federation::v1::ChunkRequest& request, const std::string& payload) {
+  static Frame ChunkOf(const v1::ChunkRequest& request, const std::string& payload) {
     Frame frame;
     auto* chunk = frame.mutable_chunk();
     chunk->set_item_id(request.item_id());
@@ -194,7 +194,7 @@ class TestPeer {
 
   CoreUnderTest* target_;
   LinkId link_;
-  NodeKey key_;
+  privacy::NodeKey key_;
   LocalNode local_;
   CertificateStore certificates_;
   std::unique_ptr<Sealer> sealer_;

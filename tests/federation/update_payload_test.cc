@@ -24,7 +24,7 @@ namespace {
 constexpr uint32_t kPayloadBanks = 3;  // that version 1 knows
 
 AdapterUpdateRules PayloadRules() {
-  const GossipConfig config = ConfigFor(NodeKey::FromSeed(SeedOf(0)), 0);
+  const GossipConfig config = ConfigFor(privacy::NodeKey::FromSeed(SeedOf(0)), 0);
   return BankedRules(config.update_rules, config.model_hash, config.frame_id);
 }
 

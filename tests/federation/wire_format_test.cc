@@ -17,7 +17,7 @@
 #include "privacy/envelope/envelope.h"
 #include "privacy/identity/admission.h"
 
-namespace ruvd {
+namespace ruvd::federation {
 namespace {
 
 constexpr char kCertificate[] =
@@ -45,8 +45,8 @@ constexpr char kSignature[] =
     "42d8dc50d0f90a807b4a46f0fd93c1f5e4207908";
 constexpr char kMessageId[] = "858ce4dde2f9f734b0eda2ea22aa2128c83ae1082a1e1e21c2ce47367948aca2";
 
-KeySeed SeedOfBytes(uint8_t byte) {
-  KeySeed seed;
+privacy::KeySeed SeedOfBytes(uint8_t byte) {
+  privacy::KeySeed seed;
   seed.fill(byte);
   return seed;
 }
@@ -67,7 +67,7 @@ class WireFormat : public testing::Test {
                                           .rank = 2,
                                           .values = {1, 0, -0.5F, 0.25F}}}});
   }
-  Envelope Sealed() const {
+  privacy::Envelope Sealed() const {
     Manifest manifest;
     manifest.certificate = certificate_;
     manifest.kind = ItemKind::kAdapterDelta;
@@ -75,10 +75,10 @@ class WireFormat : public testing::Test {
     manifest.payload_root = MerkleTree(Payload()).root();
     manifest.model_hash.fill(0x11);
     manifest.frame_id.fill(0x22);
-    EnvelopeHeader header;
-    header.purpose = EnvelopePurpose::kAdapterDelta;
+    privacy::EnvelopeHeader header;
+    header.purpose = privacy::EnvelopePurpose::kAdapterDelta;
     header.cluster_id = authority_.cluster_id();
-    header.boot_id = BootIdOf(key_.id(), 5);
+    header.boot_id = privacy::BootIdOf(key_.id(), 5);
     header.seq = 9;
     header.round = 3;
     header.created_ms = 1800000001000;
@@ -88,9 +88,9 @@ class WireFormat : public testing::Test {
     return *SealEnvelope(header, EncodeManifest(manifest), key_);
   }
 
-  const ClusterAuthority authority_ = ClusterAuthority::FromSeed(SeedOfBytes(1));
-  const NodeKey key_ = NodeKey::FromSeed(SeedOfBytes(2));
-  AdmissionCert certificate_;
+  const privacy::ClusterAuthority authority_ = privacy::ClusterAuthority::FromSeed(SeedOfBytes(1));
+  const privacy::NodeKey key_ = privacy::NodeKey::FromSeed(SeedOfBytes(2));
+  privacy::AdmissionCert certificate_;
 };
 
 TEST_F(WireFormat, CertificateAndPayload) {
@@ -98,12 +98,12 @@ TEST_F(WireFormat, CertificateAndPayload) {
   EXPECT_EQ(ToHex(AsBytes(Payload())), kPayload);
 }
 
-TEST_F(WireFormat, Envelope) {
-  const Envelope envelope = Sealed();
+TEST_F(WireFormat, privacy::Envelope) {
+  const privacy::Envelope envelope = Sealed();
   EXPECT_EQ(ToHex(AsBytes(envelope.header)), kHeader);
   EXPECT_EQ(ToHex(AsBytes(envelope.body)), std::string(kCertificate) + kBodyTail);
   EXPECT_EQ(ToHex(AsBytes(envelope.signature)), kSignature);
-  EXPECT_EQ(ToHex(MessageId(envelope)), kMessageId);
+  EXPECT_EQ(ToHex(privacy::MessageId(envelope)), kMessageId);
 }
 
 TEST_F(WireFormat, DocumentShowsTheSameBytes) {
@@ -117,4 +117,4 @@ TEST_F(WireFormat, DocumentShowsTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::federation

@@ -41,16 +41,17 @@ class WithdrawalItemTest : public ::testing::Test {
     return Give(peer, ItemKind::kPattern, EncodeSharedPattern(pattern));
   }
   Answers TakeBack(TestPeer& peer, std::vector<Digest> items,
-                   std::vector<Withdrawal::PatternName> patterns = {}, int64_t at_ms = kWallStart) {
-    const auto withdrawal = Withdrawal::Sign(std::move(items), /*everything=*/false, at_ms,
-                                             peer.key(), std::move(patterns));
+                   std::vector<privacy::Withdrawal::PatternName> patterns = {},
+                   int64_t at_ms = kWallStart) {
+    const auto withdrawal = privacy::Withdrawal::Sign(std::move(items), /*everything=*/false, at_ms,
+                                                      peer.key(), std::move(patterns));
     EXPECT_TRUE(withdrawal.ok()) << withdrawal.status();
     return Give(peer, ItemKind::kWithdrawal, withdrawal->Encode());
   }
   // What the node says to a peer without any items that compares its own.
   static Answers Compare(TestPeer& peer) {
     const std::map<Digest, Item> none;
-    Frame frame;
+    inference::Frame frame;
     *frame.mutable_recon_open() = OpenReconciliation(ItemSource(none));
     return peer.Send(frame);
   }
@@ -70,7 +71,7 @@ class WithdrawalItemTest : public ::testing::Test {
 TEST_F(WithdrawalItemTest, WhatItsSenderTakesBackIsDroppedAndStaysAway) {
   ASSERT_EQ(peer_.Dial().closed, "");
   const std::string payload = EncodeAdapterDelta(DeltaOf(1));
-  const Envelope manifest = peer_.Manifest(ItemKind::kAdapterDelta, payload);
+  const privacy::Envelope manifest = peer_.Manifest(ItemKind::kAdapterDelta, payload);
   const Answers given = peer_.Serve(peer_.Push(manifest), payload);
   ASSERT_EQ(given.accepted.size(), 1u);
   const Digest id = given.accepted[0].id;
@@ -88,13 +89,13 @@ TEST_F(WithdrawalItemTest, WhatItsSenderTakesBackIsDroppedAndStaysAway) {
 TEST_F(WithdrawalItemTest, AWithdrawalThatComesFirstKeepsTheItemOutAndBlamesNobody) {
   ASSERT_EQ(peer_.Dial().closed, "");
   const std::string payload = EncodeAdapterDelta(DeltaOf(1));
-  const Envelope manifest = peer_.Manifest(ItemKind::kAdapterDelta, payload);
-  TakeBack(peer_, {MessageId(manifest)});
+  const privacy::Envelope manifest = peer_.Manifest(ItemKind::kAdapterDelta, payload);
+  TakeBack(peer_, {privacy::MessageId(manifest)});
   ASSERT_EQ(other_.Dial().closed, "");
   const double before = node_.core().ScoreOf(other_.key().id());
   const Answers passed_on = other_.Push(manifest);
   EXPECT_THAT(passed_on.refused, ElementsAre(reasons::kWithdrawn));
-  EXPECT_EQ(passed_on.Find(Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(passed_on.Find(inference::Frame::kChunkRequest), nullptr);
   EXPECT_EQ(passed_on.closed, "");
   EXPECT_EQ(node_.core().ScoreOf(other_.key().id()), before);
 }
@@ -107,7 +108,8 @@ TEST_F(WithdrawalItemTest, NobodyTakesBackWhatAnotherNodeSent) {
   ASSERT_EQ(given.accepted.size() + pattern.accepted.size(), 2u);
   TakeBack(other_, {given.accepted[0].id}, {PatternOf(1).id});
   EXPECT_EQ(node_.core().Items().size(), 3u);
-  const auto forged = Withdrawal::Sign({given.accepted[0].id}, false, kWallStart, peer_.key());
+  const auto forged =
+      privacy::Withdrawal::Sign({given.accepted[0].id}, false, kWallStart, peer_.key());
   const Answers passed_on = Give(other_, ItemKind::kWithdrawal, forged->Encode());
   EXPECT_THAT(passed_on.refused, ElementsAre(reasons::kWithdrawalInvalid));
   EXPECT_EQ(node_.core().Items().size(), 3u);
@@ -161,13 +163,13 @@ TEST_F(WithdrawalItemTest, APeerOfBeforeWithdrawalsIsSentNone) {
   TestPeer oldest(node_, 4, 4);
   for (TestPeer* const peer : {&peer_, &old, &oldest}) {
     ASSERT_EQ(peer->Dial().closed, "");
-    Frame graft;
+    inference::Frame graft;
     graft.mutable_graft();
     if (peer != &oldest) {
       peer->Send(graft);
     }
   }
-  const auto withdrawal = Withdrawal::Sign({Digest{1}}, false, kWallStart, node_.key());
+  const auto withdrawal = privacy::Withdrawal::Sign({Digest{1}}, false, kWallStart, node_.key());
   ASSERT_TRUE(withdrawal.ok());
   auto actions = node_.core().OfferWithdrawal(*withdrawal, node_.now());
   ASSERT_TRUE(actions.ok()) << actions.status();
@@ -179,7 +181,7 @@ TEST_F(WithdrawalItemTest, APeerOfBeforeWithdrawalsIsSentNone) {
   }
   EXPECT_THAT(told, ElementsAre(peer_.link()));
   EXPECT_THAT(Compare(old).frames, IsEmpty()) << "both hold the same";
-  EXPECT_NE(Compare(peer_).Find(Frame::kReconMessage), nullptr);
+  EXPECT_NE(Compare(peer_).Find(inference::Frame::kReconMessage), nullptr);
 }
 
 }  // namespace

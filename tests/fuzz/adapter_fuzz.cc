@@ -18,9 +18,9 @@ void TryBytes(const uint8_t* data, size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
   const ruvd::Digest checksum = ruvd::Sha256(bytes);
   bytes += ruvd::AsText(checksum);
-  const auto adapter = ruvd::DecodeAdapter(ruvd::AsBytes(bytes));
+  const auto adapter = ruvd::inference::DecodeAdapter(ruvd::AsBytes(bytes));
   if (adapter.ok()) {
-    RUVD_CHECK(ruvd::EncodeAdapter(**adapter) == bytes);
+    RUVD_CHECK(ruvd::inference::EncodeAdapter(**adapter) == bytes);
   }
 }
 
@@ -31,9 +31,9 @@ void TryBytes(const uint8_t* data, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const ruvd::test::TextModel model;
   TryBytes(data, size);
-  const auto file = ruvd::ParseAdapterFile({data, size}, model, "fuzz");
+  const auto file = ruvd::inference::ParseAdapterFile({data, size}, model, "fuzz");
   if (file.ok()) {
-    RUVD_CHECK(ruvd::CheckAdapter(**file, model).ok());
+    RUVD_CHECK(ruvd::inference::CheckAdapter(**file, model).ok());
   }
   return 0;
 }

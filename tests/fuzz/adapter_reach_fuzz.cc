@@ -11,8 +11,8 @@
 #include "node/serving/adapter_reach.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (const auto reach = ruvd::DecodeAdapterReach({data, size}); reach.ok()) {
-    RUVD_CHECK(ruvd::EncodeAdapterReach(*reach) == ruvd::AsText({data, size}));
+  if (const auto reach = ruvd::serving::DecodeAdapterReach({data, size}); reach.ok()) {
+    RUVD_CHECK(ruvd::serving::EncodeAdapterReach(*reach) == ruvd::AsText({data, size}));
   }
   return 0;
 }

@@ -13,17 +13,17 @@
 // Any bytes either give a configuration that survives a round through TOML, or one error.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  auto entries = ruvd::ParseTomlEntries(text, "fuzz.toml");
+  auto entries = ruvd::config::ParseTomlEntries(text, "fuzz.toml");
   if (!entries.ok()) {
     return 0;
   }
-  ruvd::NodeConfig config;
-  for (const ruvd::TomlEntry& entry : *entries) {
-    const ruvd::ConfigKey* key = ruvd::FindConfigKey(entry.section + "." + entry.name);
+  ruvd::config::NodeConfig config;
+  for (const ruvd::config::TomlEntry& entry : *entries) {
+    const ruvd::config::ConfigKey* key = ruvd::config::FindConfigKey(entry.section + "." + entry.name);
     if (key != nullptr) {
-      (void)ruvd::SetConfigValue(*key, entry.value, "fuzz", &config);
+      (void)ruvd::config::SetConfigValue(*key, entry.value, "fuzz", &config);
     }
   }
-  RUVD_CHECK(ruvd::ParseTomlEntries(ruvd::ConfigToToml(config), "again.toml").ok());
+  RUVD_CHECK(ruvd::config::ParseTomlEntries(ruvd::config::ConfigToToml(config), "again.toml").ok());
   return 0;
 }

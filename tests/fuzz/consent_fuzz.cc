@@ -16,19 +16,19 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ruvd;
   const std::span<const uint8_t> bytes(data, size);
-  static const NodeKey key = NodeKey::FromSeed(KeySeed{1});
-  if (const auto record = UserConsent::Parse(bytes); record.ok()) {
+  static const privacy::NodeKey key = privacy::NodeKey::FromSeed(privacy::KeySeed{1});
+  if (const auto record = privacy::UserConsent::Parse(bytes); record.ok()) {
     RUVD_CHECK(record->Encode() == AsText(bytes) && !record->Verify(key).ok());
   }
-  if (const auto record = Withdrawal::Parse(bytes); record.ok()) {
+  if (const auto record = privacy::Withdrawal::Parse(bytes); record.ok()) {
     RUVD_CHECK(record->Encode() == AsText(bytes) && !record->Verify(key.public_key()).ok());
   }
-  if (const auto payload = ReleasePayload::Parse(bytes); payload.ok()) {
-    RUVD_CHECK(payload->Encode() == AsText(bytes) && PreviewText(bytes).ok());
+  if (const auto payload = privacy::ReleasePayload::Parse(bytes); payload.ok()) {
+    RUVD_CHECK(payload->Encode() == AsText(bytes) && privacy::PreviewText(bytes).ok());
   }
-  if (const auto policy = SitePolicy::Parse(AsText(bytes)); policy.ok()) {
+  if (const auto policy = privacy::SitePolicy::Parse(AsText(bytes)); policy.ok()) {
     // No scope that is not listed is ever allowed.
-    RUVD_CHECK(!policy->Require(std::string(100, 'x'), 3, ConsentTier::kDp).ok());
+    RUVD_CHECK(!policy->Require(std::string(100, 'x'), 3, privacy::ConsentTier::kDp).ok());
   }
   return 0;
 }

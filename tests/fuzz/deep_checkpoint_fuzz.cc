@@ -11,8 +11,8 @@
 #include "node/learning/deep_checkpoint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (const auto checkpoint = ruvd::DecodeDeepCheckpoint({data, size}); checkpoint.ok()) {
-    RUVD_CHECK(ruvd::EncodeDeepCheckpoint(*checkpoint) == ruvd::AsText({data, size}));
+  if (const auto checkpoint = ruvd::learning::DecodeDeepCheckpoint({data, size}); checkpoint.ok()) {
+    RUVD_CHECK(ruvd::learning::EncodeDeepCheckpoint(*checkpoint) == ruvd::AsText({data, size}));
   }
   return 0;
 }

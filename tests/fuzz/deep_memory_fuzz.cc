@@ -11,8 +11,8 @@
 #include "node/learning/deep_memory.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (const auto memory = ruvd::DecodeDeepMemory({data, size}); memory.ok()) {
-    RUVD_CHECK(ruvd::EncodeDeepMemory(*memory) == ruvd::AsText({data, size}));
+  if (const auto memory = ruvd::learning::DecodeDeepMemory({data, size}); memory.ok()) {
+    RUVD_CHECK(ruvd::learning::EncodeDeepMemory(*memory) == ruvd::AsText({data, size}));
   }
   return 0;
 }

@@ -18,14 +18,14 @@ namespace {
 
 // The input as edits (u16 offset, u8 XOR) of a good envelope: it verifies exactly if all cancel
 // out.
-void CheckEdits(std::span<const uint8_t> edits, const ruvd::NodeKey& key,
-                const ruvd::EnvelopeRules& rules) {
-  ruvd::EnvelopeHeader header;
+void CheckEdits(std::span<const uint8_t> edits, const ruvd::privacy::NodeKey& key,
+                const ruvd::privacy::EnvelopeRules& rules) {
+  ruvd::privacy::EnvelopeHeader header;
   header.cluster_id = rules.cluster_id;
   header.seq = 1;
   header.expires_ms = 1000;
-  static const ruvd::Envelope good = *ruvd::SealEnvelope(header, "a body", key);
-  ruvd::Envelope envelope = good;
+  static const ruvd::privacy::Envelope good = *ruvd::privacy::SealEnvelope(header, "a body", key);
+  ruvd::privacy::Envelope envelope = good;
   ruvd::ByteReader reader(edits);
   while (reader.remaining() >= 3) {
     size_t offset = *reader.Read<uint16_t>() % 256;
@@ -38,7 +38,7 @@ void CheckEdits(std::span<const uint8_t> edits, const ruvd::NodeKey& key,
       offset -= part->size();
     }
   }
-  RUVD_CHECK(ruvd::VerifyEnvelope(envelope, rules).ok() == (envelope == good));
+  RUVD_CHECK(ruvd::privacy::VerifyEnvelope(envelope, rules).ok() == (envelope == good));
 }
 
 }  // namespace
@@ -46,32 +46,33 @@ void CheckEdits(std::span<const uint8_t> edits, const ruvd::NodeKey& key,
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ruvd;
   const std::span<const uint8_t> bytes(data, size);
-  static const ClusterAuthority authority = ClusterAuthority::FromSeed(KeySeed{1});
-  if (const auto cert = AdmissionCert::Parse(bytes); cert.ok()) {
+  static const privacy::ClusterAuthority authority =
+      privacy::ClusterAuthority::FromSeed(privacy::KeySeed{1});
+  if (const auto cert = privacy::AdmissionCert::Parse(bytes); cert.ok()) {
     RUVD_CHECK(cert->Encode() == AsText(bytes));
     RUVD_CHECK(!cert->Verify(authority.public_key(), cert->not_before_ms).ok());
   }
-  if (const auto header = ParseHeader(bytes); header.ok()) {
-    RUVD_CHECK(EncodeHeader(*header) == AsText(bytes));
+  if (const auto header = privacy::ParseHeader(bytes); header.ok()) {
+    RUVD_CHECK(privacy::EncodeHeader(*header) == AsText(bytes));
   }
-  static const NodeKey key = NodeKey::FromSeed(KeySeed{2});
-  static const AdmissionCert sender = *authority.Issue({.node_key = key.public_key(),
-                                                        .name = "fuzz",
-                                                        .roles = roles::kMember,
-                                                        .not_before_ms = 0,
-                                                        .not_after_ms = 1000,
-                                                        .serial = 1});
-  const size_t header_size = std::min(size, kEnvelopeHeaderBytes);
-  const size_t signature_size = std::min(size - header_size, sizeof(Signature));
-  Envelope envelope;
+  static const privacy::NodeKey key = privacy::NodeKey::FromSeed(privacy::KeySeed{2});
+  static const privacy::AdmissionCert sender = *authority.Issue({.node_key = key.public_key(),
+                                                                 .name = "fuzz",
+                                                                 .roles = privacy::roles::kMember,
+                                                                 .not_before_ms = 0,
+                                                                 .not_after_ms = 1000,
+                                                                 .serial = 1});
+  const size_t header_size = std::min(size, privacy::kEnvelopeHeaderBytes);
+  const size_t signature_size = std::min(size - header_size, sizeof(privacy::Signature));
+  privacy::Envelope envelope;
   envelope.header = AsText(bytes.first(header_size));
   envelope.signature = AsText(bytes.subspan(header_size, signature_size));
   envelope.body = AsText(bytes.subspan(header_size + signature_size));
-  EnvelopeRules rules;
+  privacy::EnvelopeRules rules;
   rules.cluster_id = authority.cluster_id();
   rules.now_ms = 500;
-  rules.certificate_of = [](const NodeId&) { return &sender; };
-  RUVD_CHECK(!VerifyEnvelope(envelope, rules).ok());
+  rules.certificate_of = [](const privacy::NodeId&) { return &sender; };
+  RUVD_CHECK(!privacy::VerifyEnvelope(envelope, rules).ok());
   CheckEdits(bytes, key, rules);
   return 0;
 }

@@ -30,21 +30,21 @@ std::string Damaged(std::string file, const uint8_t* data, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const ruvd::test::TextModel model;
   static const std::string intact =
-      ruvd::SerializeFrameSet(
-          ruvd::RandomFrameSet(model, ruvd::LinearTargets(model, ruvd::Modules::kQv), 2, 1).value())
+      ruvd::inference::SerializeFrameSet(
+          ruvd::inference::RandomFrameSet(model, ruvd::inference::LinearTargets(model, ruvd::inference::Modules::kQv), 2, 1).value())
           .value();
   if (size == 0) {
-    RUVD_CHECK(ruvd::ParseFrameSet(ruvd::AsBytes(intact)).ok());
+    RUVD_CHECK(ruvd::inference::ParseFrameSet(ruvd::AsBytes(intact)).ok());
     return 0;
   }
   const std::string file = data[0] % 2 == 0
                                ? std::string(reinterpret_cast<const char*>(data + 1), size - 1)
                                : Damaged(intact, data + 1, size - 1);
-  const auto frame = ruvd::ParseFrameSet(ruvd::AsBytes(file));
+  const auto frame = ruvd::inference::ParseFrameSet(ruvd::AsBytes(file));
   if (frame.ok()) {
-    RUVD_CHECK(ruvd::ContentId(*frame) == frame->id);
-    const std::string bytes = ruvd::SerializeFrameSet(*frame).value();
-    RUVD_CHECK(ruvd::ParseFrameSet(ruvd::AsBytes(bytes)).ok());
+    RUVD_CHECK(ruvd::inference::ContentId(*frame) == frame->id);
+    const std::string bytes = ruvd::inference::SerializeFrameSet(*frame).value();
+    RUVD_CHECK(ruvd::inference::ParseFrameSet(ruvd::AsBytes(bytes)).ok());
   }
   return 0;
 }

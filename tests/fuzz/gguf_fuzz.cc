@@ -14,12 +14,12 @@
 // Any bytes are either refused or give tensors whose data can be read, values that can be shown, a
 // plan for quantising them or an error, and a tokenizer or an error.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto reader = ruvd::GgufReader::Parse({data, size});
+  const auto reader = ruvd::inference::GgufReader::Parse({data, size});
   if (!reader.ok()) {
     return 0;
   }
   unsigned sum = 0;
-  for (const ruvd::TensorInfo& tensor : (*reader)->tensors()) {
+  for (const ruvd::inference::TensorInfo& tensor : (*reader)->tensors()) {
     RUVD_CHECK((*reader)->Find(tensor.name) == &tensor);
     for (const uint8_t byte : (*reader)->Data(tensor)) {
       sum += byte;
@@ -36,13 +36,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)(*reader)->GetFloatArray(key);
   }
   for (const std::string& key : (*reader)->Keys()) {
-    RUVD_CHECK(!ruvd::gguf::ValueText(*(*reader)->RawValue(key)).empty());
+    RUVD_CHECK(!ruvd::inference::gguf::ValueText(*(*reader)->RawValue(key)).empty());
   }
-  const ruvd::QuantizeModelOptions options{
-      .scheme = ruvd::ParseQuantizationScheme("q4_k_m").value(), .allow_requantize = true};
-  const auto plan = ruvd::PlanQuantization(**reader, options);
+  const ruvd::inference::QuantizeModelOptions options{
+      .scheme = ruvd::inference::ParseQuantizationScheme("q4_k_m").value(), .allow_requantize = true};
+  const auto plan = ruvd::inference::PlanQuantization(**reader, options);
   RUVD_CHECK(!plan.ok() || plan->size() == (*reader)->tensors().size());
-  const auto tokenizer = ruvd::Tokenizer::FromGguf(**reader);
+  const auto tokenizer = ruvd::inference::Tokenizer::FromGguf(**reader);
   if (tokenizer.ok()) {
     (void)(*tokenizer)->Encode("Some text, 123 <|mask|>\n", true);
   }

@@ -25,24 +25,25 @@ namespace {
 using Frame = federation::v1::Frame;
 
 // Opens a link to the core as an honest member would.
-void Open(GossipCore& core, const NodeKey& key, LinkId link, Instant now) {
-  const GossipConfig config = ConfigFor(key, link);
-  const LocalNode local{.key = &key,
-                        .certificate = config.certificate,
-                        .cluster_id = ClusterIdOf(config.certificate.issuer),
-                        .boot_counter = 1,
-                        .model_hash = config.model_hash,
-                        .frame_id = config.frame_id,
-                        .listen_address = config.listen_address,
-                        .version_min = limits::kProtocolVersionMin,
-                        .version_max = limits::kProtocolVersion,
-                        .relays = true};
-  CertificateStore certificates(config.certificate.issuer);
-  Handshake handshake(local, /*dialed=*/true, Handshake::Nonce{});
+void Open(federation::GossipCore& core, const privacy::NodeKey& key, federation::LinkId link,
+          federation::Instant now) {
+  const federation::GossipConfig config = ConfigFor(key, link);
+  const federation::LocalNode local{.key = &key,
+                                    .certificate = config.certificate,
+                                    .cluster_id = privacy::ClusterIdOf(config.certificate.issuer),
+                                    .boot_counter = 1,
+                                    .model_hash = config.model_hash,
+                                    .frame_id = config.frame_id,
+                                    .listen_address = config.listen_address,
+                                    .version_min = limits::kProtocolVersionMin,
+                                    .version_max = limits::kProtocolVersion,
+                                    .relays = true};
+  federation::CertificateStore certificates(config.certificate.issuer);
+  federation::Handshake handshake(local, /*dialed=*/true, federation::Handshake::Nonce{});
   core.OnLinkOpened(link, "", now);
-  const Actions actions = core.OnFrame(link, handshake.Hello(), now);
-  for (const Action& action : actions) {
-    if (const auto* send = std::get_if<SendFrame>(&action)) {
+  const federation::Actions actions = core.OnFrame(link, handshake.Hello(), now);
+  for (const federation::Action& action : actions) {
+    if (const auto* send = std::get_if<federation::SendFrame>(&action)) {
       const auto proof = handshake.OnFrame(*send->frame, certificates, now.wall_ms);
       RUVD_CHECK(proof.ok() && proof->has_value());
       core.OnFrame(link, **proof, now);
@@ -52,27 +53,27 @@ void Open(GossipCore& core, const NodeKey& key, LinkId link, Instant now) {
 }
 
 // The owner of a core has no link whose id it did not choose.
-void CheckLinks(const Actions& actions) {
-  for (const Action& action : actions) {
-    if (const auto* send = std::get_if<SendFrame>(&action)) {
+void CheckLinks(const federation::Actions& actions) {
+  for (const federation::Action& action : actions) {
+    if (const auto* send = std::get_if<federation::SendFrame>(&action)) {
       RUVD_CHECK(send->link <= 3);
-    } else if (const auto* close = std::get_if<CloseLink>(&action)) {
+    } else if (const auto* close = std::get_if<federation::CloseLink>(&action)) {
       RUVD_CHECK(close->link <= 3);
     }
   }
 }
 
 void FuzzFrames(std::span<const uint8_t> bytes) {
-  static const NodeKey own = NodeKey::FromSeed(SeedOf(0));
-  static const NodeKey peer = NodeKey::FromSeed(SeedOf(1));
-  static const NodeKey other = NodeKey::FromSeed(SeedOf(2));
-  Instant now = At(Duration{});
-  auto core = *GossipCore::Create(ConfigFor(own, 0), own, EntropyOf(1), 1, now);
+  static const privacy::NodeKey own = privacy::NodeKey::FromSeed(SeedOf(0));
+  static const privacy::NodeKey peer = privacy::NodeKey::FromSeed(SeedOf(1));
+  static const privacy::NodeKey other = privacy::NodeKey::FromSeed(SeedOf(2));
+  federation::Instant now = At(Duration{});
+  auto core = *federation::GossipCore::Create(ConfigFor(own, 0), own, EntropyOf(1), 1, now);
   Open(*core, peer, 1, now);
   Open(*core, other, 2, now);
   core->OnLinkOpened(3, "", now);  // and one that was never opened properly
   ByteReader reader(bytes);
-  for (LinkId link = 1;; link = link % 3 + 1) {
+  for (federation::LinkId link = 1;; link = link % 3 + 1) {
     const auto length = reader.Read<uint16_t>();
     const auto raw = length ? reader.ReadBytes(*length) : std::nullopt;
     if (!raw) {

@@ -19,11 +19,11 @@ namespace {
 
 constexpr uint32_t kDimension = 4;
 constexpr uint32_t kRows = 12;
-constexpr HnswOptions kOptions{
+constexpr storage::HnswOptions kOptions{
     .dimension = kDimension, .m = 2, .ef_construction = 8, .seed = 0, .max_rows = 64};
 
-std::unique_ptr<HnswIndex> SmallIndex() {
-  auto index = HnswIndex::Create(kOptions).value();
+std::unique_ptr<storage::HnswIndex> SmallIndex() {
+  auto index = storage::HnswIndex::Create(kOptions).value();
   for (uint32_t i = 0; i < kRows; ++i) {
     const std::array<float, kDimension> row = {1.0F, static_cast<float>(i), 0.5F, -1.0F};
     RUVD_CHECK(index->Put({.label = i, .generation = 1, .vector = row}).ok());
@@ -33,19 +33,21 @@ std::unique_ptr<HnswIndex> SmallIndex() {
 
 // Two bytes of length before each chunk; the manifest is a good one.
 void Restore(std::string_view bytes) {
-  const std::unique_ptr<HnswIndex> index = SmallIndex();
-  HnswCheckpointReader reader(*index, 0, 1);
-  const std::string manifest = hnsw::EncodeManifest(
+  const std::unique_ptr<storage::HnswIndex> index = SmallIndex();
+  storage::HnswCheckpointReader reader(*index, 0, 1);
+  const std::string manifest = storage::hnsw::EncodeManifest(
       {.dimension = kDimension, .m = 2, .seed = 0, .nodes = 16, .entries = {{0, 3}}});
-  hnsw::ChunkPlace place{.epoch = 1};
-  RUVD_CHECK(reader.Add(0, 0, hnsw::SealChunk(place, {.of_section = true}, manifest)).ok());
+  storage::hnsw::ChunkPlace place{.epoch = 1};
+  RUVD_CHECK(
+      reader.Add(0, 0, storage::hnsw::SealChunk(place, {.of_section = true}, manifest)).ok());
   place.section = 1;
   ByteReader input(AsBytes(bytes));
   while (input.remaining() > 2) {
     const uint8_t flags = *input.Read<uint8_t>();
     const size_t length = std::min<size_t>(*input.Read<uint8_t>() * size_t{8}, input.remaining());
-    const hnsw::ChunkEnd end{(flags & 1) != 0, (flags & 2) != 0};
-    const std::string chunk = hnsw::SealChunk(place, end, AsText(*input.ReadBytes(length)));
+    const storage::hnsw::ChunkEnd end{(flags & 1) != 0, (flags & 2) != 0};
+    const std::string chunk =
+        storage::hnsw::SealChunk(place, end, AsText(*input.ReadBytes(length)));
     if (!reader.Add(place.section, place.chunk, chunk).ok()) {
       break;
     }
@@ -59,8 +61,8 @@ void Restore(std::string_view bytes) {
   const std::array<float, kDimension> query = {1, 2, 3, 4};
   // Over whatever graph there is, narrow and whole.
   for (const size_t k : {size_t{2}, size_t{kRows}}) {
-    RUVD_CHECK(index->Search({.vector = query, .k = k, .ef = k, .path = HnswPath::kWalk})->size() ==
-               k);
+    RUVD_CHECK(index->Search({.vector = query, .k = k, .ef = k, .path = storage::HnswPath::kWalk})
+                   ->size() == k);
   }
   index->LinkSome(kRows);
   RUVD_CHECK(index->Remove(1));
@@ -74,9 +76,9 @@ void Restore(std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes = ruvd::AsText({data, size});
-  RUVD_CHECK(!ruvd::hnsw::OpenChunk({}, bytes).ok());
-  if (const auto manifest = ruvd::hnsw::DecodeManifest(bytes); manifest.ok()) {
-    RUVD_CHECK(ruvd::hnsw::EncodeManifest(*manifest) == bytes);
+  RUVD_CHECK(!ruvd::storage::hnsw::OpenChunk({}, bytes).ok());
+  if (const auto manifest = ruvd::storage::hnsw::DecodeManifest(bytes); manifest.ok()) {
+    RUVD_CHECK(ruvd::storage::hnsw::EncodeManifest(*manifest) == bytes);
   }
   ruvd::Restore(bytes);
   return 0;

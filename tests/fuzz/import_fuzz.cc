@@ -22,26 +22,26 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr uint64_t kVocabulary = 512;
   switch (data[0] % 5) {
     case 0: {
-      const auto tensors = ruvd::ParseSafetensors(rest);
+      const auto tensors = ruvd::inference::ParseSafetensors(rest);
       if (tensors.ok()) {
         for (const auto& [name, tensor] : *tensors) {
-          RUVD_CHECK(tensor.ToFloat().size() * ruvd::BlockBytes(tensor.type) ==
+          RUVD_CHECK(tensor.ToFloat().size() * ruvd::inference::BlockBytes(tensor.type) ==
                      tensor.bytes.size());
         }
       }
       break;
     }
     case 1:
-      (void)ruvd::ParseHfConfig(ruvd::AsText(rest));
+      (void)ruvd::inference::ParseHfConfig(ruvd::AsText(rest));
       break;
     case 2:
-      (void)ruvd::ParseSafetensorsIndex(ruvd::AsText(rest));
+      (void)ruvd::inference::ParseSafetensorsIndex(ruvd::AsText(rest));
       break;
     case 3:
-      (void)ruvd::ParseHfTokenizerConfig(ruvd::AsText(rest));
+      (void)ruvd::inference::ParseHfTokenizerConfig(ruvd::AsText(rest));
       break;
     default: {
-      const auto tokenizer = ruvd::ParseHfTokenizer(ruvd::AsText(rest), kVocabulary);
+      const auto tokenizer = ruvd::inference::ParseHfTokenizer(ruvd::AsText(rest), kVocabulary);
       if (tokenizer.ok()) {
         const bool pieces = tokenizer->model == "llama";
         RUVD_CHECK(tokenizer->tokens.size() == kVocabulary);

@@ -17,20 +17,20 @@ namespace {
 constexpr uint64_t kRank = 4;
 
 // A LoRA file that fits the model: blk.0.attn_q and blk.1.ffn_down.
-std::string IntactFile(const ruvd::Model& model) {
-  ruvd::GgufWriter writer;
+std::string IntactFile(const ruvd::inference::Model& model) {
+  ruvd::inference::GgufWriter writer;
   writer.SetString("general.type", "adapter");
   writer.SetString("general.architecture", "dream");
   writer.SetString("general.name", "fuzz");
   writer.SetString("adapter.type", "lora");
   writer.SetFloat32("adapter.lora.alpha", 8.0F);
   writer.SetUnsigned32("ruvd.adapter.version", 3);
-  const auto add = [&](const std::string& name, const ruvd::Matrix& matrix) {
+  const auto add = [&](const std::string& name, const ruvd::inference::Matrix& matrix) {
     const auto in = static_cast<uint64_t>(matrix.columns);
     const auto out = static_cast<uint64_t>(matrix.rows);
-    writer.AddTensor(name + ".lora_a", ruvd::TensorType::kF32, std::vector<uint64_t>{in, kRank},
+    writer.AddTensor(name + ".lora_a", ruvd::inference::TensorType::kF32, std::vector<uint64_t>{in, kRank},
                      std::string(in * kRank * 4, '\x3D'));
-    writer.AddTensor(name + ".lora_b", ruvd::TensorType::kF16, std::vector<uint64_t>{kRank, out},
+    writer.AddTensor(name + ".lora_b", ruvd::inference::TensorType::kF16, std::vector<uint64_t>{kRank, out},
                      std::string(kRank * out * 2, '\x2D'));
   };
   add("blk.0.attn_q.weight", model.layer(0).q);
@@ -64,17 +64,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const ruvd::test::TextModel model;
   static const std::string intact = IntactFile(model);
   if (size == 0) {
-    RUVD_CHECK(ruvd::ParseAdapterFile(ruvd::AsBytes(intact), model, "intact").ok());
+    RUVD_CHECK(ruvd::inference::ParseAdapterFile(ruvd::AsBytes(intact), model, "intact").ok());
     return 0;
   }
   const std::string file = data[0] % 2 == 0
                                ? std::string(reinterpret_cast<const char*>(data + 1), size - 1)
                                : Damaged(intact, data + 1, size - 1);
-  const auto adapter = ruvd::ParseAdapterFile(ruvd::AsBytes(file), model, "fuzz");
+  const auto adapter = ruvd::inference::ParseAdapterFile(ruvd::AsBytes(file), model, "fuzz");
   if (adapter.ok()) {
-    RUVD_CHECK(ruvd::CheckAdapter(**adapter, model).ok());
-    const std::string bytes = ruvd::EncodeAdapter(**adapter);
-    RUVD_CHECK(ruvd::DecodeAdapter(ruvd::AsBytes(bytes)).ok());
+    RUVD_CHECK(ruvd::inference::CheckAdapter(**adapter, model).ok());
+    const std::string bytes = ruvd::inference::EncodeAdapter(**adapter);
+    RUVD_CHECK(ruvd::inference::DecodeAdapter(ruvd::AsBytes(bytes)).ok());
   }
   return 0;
 }

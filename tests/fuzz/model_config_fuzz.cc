@@ -69,7 +69,7 @@ class Input {
   std::span<const uint8_t> bytes_;
 };
 
-void SetValue(const std::string& key, Input* input, ruvd::GgufWriter* writer) {
+void SetValue(const std::string& key, Input* input, ruvd::inference::GgufWriter* writer) {
   const uint32_t kind = input->Number();
   const uint32_t value = input->Number();
   float number = 0;
@@ -94,7 +94,7 @@ void SetValue(const std::string& key, Input* input, ruvd::GgufWriter* writer) {
 // are numbers.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Input input(data, size);
-  ruvd::GgufWriter writer;
+  ruvd::inference::GgufWriter writer;
   const std::string architecture = input.One(kArchitectures);
   writer.SetString("general.architecture", architecture);
   std::map<std::string, bool> set;
@@ -118,22 +118,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint64_t pairs = input.Number() % 8 + 1;
   const std::vector<uint64_t> embedding_shape = {4, 2};
   const std::vector<uint64_t> divisors_shape = {pairs};
-  writer.AddTensor("token_embd.weight", ruvd::TensorType::kF32, embedding_shape,
+  writer.AddTensor("token_embd.weight", ruvd::inference::TensorType::kF32, embedding_shape,
                    std::string(32, '\0'));
-  writer.AddTensor("rope_freqs.weight", ruvd::TensorType::kF32, divisors_shape,
+  writer.AddTensor("rope_freqs.weight", ruvd::inference::TensorType::kF32, divisors_shape,
                    std::string(4 * pairs, '\x3f'));
   const auto file = writer.Serialize();
   RUVD_CHECK(file.ok());
-  const auto reader = ruvd::GgufReader::Parse(ruvd::AsBytes(*file));
+  const auto reader = ruvd::inference::GgufReader::Parse(ruvd::AsBytes(*file));
   RUVD_CHECK(reader.ok());
-  const auto config = ruvd::ReadModelConfig(**reader);
+  const auto config = ruvd::inference::ReadModelConfig(**reader);
   if (!config.ok()) {
     return 0;
   }
   RUVD_CHECK(config->layers > 0 && config->heads > 0 && config->kv_heads > 0 && config->ffn > 0);
   RUVD_CHECK(static_cast<uint64_t>(config->head_size) <= ruvd::limits::kMaxHeadSize);
   RUVD_CHECK(config->rope_dimensions <= config->head_size);
-  for (const double frequency : ruvd::RopeFrequencies(*config)) {
+  for (const double frequency : ruvd::inference::RopeFrequencies(*config)) {
     RUVD_CHECK(std::isfinite(frequency));
   }
   return 0;

@@ -18,19 +18,19 @@
 
 namespace {
 
-using ruvd::PatternFileReader;
-using ruvd::PatternFileWriter;
+using ruvd::cli::PatternFileReader;
+using ruvd::cli::PatternFileWriter;
 
 constexpr uint32_t kDimension = 2;
 
 struct File {
-  ruvd::PatternFileHeader header;
+  ruvd::cli::PatternFileHeader header;
   std::vector<ruvd::pattern::v1::Pattern> patterns;
 };
 
 bool Read(const std::string& bytes, File* file) {
   std::istringstream in(bytes);
-  auto reader = PatternFileReader::Open(in);
+  auto reader = cli::PatternFileReader::Open(in);
   if (!reader.ok()) {
     return false;
   }
@@ -46,7 +46,7 @@ bool Read(const std::string& bytes, File* file) {
 
 std::string Write(const File& file) {
   std::string bytes;
-  PatternFileWriter writer([&bytes](std::string_view piece) {
+  cli::PatternFileWriter writer([&bytes](std::string_view piece) {
     bytes += piece;
     return absl::OkStatus();
   });

@@ -20,34 +20,34 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ruvd;
   const std::span<const uint8_t> bytes(data, size);
-  if (const auto delta = DecodeAdapterDelta(bytes); delta.ok()) {
-    RUVD_CHECK(EncodeAdapterDelta(*delta) == AsText(bytes));
+  if (const auto delta = federation::DecodeAdapterDelta(bytes); delta.ok()) {
+    RUVD_CHECK(federation::EncodeAdapterDelta(*delta) == AsText(bytes));
   }
-  if (const auto update = DecodeAdapterUpdate(bytes); update.ok()) {
-    RUVD_CHECK(EncodeAdapterUpdate(*update) == AsText(bytes));
+  if (const auto update = federation::DecodeAdapterUpdate(bytes); update.ok()) {
+    RUVD_CHECK(federation::EncodeAdapterUpdate(*update) == AsText(bytes));
     const std::vector<float> boundaries = {0.3F, 0.6F};
-    RUVD_CHECK(AlignBanks(*update, boundaries).size() == 3);
+    RUVD_CHECK(federation::AlignBanks(*update, boundaries).size() == 3);
   }
-  if (const auto pattern = DecodeSharedPattern(bytes); pattern.ok()) {
-    RUVD_CHECK(EncodeSharedPattern(*pattern) == AsText(bytes));
+  if (const auto pattern = federation::DecodeSharedPattern(bytes); pattern.ok()) {
+    RUVD_CHECK(federation::EncodeSharedPattern(*pattern) == AsText(bytes));
   }
-  if (const auto key = DecodeMaskKey(bytes); key.ok()) {
-    RUVD_CHECK(EncodeMaskKey(*key) == AsText(bytes));
-    RUVD_CHECK(size <= MaxMaskPayloadBytes(ItemKind::kMaskKey));
+  if (const auto key = federation::DecodeMaskKey(bytes); key.ok()) {
+    RUVD_CHECK(federation::EncodeMaskKey(*key) == AsText(bytes));
+    RUVD_CHECK(size <= federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskKey));
   }
-  if (const auto set = DecodeMaskSet(bytes, {}); set.ok()) {
-    RUVD_CHECK(EncodeMaskSet(*set) == AsText(bytes));
-    RUVD_CHECK(size <= MaxMaskPayloadBytes(ItemKind::kMaskSet));
+  if (const auto set = federation::DecodeMaskSet(bytes, {}); set.ok()) {
+    RUVD_CHECK(federation::EncodeMaskSet(*set) == AsText(bytes));
+    RUVD_CHECK(size <= federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskSet));
   }
-  if (const auto share = DecodeMaskShare(bytes); share.ok()) {
-    RUVD_CHECK(EncodeMaskShare(*share) == AsText(bytes));
-    RUVD_CHECK(size <= MaxMaskPayloadBytes(ItemKind::kMaskShare));
+  if (const auto share = federation::DecodeMaskShare(bytes); share.ok()) {
+    RUVD_CHECK(federation::EncodeMaskShare(*share) == AsText(bytes));
+    RUVD_CHECK(size <= federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskShare));
   }
-  if (const auto manifest = DecodeManifest(bytes); manifest.ok()) {
-    RUVD_CHECK(EncodeManifest(*manifest) == AsText(bytes));
+  if (const auto manifest = federation::DecodeManifest(bytes); manifest.ok()) {
+    RUVD_CHECK(federation::EncodeManifest(*manifest) == AsText(bytes));
   }
-  if (const auto record = DecodeMemberRecord(bytes); record.ok()) {
-    RUVD_CHECK(EncodeMemberRecord(*record) == AsText(bytes));
+  if (const auto record = federation::DecodeMemberRecord(bytes); record.ok()) {
+    RUVD_CHECK(federation::EncodeMemberRecord(*record) == AsText(bytes));
   }
   return 0;
 }

@@ -25,20 +25,20 @@ std::string Spelled(const GenerateRequest& request) {
 
 void CheckGaps(std::string_view text) {
   GenerateRequest request;
-  if (!ruvd::ReadGaps(text, &request).ok()) {
+  if (!ruvd::cli::ReadGaps(text, &request).ok()) {
     return;
   }
   for (const auto& part : request.parts()) {
     RUVD_CHECK(part.has_gap() ? part.gap() > 0 : part.text().find("[[") == std::string::npos);
   }
   GenerateRequest again;
-  RUVD_CHECK(ruvd::ReadGaps(Spelled(request), &again).ok());
+  RUVD_CHECK(ruvd::cli::ReadGaps(Spelled(request), &again).ok());
   RUVD_CHECK(again.SerializeAsString() == request.SerializeAsString());
 }
 
 void CheckMessage(std::string_view text) {
   GenerateRequest request;
-  if (ruvd::ReadMessage(text, &request).ok()) {
+  if (ruvd::cli::ReadMessage(text, &request).ok()) {
     const auto& message = request.messages(0);
     RUVD_CHECK(message.role() + "=" + message.content() == text);
   }
@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CheckMessage(text);
   GenerateRequest request;
   if (request.ParseFromArray(data, static_cast<int>(size))) {
-    const auto job = ruvd::ReadGenerate(request);
+    const auto job = ruvd::api::ReadGenerate(request);
     RUVD_CHECK(!job.ok() || job->parts.empty() || job->conversation.messages.empty());
   }
   return 0;

@@ -17,14 +17,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
   const ruvd::Digest digest = ruvd::Sha256(bytes);
   bytes += ruvd::AsText(digest);
-  const auto router = ruvd::Router::Parse(bytes, {});
+  const auto router = ruvd::inference::Router::Parse(bytes, {});
   if (!router.ok()) {
     return 0;
   }
-  std::array<double, ruvd::kRouterFeatures> x{};
+  std::array<double, ruvd::inference::kRouterFeatures> x{};
   x.fill(0.5);
   ruvd::Random random(1);
   RUVD_CHECK(router->Choose(x, random).route < router->entries().size());
-  RUVD_CHECK(ruvd::Router::Parse(router->Serialize(), {}).ok());
+  RUVD_CHECK(ruvd::inference::Router::Parse(router->Serialize(), {}).ok());
   return 0;
 }

@@ -15,9 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
   const ruvd::Digest checksum = ruvd::Sha256(bytes);
   bytes += ruvd::AsText(checksum);
-  const auto state = ruvd::train::DecodeRunState(ruvd::AsBytes(bytes));
+  const auto state = ruvd::inference::train::DecodeRunState(ruvd::AsBytes(bytes));
   if (state.ok()) {
-    RUVD_CHECK(ruvd::train::EncodeRunState(*state) == bytes);
+    RUVD_CHECK(ruvd::inference::train::EncodeRunState(*state) == bytes);
   }
   return 0;
 }

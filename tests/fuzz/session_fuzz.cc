@@ -11,8 +11,8 @@
 #include "storage/sessions/session_rows.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using ruvd::sessions::DecodeSession;
-  using ruvd::sessions::EncodeSession;
+  using ruvd::storage::sessions::DecodeSession;
+  using ruvd::storage::sessions::EncodeSession;
   if (const auto session = DecodeSession(ruvd::AsText({data, size})); session.ok()) {
     RUVD_CHECK(DecodeSession(EncodeSession(*session)).ok());
   }

@@ -21,18 +21,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     bytes += ruvd::AsText(digest);
   }
   const std::string_view all(reinterpret_cast<const char*>(data), size);
-  if (const auto state = ruvd::DecodeTrainingState(all); state.ok()) {
-    RUVD_CHECK(ruvd::EncodeTrainingState(*state) == all);
+  if (const auto state = ruvd::serving::DecodeTrainingState(all); state.ok()) {
+    RUVD_CHECK(ruvd::serving::EncodeTrainingState(*state) == all);
   }
-  const auto stored = ruvd::DecodeStoredRouter(bytes, {});
+  const auto stored = ruvd::serving::DecodeStoredRouter(bytes, {});
   if (!stored.ok()) {
     return 0;
   }
-  RUVD_CHECK(ruvd::DecodeStoredRouter(ruvd::EncodeStoredRouter(*stored), {}).ok());
-  ruvd::RequestRouter router({.exploration = 0});
+  RUVD_CHECK(ruvd::serving::DecodeStoredRouter(ruvd::serving::EncodeStoredRouter(*stored), {}).ok());
+  ruvd::serving::RequestRouter router({.exploration = 0});
   if (router.Serve(stored->router).ok()) {
-    const ruvd::RouteSet open(0b1111);
-    RUVD_CHECK(router.Choose({}, open).decision.route < ruvd::kNodeRoutes);
+    const ruvd::inference::RouteSet open(0b1111);
+    RUVD_CHECK(router.Choose({}, open).decision.route < ruvd::serving::kNodeRoutes);
   }
   return 0;
 }

@@ -25,71 +25,78 @@ namespace ruvd {
 namespace {
 
 void OpenSealed(std::string_view bytes) {
-  static const SealKey key = [] {
-    std::array<uint8_t, kSealKeyBytes> fixed{};
-    return SealKey::FromBytes(fixed).value();
+  static const privacy::SealKey key = [] {
+    std::array<uint8_t, privacy::kSealKeyBytes> fixed{};
+    return privacy::SealKey::FromBytes(fixed).value();
   }();
-  static const KeyRing::View* const ring = [] {
-    auto* keys = new KeyRing;
-    std::array<uint8_t, kSealKeyBytes> fixed{};
-    keys->Set(1, {.scope = "family/vec", .key = DataKey::FromBytes(fixed).value()});
-    return new KeyRing::View(keys->Hold());
+  static const storage::KeyRing::View* const ring = [] {
+    auto* keys = new storage::KeyRing;
+    std::array<uint8_t, privacy::kSealKeyBytes> fixed{};
+    keys->Set(1, {.scope = "family/vec", .key = privacy::DataKey::FromBytes(fixed).value()});
+    return new storage::KeyRing::View(keys->Hold());
   }();
-  RUVD_CHECK(!DecodeStoredValue(&key, ring, ColumnFamily::kVec, "row", bytes).ok());
-  RUVD_CHECK(!DecodeStoredValue(&key, ring, ColumnFamily::kVec, "row", bytes, 7).ok());
-  RUVD_CHECK(!DecodeStoredValue(&key, nullptr, ColumnFamily::kVec, "row", bytes).ok());
+  RUVD_CHECK(
+      !storage::DecodeStoredValue(&key, ring, storage::ColumnFamily::kVec, "row", bytes).ok());
+  RUVD_CHECK(
+      !storage::DecodeStoredValue(&key, ring, storage::ColumnFamily::kVec, "row", bytes, 7).ok());
+  RUVD_CHECK(
+      !storage::DecodeStoredValue(&key, nullptr, storage::ColumnFamily::kVec, "row", bytes).ok());
 }
 
 void DecodePatternRows(std::string_view bytes) {
   constexpr uint32_t kDimension = 4;
-  if (const auto row = patterns::DecodeVecRow(bytes, kDimension); row.ok()) {
-    RUVD_CHECK(patterns::EncodeVecRow(*row) == bytes);
+  if (const auto row = storage::patterns::DecodeVecRow(bytes, kDimension); row.ok()) {
+    RUVD_CHECK(storage::patterns::EncodeVecRow(*row) == bytes);
   }
-  if (const auto row = patterns::DecodeSlotRow(bytes); row.ok()) {
-    RUVD_CHECK(patterns::DecodeSlotRow(patterns::EncodeSlotRow(*row)).value() == *row);
+  if (const auto row = storage::patterns::DecodeSlotRow(bytes); row.ok()) {
+    RUVD_CHECK(storage::patterns::DecodeSlotRow(storage::patterns::EncodeSlotRow(*row)).value() ==
+               *row);
   }
-  if (const auto row = patterns::DecodeMetaRow(bytes, PatternId{}); row.ok()) {
-    const std::string again = patterns::EncodeMetaRow(*row);
-    RUVD_CHECK(patterns::EncodeMetaRow(patterns::DecodeMetaRow(again, PatternId{}).value()) ==
-               again);
+  if (const auto row = storage::patterns::DecodeMetaRow(bytes, storage::PatternId{}); row.ok()) {
+    const std::string again = storage::patterns::EncodeMetaRow(*row);
+    RUVD_CHECK(storage::patterns::EncodeMetaRow(
+                   storage::patterns::DecodeMetaRow(again, storage::PatternId{}).value()) == again);
   }
-  if (const auto row = patterns::DecodeOplogRow(bytes); row.ok()) {
-    RUVD_CHECK(patterns::DecodeOplogRow(patterns::EncodeOplogRow(*row)).value() == *row);
+  if (const auto row = storage::patterns::DecodeOplogRow(bytes); row.ok()) {
+    RUVD_CHECK(storage::patterns::DecodeOplogRow(storage::patterns::EncodeOplogRow(*row)).value() ==
+               *row);
   }
-  if (const auto row = patterns::DecodeCheckpointRow(bytes); row.ok()) {
-    RUVD_CHECK(patterns::DecodeCheckpointRow(patterns::EncodeCheckpointRow(*row)).value() == *row);
+  if (const auto row = storage::patterns::DecodeCheckpointRow(bytes); row.ok()) {
+    RUVD_CHECK(storage::patterns::DecodeCheckpointRow(storage::patterns::EncodeCheckpointRow(*row))
+                   .value() == *row);
   }
-  if (const auto row = patterns::DecodeCollectionRow(bytes); row.ok()) {
-    RUVD_CHECK(patterns::DecodeCollectionRow(patterns::EncodeCollectionRow(*row)).ok());
+  if (const auto row = storage::patterns::DecodeCollectionRow(bytes); row.ok()) {
+    RUVD_CHECK(
+        storage::patterns::DecodeCollectionRow(storage::patterns::EncodeCollectionRow(*row)).ok());
   }
 }
 
 void DecodeKeyRows(std::string_view bytes) {
-  if (const auto row = DecodeKeyRecord(bytes); row.ok()) {
-    RUVD_CHECK(EncodeKeyRecord(*row) == bytes);
+  if (const auto row = storage::DecodeKeyRecord(bytes); row.ok()) {
+    RUVD_CHECK(storage::EncodeKeyRecord(*row) == bytes);
   }
-  if (const auto cursor = DecodeSweepCursor(bytes); cursor.ok()) {
-    RUVD_CHECK(EncodeSweepCursor(*cursor) == bytes);
+  if (const auto cursor = storage::DecodeSweepCursor(bytes); cursor.ok()) {
+    RUVD_CHECK(storage::EncodeSweepCursor(*cursor) == bytes);
   }
-  if (const auto mark = db::DecodeHighWater(bytes)) {
-    RUVD_CHECK(db::EncodeHighWater(*mark) == bytes);
+  if (const auto mark = storage::db::DecodeHighWater(bytes)) {
+    RUVD_CHECK(storage::db::EncodeHighWater(*mark) == bytes);
   }
-  if (const auto parameters = PassphraseParameters::Decode(bytes); parameters.ok()) {
+  if (const auto parameters = privacy::PassphraseParameters::Decode(bytes); parameters.ok()) {
     RUVD_CHECK(parameters->Encode() == bytes);
   }
 }
 
 void DecodeOtherRows(std::string_view bytes) {
-  if (const auto row = trajectories::DecodeTrajectory(bytes); row.ok()) {
-    const std::string again = trajectories::EncodeTrajectory(*row);
-    RUVD_CHECK(trajectories::EncodeTrajectory(trajectories::DecodeTrajectory(again).value()) ==
-               again);
+  if (const auto row = storage::trajectories::DecodeTrajectory(bytes); row.ok()) {
+    const std::string again = storage::trajectories::EncodeTrajectory(*row);
+    RUVD_CHECK(storage::trajectories::EncodeTrajectory(
+                   storage::trajectories::DecodeTrajectory(again).value()) == again);
   }
-  if (const auto row = DecodeItem(bytes); row.ok()) {
-    RUVD_CHECK(DecodeItem(EncodeItem(*row)).ok());
+  if (const auto row = storage::DecodeItem(bytes); row.ok()) {
+    RUVD_CHECK(storage::DecodeItem(storage::EncodeItem(*row)).ok());
   }
-  if (const auto row = DecodeConsent(bytes); row.ok()) {
-    RUVD_CHECK(DecodeConsent(EncodeConsent(*row)).ok());
+  if (const auto row = storage::DecodeConsent(bytes); row.ok()) {
+    RUVD_CHECK(storage::DecodeConsent(storage::EncodeConsent(*row)).ok());
   }
 }
 

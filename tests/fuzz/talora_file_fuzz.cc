@@ -27,24 +27,24 @@ std::string Damaged(std::string file, const uint8_t* data, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const ruvd::test::TextModel model;
   static const std::string intact =
-      ruvd::SerializeTaloraFile(ruvd::test::RandomTalora(model, ruvd::BankStrategy::kAttention),
+      ruvd::inference::SerializeTaloraFile(ruvd::test::RandomTalora(model, ruvd::inference::BankStrategy::kAttention),
                                 model)
           .value();
   if (size == 0) {
-    RUVD_CHECK(ruvd::ParseTaloraFile(ruvd::AsBytes(intact), model, "intact").ok());
+    RUVD_CHECK(ruvd::inference::ParseTaloraFile(ruvd::AsBytes(intact), model, "intact").ok());
     return 0;
   }
   const std::string file = data[0] % 2 == 0
                                ? std::string(reinterpret_cast<const char*>(data + 1), size - 1)
                                : Damaged(intact, data + 1, size - 1);
-  const auto talora = ruvd::ParseTaloraFile(ruvd::AsBytes(file), model, "fuzz");
+  const auto talora = ruvd::inference::ParseTaloraFile(ruvd::AsBytes(file), model, "fuzz");
   if (talora.ok()) {
-    RUVD_CHECK(ruvd::CheckTalora(**talora).ok() && ruvd::CheckTalora(**talora, model).ok());
+    RUVD_CHECK(ruvd::inference::CheckTalora(**talora).ok() && ruvd::inference::CheckTalora(**talora, model).ok());
     for (const float t : {0.0F, 0.3F, 1.0F}) {
-      ruvd::AdapterMix mix;
-      ruvd::AppendMix(**talora, t, {}, 1, &mix);
+      ruvd::inference::AdapterMix mix;
+      ruvd::inference::AppendMix(**talora, t, {}, 1, &mix);
     }
-    RUVD_CHECK(ruvd::SerializeTaloraFile(**talora, model).ok());
+    RUVD_CHECK(ruvd::inference::SerializeTaloraFile(**talora, model).ok());
   }
   return 0;
 }

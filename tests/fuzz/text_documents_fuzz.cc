@@ -14,6 +14,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   constexpr std::string_view kNames[] = {"x.jsonl", "x.jsonl.zst", "x.txt.zst"};
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  (void)ruvd::ParseTextDocuments(bytes, kNames[data[0] % 3]);
+  (void)ruvd::inference::ParseTextDocuments(bytes, kNames[data[0] % 3]);
   return 0;
 }

@@ -19,7 +19,7 @@ const ruvd::Digest kModel{7};
 
 std::string IntactFile() {
   const std::vector<float> rows = {1, 0, 2, 0, 1, 5, 3, 3, 1, 2, -1, 0};
-  return ruvd::Whitening::Estimate(kModel, rows, kWidth, 0.5F).value().Serialize().value();
+  return ruvd::inference::Whitening::Estimate(kModel, rows, kWidth, 0.5F).value().Serialize().value();
 }
 
 }  // namespace
@@ -33,11 +33,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const size_t at = data[i] | (static_cast<size_t>(data[i + 1]) << 8);
     file[at % file.size()] = static_cast<char>(data[i + 2]);
   }
-  const auto reader = ruvd::GgufReader::Parse(ruvd::AsBytes(file));
+  const auto reader = ruvd::inference::GgufReader::Parse(ruvd::AsBytes(file));
   if (!reader.ok()) {
     return 0;
   }
-  const auto whitening = ruvd::Whitening::Read(**reader, "fuzz", kModel);
+  const auto whitening = ruvd::inference::Whitening::Read(**reader, "fuzz", kModel);
   if (whitening.ok() && whitening->width() == kWidth) {
     const std::vector<float> embedding = {0.6F, 0.0F, 0.8F};
     for (const float value : whitening->Apply(embedding)) {

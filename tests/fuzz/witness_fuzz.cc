@@ -18,20 +18,22 @@ namespace ruvd {
 namespace {
 
 void DecodeRows(std::string_view bytes) {
-  if (auto entry = witness::DecodeRecord(bytes); entry.ok()) {
-    const std::string again = witness::EncodeRecord(*entry);
-    RUVD_CHECK(witness::EncodeRecord(witness::DecodeRecord(again).value()) == again);
+  if (auto entry = storage::witness::DecodeRecord(bytes); entry.ok()) {
+    const std::string again = storage::witness::EncodeRecord(*entry);
+    RUVD_CHECK(storage::witness::EncodeRecord(storage::witness::DecodeRecord(again).value()) ==
+               again);
   }
-  WitnessEntry entry;
-  if (witness::DecodeEmbeddings(bytes, &entry).ok()) {
-    WitnessEntry again;
-    RUVD_CHECK(witness::DecodeEmbeddings(witness::EncodeEmbeddings(entry), &again).ok());
+  storage::WitnessEntry entry;
+  if (storage::witness::DecodeEmbeddings(bytes, &entry).ok()) {
+    storage::WitnessEntry again;
+    RUVD_CHECK(
+        storage::witness::DecodeEmbeddings(storage::witness::EncodeEmbeddings(entry), &again).ok());
   }
-  if (const auto archived = witness::DecodeArchived(bytes); archived.ok()) {
-    RUVD_CHECK(witness::DecodeArchived(witness::EncodeArchived(*archived)).ok());
+  if (const auto archived = storage::witness::DecodeArchived(bytes); archived.ok()) {
+    RUVD_CHECK(storage::witness::DecodeArchived(storage::witness::EncodeArchived(*archived)).ok());
   }
-  if (const auto expiry = witness::DecodeExpiry(bytes); expiry.ok()) {
-    RUVD_CHECK(witness::DecodeExpiry(witness::EncodeExpiry(*expiry)).ok());
+  if (const auto expiry = storage::witness::DecodeExpiry(bytes); expiry.ok()) {
+    RUVD_CHECK(storage::witness::DecodeExpiry(storage::witness::EncodeExpiry(*expiry)).ok());
   }
 }
 
@@ -39,12 +41,12 @@ void DecodeRows(std::string_view bytes) {
 }  // namespace ruvd
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const ruvd::SealKey key = [] {
-    std::array<uint8_t, ruvd::kSealKeyBytes> fixed{};
-    return ruvd::SealKey::FromBytes(fixed).value();
+  static const ruvd::privacy::SealKey key = [] {
+    std::array<uint8_t, ruvd::privacy::kSealKeyBytes> fixed{};
+    return ruvd::privacy::SealKey::FromBytes(fixed).value();
   }();
   ruvd::DecodeRows(ruvd::AsText({data, size}));
-  RUVD_CHECK(!ruvd::ReadWitnessArchiveBytes({data, size}, key, [](const ruvd::WitnessEntry&) {
+  RUVD_CHECK(!ruvd::storage::ReadWitnessArchiveBytes({data, size}, key, [](const ruvd::storage::WitnessEntry&) {
                 return absl::OkStatus();
               }).ok());
   return 0;

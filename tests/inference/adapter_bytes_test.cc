@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::HasSubstr;
@@ -193,4 +193,4 @@ TEST(CheckAdapterTest, NamesAreShownWithoutControlCharacters) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -20,7 +20,7 @@
 #include "inference/gguf/writer.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::HasSubstr;
@@ -257,4 +257,4 @@ TEST(AdapterFileTest, AShapeThatTheModelLacksIsRefusedBeforeItsValues) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

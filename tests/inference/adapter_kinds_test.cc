@@ -17,7 +17,7 @@
 #include "inference/adapter/refactor.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr char kTarget[] = "blk.1.ffn_down.weight";
@@ -194,4 +194,4 @@ TEST(AdapterKindNamesTest, GoBothWays) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -18,7 +18,7 @@
 #include "inference/adapter/refactor.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr char kOnlyTarget[] = "blk.0.attn_q.weight";
@@ -312,4 +312,4 @@ TEST(MergeTest, MethodsHaveNames) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "inference/adapter/registry.h"
 #include "inference/retrieval/pattern_index.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::ElementsAre;
@@ -157,4 +157,4 @@ TEST_F(SelectAdaptersTest, TiesAndTemperatureZeroAreDeterministic) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

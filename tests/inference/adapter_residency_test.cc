@@ -17,7 +17,7 @@
 #include "inference/adapter/registry.h"
 #include "inference/reasons.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr uint64_t kBytes = 800;  // of each adapter here
@@ -261,4 +261,4 @@ TEST_F(ResidencyTest, ARollbackBesideAPublishGoesBackFromWhatIsServedThen) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -18,7 +18,7 @@
 #include "inference/transformer/attention.h"
 #include "tests/inference/kv_tokens.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::AppendRows;
@@ -338,4 +338,4 @@ TEST(AttentionTest, RowsBatchesAndThreadsDoNotChangeAnything) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "tests/inference/dense_network.h"
 #include "tests/inference/differences.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 using test::DenseNetwork;
@@ -36,7 +36,7 @@ TrainingSequence Sequence(size_t tokens, const Attention& attention, double t, u
 }
 
 // Every bank of the default schedule, two neighbours of one bank, and other attentions.
-std::vector<TrainingSequence> Batch() {
+std::vector<TrainingSequence> storage::Batch() {
   const Attention full{.kind = Attention::Kind::kBidirectional};
   return {Sequence(5, full, 0.1, 1), Sequence(4, full, 0.7, 2), Sequence(3, full, 0.9, 3),
           Sequence(6, {.kind = Attention::Kind::kNoisyAndClean, .block_length = 2}, 0.4, 4),
@@ -88,11 +88,11 @@ struct Network {
     Random random(6);
     size_t kind = 0;
     for (const Site& site : AllSites(weights.shape(), first)) {
-      Add(static_cast<ChangeKind>(kind++ % 3), site, 2, std::nullopt, weights.shape(), random,
-          &changes);
+      Add(static_cast<ChangeKind>(kind++ % 3), site, 2, std::nullopt, weights.shape(),
+          random, &changes);
       for (size_t bank = 0; bank < 3; ++bank) {
-        Add(static_cast<ChangeKind>(kind++ % 3), site, bank + 1, bank, weights.shape(), random,
-            &changes);
+        Add(static_cast<ChangeKind>(kind++ % 3), site, bank + 1, bank, weights.shape(),
+            random, &changes);
       }
     }
     changes.parameters() = RandomVector(changes.parameters().size(), random, 0.3);
@@ -112,9 +112,9 @@ TEST(BankGradientTest, TrunkAndResidualsTogetherAgreeWithDifferences) {
     for (const size_t first : {size_t{0}, size_t{2}}) {
       Network network(schedule);
       network.AddEverywhere(first);
-      const Vector gradient = network.Gradient(Batch());
+      const Vector gradient = network.Gradient(storage::Batch());
       ExpectGradient(&network.changes.parameters(), gradient,
-                     [&] { return network.Loss(Batch()); });
+                     [&] { return network.Loss(storage::Batch()); });
     }
   }
 }
@@ -122,7 +122,7 @@ TEST(BankGradientTest, TrunkAndResidualsTogetherAgreeWithDifferences) {
 TEST(BankGradientTest, MemoryAndPlacesOfGradientsDecideNothing) {
   Network whole(kLinear);
   whole.AddEverywhere(0);
-  const std::vector<TrainingSequence> batch = Batch();
+  const std::vector<TrainingSequence> batch = storage::Batch();
   const Vector expected = whole.Gradient(batch);
   for (const uint64_t memory : {uint64_t{1} << 20, uint64_t{90'000}, uint64_t{1}}) {
     Network network(kLinear, memory);
@@ -146,7 +146,7 @@ TEST(BankGradientTest, MemoryAndPlacesOfGradientsDecideNothing) {
 // A residual learns from the sequences of its bank alone, and is for them what a change for all t
 // is.
 TEST(BankGradientTest, AResidualActsOnItsBankAlone) {
-  const std::vector<TrainingSequence> batch = Batch();
+  const std::vector<TrainingSequence> batch = storage::Batch();
   Network frozen(kDiscrete);
   for (size_t bank = 0; bank < 3; ++bank) {
     Network network(kDiscrete);
@@ -155,7 +155,8 @@ TEST(BankGradientTest, AResidualActsOnItsBankAlone) {
          {std::pair{&network, std::optional(bank)}, std::pair{&always, std::optional<size_t>()}}) {
       Random random(7);
       for (const Site& site : AllSites(part->weights.shape(), 0)) {
-        Add(ChangeKind::kLora, site, 2, owner, part->weights.shape(), random, &part->changes);
+        Add(ChangeKind::kLora, site, 2, owner, part->weights.shape(), random,
+            &part->changes);
       }
       part->changes.parameters() = RandomVector(part->changes.parameters().size(), random, 0.3);
     }
@@ -175,7 +176,8 @@ TEST(ChangeSetTest, KnowsItsChangesByBank) {
   const Site query{1, Linear::kQuery};
   const Site key{0, Linear::kKey};
   EXPECT_FALSE(network.changes.first().has_value());
-  Add(ChangeKind::kCore, query, 2, std::nullopt, network.weights.shape(), random, &network.changes);
+  Add(ChangeKind::kCore, query, 2, std::nullopt, network.weights.shape(), random,
+      &network.changes);
   EXPECT_FALSE(network.changes.banked());
   Add(ChangeKind::kCore, query, 3, 2, network.weights.shape(), random, &network.changes);
   network.changes.AddLora(key, 1, 1.0, RandomVector(6, random),
@@ -200,4 +202,4 @@ TEST(ChangeSetTest, KnowsItsChangesByBank) {
 }
 
 }  // namespace
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -13,7 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr size_t kEmbedding = 6;
@@ -132,4 +132,4 @@ TEST(BankRouterTest, RefusesWhatCannotBeLearned) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

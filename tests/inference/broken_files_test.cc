@@ -16,7 +16,7 @@
 #include "inference/model/model.h"
 
 // A whole model file with exactly one fault, of every kind: refused with a message that names it.
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::AllOf;
@@ -163,4 +163,4 @@ TEST_F(BrokenFileTest, MissingTensor) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 #include "inference/tokenizer/limits.h"
 #include "tests/inference/test_vocabulary.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::TestVocabulary;
@@ -215,4 +215,4 @@ RC_GTEST_PROP(ChatTemplateProperty, NoContentForgesAControlToken, ()) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

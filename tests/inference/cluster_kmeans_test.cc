@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "inference/train/cluster.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 std::vector<float> AtAngle(double angle) {
@@ -124,4 +124,4 @@ TEST(ClusterTest, RefusesBadInput) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

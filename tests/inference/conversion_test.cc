@@ -22,7 +22,7 @@
 #include "tests/inference/causal_model_file.h"
 #include "tests/inference/finished_generation.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::CausalModelFile;
@@ -256,4 +256,4 @@ TEST_F(ConversionTest, TextsAndOptionsThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

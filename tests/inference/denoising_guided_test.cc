@@ -14,7 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::ElementsAre;
@@ -153,4 +153,4 @@ TEST(FilterByKindTest, KeepsWhatFitsTheKind) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

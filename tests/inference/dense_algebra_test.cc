@@ -11,7 +11,7 @@
 #include "inference/numerics/dense.h"
 #include "inference/numerics/orthonormal.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 DenseMatrix RandomMatrix(size_t rows, size_t columns, uint64_t seed) {
@@ -210,4 +210,4 @@ TEST(DenseAlgebraTest, TopSvdAgreesWithSvd) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -22,7 +22,7 @@
 #include "tests/inference/test_vocabulary.h"
 #include "tests/inference/tiny_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::TinyModel;
@@ -205,4 +205,4 @@ TEST_F(EvaluateTest, RefusesOptionsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

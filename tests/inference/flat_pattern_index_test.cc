@@ -15,7 +15,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr size_t kWidth = 64;
@@ -107,4 +107,4 @@ TEST(FlatPatternIndexTest, RefusesOtherWidths) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -22,7 +22,7 @@
 #include "tests/inference/differences.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 using test::DenseNetwork;
@@ -340,4 +340,4 @@ TEST(EwcTest, OptionsAreChecked) {
 }
 
 }  // namespace
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -21,7 +21,7 @@
 #include "inference/train/network_pass.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using train::Linear;
@@ -152,4 +152,4 @@ TEST_F(FrameEstimateTest, RefusesWhatCannotBeEstimated) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 #include "inference/adapter/frame.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 TEST(FrameTest, FactorsAreOrthonormal) {
@@ -97,4 +97,4 @@ TEST(CoreTest, RefusesWrongSizesAndValues) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -17,7 +17,7 @@
 #include "inference/numerics/dense.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr char kTarget[] = "blk.0.ffn_up.weight";
@@ -147,4 +147,4 @@ TEST(FrameSetTest, RefusesImpossibleFrames) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

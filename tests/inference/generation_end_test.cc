@@ -17,7 +17,7 @@
 #include "tests/inference/end_of_turn_model.h"
 #include "tests/inference/finished_generation.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::FinishedGeneration;
@@ -107,4 +107,4 @@ TEST(EndOfTurnTest, NoTurnEndsBeforeAGivenToken) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

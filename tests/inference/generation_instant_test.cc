@@ -19,7 +19,7 @@
 #include "tests/inference/finished_generation.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::FinishedGeneration;
@@ -243,4 +243,4 @@ TEST(GenerationInstantGuidanceTest, GuidedLogitsAreAdjustedToo) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

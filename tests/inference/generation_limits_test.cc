@@ -22,7 +22,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::kTinyEndOfText;
@@ -121,4 +121,4 @@ TEST(TemperatureTest, ThoseTooSmallForFloatsAreRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -20,7 +20,7 @@
 #include "tests/inference/finished_generation.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::CacheFreeBlockDecode;
@@ -310,4 +310,4 @@ TEST(SameMixTest, ComparesAdaptersAndWeights) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -18,7 +18,7 @@
 #include "tests/inference/finished_generation.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::FinishedGeneration;
@@ -342,4 +342,4 @@ TEST(PenaltyTest, ForbiddenNgramsDoNotAppear) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

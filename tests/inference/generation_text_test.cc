@@ -14,7 +14,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::kTinyEndOfText;
@@ -204,4 +204,4 @@ TEST_F(GenerationShippedModelTest, EndOfTextEndsTheText) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

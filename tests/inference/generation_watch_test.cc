@@ -16,7 +16,7 @@
 #include "tests/inference/finished_generation.h"
 #include "tests/inference/random_adapter.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::FinishedGeneration;
@@ -206,4 +206,4 @@ TEST(GenerationWatchTest, PositionsSeenBeforeHaveAMovement) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

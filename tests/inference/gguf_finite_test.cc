@@ -14,7 +14,7 @@
 #include "inference/gguf/quantize.h"
 #include "inference/gguf/types.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr TensorType kTypes[] = {TensorType::kF32,  TensorType::kF16,  TensorType::kBF16,
@@ -51,4 +51,4 @@ TEST(GgufFiniteTest, AgreesWithTheDecodedValues) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

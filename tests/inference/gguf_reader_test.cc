@@ -13,7 +13,7 @@
 #include "inference/gguf/reader.h"
 #include "inference/gguf/writer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::HasSubstr;
@@ -248,4 +248,4 @@ TEST_F(GgufFixtureTest, IntactFilesLoad) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 #include "inference/gguf/reader.h"
 #include "inference/gguf/writer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::HasSubstr;
@@ -86,4 +86,4 @@ TEST(GgufWriterTest, WritesAFileThatOpens) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

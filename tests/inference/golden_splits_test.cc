@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "inference/tokenizer/pre_tokenizer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Cut by an independent program; see data/generate_golden_splits.py.
@@ -34,4 +34,4 @@ TEST(GoldenSplitsTest, WordsAreThoseOfThePublishedExpressions) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

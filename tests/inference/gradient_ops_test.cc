@@ -16,7 +16,7 @@
 #include "inference/train/ops.h"
 #include "tests/inference/differences.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 using test::Dot;
@@ -179,8 +179,13 @@ TEST(GradientTest, ChangesOfEveryKind) {
                         .scale = 0.5,
                         .down = {},
                         .up = {}});
-  ExpectChangeGradient(
-      {.kind = ChangeKind::kFfa, .rank = 2, .in = 5, .out = 4, .scale = 2, .down = down, .up = {}});
+  ExpectChangeGradient({.kind = ChangeKind::kFfa,
+                        .rank = 2,
+                        .in = 5,
+                        .out = 4,
+                        .scale = 2,
+                        .down = down,
+                        .up = {}});
   ExpectChangeGradient({.kind = ChangeKind::kCore,
                         .rank = 2,
                         .in = 5,
@@ -322,4 +327,4 @@ TEST_P(AttentionGradientTest, AgreesWithDifferences) {
 INSTANTIATE_TEST_SUITE_P(Masks, AttentionGradientTest, ::testing::Range(0, 7));
 
 }  // namespace
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -15,7 +15,7 @@
 #include "inference/import/hf_tokenizer_config.h"
 #include "inference/import/hf_weights.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using nlohmann::json;
@@ -165,4 +165,4 @@ TEST(HfJsonTest, BracketsInStringsAreText) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -24,7 +24,7 @@
 #include "inference/tokenizer/tokenizer.h"
 #include "tests/conformance/zstd_file.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using nlohmann::json;
@@ -211,4 +211,4 @@ TEST(HfSentencePieceTest, ImportOfLlama2GivesLlamaCppsIds) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "inference/tokenizer/pre_tokenizer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using nlohmann::json;
@@ -79,4 +79,4 @@ TEST(HfTokenizerTest, RefusesSplittersItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 #include "base/reasons.h"
 #include "tests/inference/import_network.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::kHeadSize;
@@ -143,4 +143,4 @@ TEST_F(ImportArchitecturesTest, Llama3ScalingBecomesATensor) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

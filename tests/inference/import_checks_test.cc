@@ -12,7 +12,7 @@
 #include "base/reasons.h"
 #include "tests/inference/import_network.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::LladaConfig;
@@ -109,4 +109,4 @@ TEST_F(ImportChecksTest, NamesTheTensorWithAValueThatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -16,7 +16,7 @@
 #include "inference/tokenizer/tokenizer.h"
 #include "tests/inference/hf_folder.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::kHfMaskId;
@@ -310,4 +310,4 @@ TEST(ShippedModelTest, IsTheImportOfItsSource) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -15,7 +15,7 @@
 #include "inference/instant/limits.h"
 #include "inference/sampler/commit_trail.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::ElementsAre;
@@ -165,4 +165,4 @@ RC_GTEST_PROP(LessonsTest, AlignsByALongestCommonSubsequence, (uint64_t seed)) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -15,7 +15,7 @@
 #include "base/random.h"
 #include "inference/instant/instant_step.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr int kWidth = 32;
@@ -343,4 +343,4 @@ TEST(InstantMemoryTest, BrokenStatesTeachAndChangeNothing) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -20,7 +20,7 @@
 #include "inference/kernels/packed.h"
 #include "inference/kernels/packing.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr TensorType kTypes[] = {TensorType::kQ8_0, TensorType::kQ4_0, TensorType::kQ4_1,
@@ -186,4 +186,4 @@ INSTANTIATE_TEST_SUITE_P(AllTables, IntegerKernelsTest,
                          });
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

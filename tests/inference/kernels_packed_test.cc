@@ -21,7 +21,7 @@
 #include "inference/model/linear.h"
 #include "tests/inference/random_blocks.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::kPackedTypes;
@@ -327,4 +327,4 @@ TEST(KernelChoiceTest, EveryAvailableCandidateHasATable) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

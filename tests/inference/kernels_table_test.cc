@@ -17,7 +17,7 @@
 #include "inference/gguf/quantize.h"
 #include "inference/kernels/kernel_table.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr TensorType kDecoded[] = {TensorType::kF32, TensorType::kF16, TensorType::kBF16,
@@ -402,4 +402,4 @@ TEST(KernelTableTest, ChoosesTheBestTargetOnce) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "tests/inference/kv_tokens.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::AppendRows;
@@ -250,4 +250,4 @@ TEST(KvCacheTest, RandomOperationsEqualPlainVectors) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 constexpr double kExact = std::numeric_limits<double>::infinity();
@@ -264,4 +264,4 @@ TEST(LossesTest, RefusesBadInput) {
 }
 
 }  // namespace
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

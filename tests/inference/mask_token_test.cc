@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::HasSubstr;
@@ -69,4 +69,4 @@ TEST(MaskTokenTest, NotOneThatMeansSomething) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

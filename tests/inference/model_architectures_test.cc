@@ -18,7 +18,7 @@
 #include "tests/inference/model_file.h"
 #include "tests/inference/tiny_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::FileContents;
@@ -265,4 +265,4 @@ TEST_F(ModelArchitecturesTest, HashFollowsEveryKeyThatCounts) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -22,7 +22,7 @@
 #include "tests/inference/model_file.h"
 #include "tests/inference/tiny_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::HasSubstr;
@@ -290,4 +290,4 @@ TEST_F(ModelLoadTest, TextOfTheFileIsCutInMessages) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -19,7 +19,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 const Attention kCausal{.kind = Attention::Kind::kCausal};
@@ -197,4 +197,4 @@ TEST(SiteTest, NamesAreThoseOfTensors) {
 }
 
 }  // namespace
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 using Kind = ScheduleOptions::Kind;
@@ -122,4 +122,4 @@ TEST(LearningRateTest, OneCycleGoesUpAndDown) {
 }
 
 }  // namespace
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

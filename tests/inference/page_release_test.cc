@@ -20,7 +20,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::TinyTextModel;
@@ -153,4 +153,4 @@ TEST(ReleasePagesTest, AStepWithoutMemoryMayBeTriedAgain) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -16,7 +16,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 class EvaluateNelboTest : public ::testing::Test {
@@ -183,4 +183,4 @@ TEST(PairedDifferenceTest, CoversTheStandardError) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

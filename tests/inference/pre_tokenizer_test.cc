@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "tests/inference/backtracking_regex.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::ElementsAre;
@@ -214,4 +214,4 @@ RC_GTEST_PROP(PreTokenizerProperty, WordsAreTheWholeText, (const std::string& te
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -16,7 +16,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::TinyTextModel;
@@ -187,4 +187,4 @@ TEST(ApproximateCacheTest, OtherModesRefuseIt) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "tests/inference/kv_tokens.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::AppendRows;
@@ -309,4 +309,4 @@ TEST(PrefixTreeTest, RandomRequestsUnderPressureStayRight) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

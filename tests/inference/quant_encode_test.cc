@@ -22,7 +22,7 @@
 #include "inference/gguf/reader.h"
 
 // What Quantize promises of every format: bytes, error bounds, stability, refusals.
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::HasSubstr;
@@ -401,4 +401,4 @@ TEST_P(PeerFileTest, EveryTensor) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

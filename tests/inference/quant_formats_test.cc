@@ -19,7 +19,7 @@
 #include "inference/gguf/half.h"
 #include "inference/gguf/quantize.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 std::vector<float> EncodedAndDecoded(TensorType type, const std::vector<float>& values) {
@@ -163,4 +163,4 @@ INSTANTIATE_TEST_SUITE_P(Formats, BlockFixtureTest,
                          });
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

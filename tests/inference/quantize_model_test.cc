@@ -25,7 +25,7 @@
 #include "inference/gguf/writer.h"
 #include "inference/model/model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::HasSubstr;
@@ -418,4 +418,4 @@ TEST_F(QuantizeModelTest, TheStreamPadsLikeTheWriterInMemory) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

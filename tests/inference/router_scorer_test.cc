@@ -11,7 +11,7 @@
 #include "inference/router/scorer.h"
 #include "inference/router/train_scorer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 std::vector<ScorerShape> Shapes() {
@@ -239,4 +239,4 @@ TEST(CalibrationTest, HeavyExamplesAreNotManyExamples) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

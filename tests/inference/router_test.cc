@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using Features = std::array<double, kRouterFeatures>;
@@ -203,4 +203,4 @@ TEST(RouterBytesTest, BrokenBytesAreRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 RunState Some() {
@@ -84,4 +84,4 @@ TEST(RunStateTest, RefusesWhatAChecksumCannotSee) {
 }
 
 }  // namespace
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -18,7 +18,7 @@
 #include "inference/sampler/proposal.h"
 #include "inference/sampler/token_choice.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::Each;
@@ -373,4 +373,4 @@ RC_GTEST_PROP(PeerDefectTest, SchedulesCommitEveryMaskExactlyOnce, ()) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "inference/sampler/commit_rule.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::ElementsAre;
@@ -292,4 +292,4 @@ TEST(SamplerNameTest, NamesAndKindsAreOneToOne) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

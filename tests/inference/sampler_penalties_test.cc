@@ -12,7 +12,7 @@
 #include "inference/limits.h"
 #include "inference/sampler/penalties.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::ElementsAre;
@@ -169,4 +169,4 @@ RC_GTEST_PROP(PenaltiesTest, BlockedTokensAreThoseThatWouldRepeatAnNgram, (uint6
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

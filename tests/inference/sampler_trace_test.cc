@@ -18,7 +18,7 @@
 #include "inference/sampler/diffusion_loop.h"
 #include "inference/transformer/cpu_transformer.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr int kVocabulary = 50;
@@ -177,4 +177,4 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, FixtureTraceTest,
                          });
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -20,7 +20,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/tiny_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::TinyModel;
@@ -296,4 +296,4 @@ TEST_F(ScoreTest, RefusesWhatHasNoScore) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

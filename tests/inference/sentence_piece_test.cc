@@ -16,7 +16,7 @@
 #include "inference/tokenizer/stream_decoder.h"
 #include "tests/inference/test_vocabulary.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::TestVocabulary;
@@ -306,4 +306,4 @@ TEST(StreamDecoderTest, ASpaceAtTheBeginningOfAContinuationStays) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::ElementsAre;
@@ -112,4 +112,4 @@ RC_GTEST_PROP(SpecialTokensProperty, AgreesWithTheDefinition, ()) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

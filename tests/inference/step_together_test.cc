@@ -20,7 +20,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::TextModel;
@@ -292,4 +292,4 @@ TEST(StepTogetherTest, LongPrefixesComeInPieces) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -19,7 +19,7 @@
 #include "tests/inference/finished_generation.h"
 #include "tests/inference/talora_fixture.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::RandomTalora;
@@ -145,4 +145,4 @@ TEST(TaloraGenerationTest, EveryStepHasTheMixOfItsTime) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -23,7 +23,7 @@
 #include "inference/limits.h"
 #include "tests/inference/talora_fixture.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::RandomTalora;
@@ -364,4 +364,4 @@ RC_GTEST_PROP(TaloraFileTest, DamageNeverCrashes, (uint64_t seed)) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

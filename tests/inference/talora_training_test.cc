@@ -20,7 +20,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 const std::shared_ptr<const Model>& TestModel() {
@@ -233,4 +233,4 @@ TEST(BeginFromTest, GoesOnWhereATaloraIs) {
 }
 
 }  // namespace
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

@@ -15,7 +15,7 @@
 #include "inference/train/network_pass.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using train::Prediction;
@@ -130,4 +130,4 @@ TEST(TextCropsTest, BlocksOfOneAreNextTokenPrediction) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "tests/inference/test_vocabulary.h"
 
 // Files that are small and would cost much, were they taken.
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::TestVocabulary;
@@ -113,4 +113,4 @@ TEST(WordTableTest, FindsWhatWasAdded) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

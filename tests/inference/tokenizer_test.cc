@@ -23,7 +23,7 @@
 #include "tests/conformance/zstd_file.h"
 #include "tests/inference/test_vocabulary.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::ElementsAre;
@@ -339,4 +339,4 @@ INSTANTIATE_TEST_SUITE_P(Vocabularies, TokenizerVectorTest,
                          });
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "inference/tokenizer/unicode.h"
 #include "inference/tokenizer/utf8_assembler.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 TEST(UnicodeTest, ClassesOfKnownCharacters) {
@@ -127,4 +127,4 @@ TEST(ByteAlphabetTest, SpellsEveryByteDifferently) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -19,7 +19,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::TextModel;
@@ -249,4 +249,4 @@ TEST(TrainerTest, OneCorrectionIsLearntByTheShippedModel) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

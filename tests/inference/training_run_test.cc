@@ -17,7 +17,7 @@
 #include "inference/train/run.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd::train {
+namespace ruvd::inference::train {
 namespace {
 
 TrainingExample RunExample(const std::string& prompt, const std::string& completion) {
@@ -313,4 +313,4 @@ TEST(ExampleGradientsTest, OneThatIsNotFiniteCountsAsZero) {
 }
 
 }  // namespace
-}  // namespace ruvd::train
+}  // namespace ruvd::inference::train

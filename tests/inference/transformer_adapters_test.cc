@@ -15,7 +15,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/tiny_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::RelativeRms;
@@ -191,4 +191,4 @@ TEST(TransformerAdaptersTest, RefusesAdaptersThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

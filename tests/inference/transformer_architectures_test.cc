@@ -14,7 +14,7 @@
 #include "tests/inference/reference_transformer.h"
 #include "tests/inference/tiny_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::Reference;
@@ -170,4 +170,4 @@ TEST(TransformerArchitecturesTest, SharesKeysAmongAnyNumberOfHeads) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -15,7 +15,7 @@
 #include "tests/inference/random_adapter.h"
 #include "tests/inference/tiny_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::RandomAdapter;
@@ -191,4 +191,4 @@ TEST_F(TransformerBatchTest, RefusesBatchesByName) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -18,7 +18,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/tiny_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 const std::string& Fixtures() {
@@ -77,4 +77,4 @@ TEST(TransformerConformanceTest, EveryLogitsCaseIsWithinItsLimit) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -15,7 +15,7 @@
 #include "tests/inference/random_adapter.h"
 #include "tests/inference/tiny_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::RandomAdapter;
@@ -222,4 +222,4 @@ TEST(BackendTest, TheCpuIsAlwaysThereAndSaysWhy) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -18,7 +18,7 @@
 #include "tests/inference/reference_transformer.h"
 #include "tests/inference/tiny_model.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using test::RandomTokens;
@@ -342,4 +342,4 @@ TEST(TransformerTest, RefusesBadInputByName) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 
 #include "base/random.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 TEST(StepUncertaintyTest, TakesPositionsTogether) {
@@ -98,4 +98,4 @@ TEST(TimestepStatisticsTest, TheEdgesOfTHaveBins) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -19,7 +19,7 @@
 #include "inference/package/model_package.h"
 #include "tests/inference/model_file.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 using ::testing::HasSubstr;
@@ -216,4 +216,4 @@ TEST_F(ModelPackageTest, AFileThatHoldsSomethingElseIsRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

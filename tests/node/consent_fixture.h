@@ -14,11 +14,11 @@
 namespace ruvd {
 
 // A user says under the tier dp what own lessons may be used for, from `now_ms` on.
-inline void SayUnderDp(ConsentBook& book, const std::string& user, uint8_t purposes,
+inline void SayUnderDp(storage::ConsentBook& book, const std::string& user, uint8_t purposes,
                        int64_t now_ms) {
   ASSERT_TRUE(book.Record({.subject = {.id = user},
                            .purposes = purposes,
-                           .widest = ConsentTier::kDp,
+                           .widest = privacy::ConsentTier::kDp,
                            .expires_ms = 300 * test::kDayMillis},
                           now_ms)
                   .ok());

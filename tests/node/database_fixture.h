@@ -28,9 +28,9 @@ class DatabaseTest : public ::testing::Test {
   void SetUp() override { OpenDatabase(Options()); }
 
   // What SetUp opens, for those whose time or disk is another.
-  virtual DatabaseOptions Options() {
+  virtual storage::DatabaseOptions Options() {
     return {.path = (folder_ / "store").string(),
-            .seal_key = SealKey::Generate(),
+            .seal_key = privacy::SealKey::Generate(),
             .clock = &clock_,
             .soft_reserve_bytes = 0,
             .hard_reserve_bytes = 0};
@@ -38,7 +38,7 @@ class DatabaseTest : public ::testing::Test {
 
   const std::filesystem::path folder_ = FolderOfTest();
   ManualClock clock_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<storage::Database> database_;
 
  private:
   static std::filesystem::path FolderOfTest() {
@@ -46,8 +46,8 @@ class DatabaseTest : public ::testing::Test {
     return std::filesystem::path(::testing::TempDir()) /
            fmt::format("{}_{}_{}", test.test_suite_name(), test.name(), ::getpid());
   }
-  void OpenDatabase(DatabaseOptions options) {
-    auto database = Database::Open(std::move(options));
+  void OpenDatabase(storage::DatabaseOptions options) {
+    auto database = storage::Database::Open(std::move(options));
     ASSERT_TRUE(database.ok()) << database.status();
     database_ = *std::move(database);
   }

@@ -37,22 +37,22 @@ class FederatedModelTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    model_ = Model::Load(kSmallModel).value();
-    transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
-    frame_ = RandomFrame(*model_, kModelRank, 1).value();
-    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
-    patterns_ =
-        PatternStore::Open(*database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
-            .value();
+    model_ = inference::Model::Load(kSmallModel).value();
+    transformer_ = std::make_unique<inference::CpuTransformer>(model_, SerialRunner());
+    frame_ = inference::RandomFrame(*model_, kModelRank, 1).value();
+    trajectories_ = storage::TrajectoryStore::Open(*database_, {}).value();
+    patterns_ = storage::PatternStore::Open(
+                    *database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
+                    .value();
     options_.layout = {.frame = &frame_, .model_hash = kModelTestPackage, .boundaries = {0.5F}};
     options_.self = IdOf(0);
-    options_.general = BuiltInPassages(*model_).measured;
+    options_.general = learning::BuiltInPassages(*model_).measured;
     options_.path = (folder_ / "global-adapter").string();
     options_.key = key_;
-    options_.reputations = ReputationFile((folder_ / "reputations").string(), key_);
+    options_.reputations = sharing::ReputationFile((folder_ / "reputations").string(), key_);
   }
-  static NodeId IdOf(uint8_t number) {
-    NodeId id{};
+  static privacy::NodeId IdOf(uint8_t number) {
+    privacy::NodeId id{};
     id[0] = number;
     return id;
   }
@@ -60,7 +60,7 @@ class FederatedModelTest : public DatabaseTest {
   void AddJudges(size_t count) {
     for (size_t i = 0; count > 0; ++i) {
       const std::string id = fmt::format("lesson {}", i);
-      if (!JudgesUpdates(id)) {
+      if (!learning::JudgesUpdates(id)) {
         continue;
       }
       --count;
@@ -75,12 +75,13 @@ class FederatedModelTest : public DatabaseTest {
     }
   }
   // A core for each half of t that has learned the lesson.
-  const BankedValues& Learned() {
+  const federation::BankedValues& Learned() {
     if (learned_.empty()) {
-      const TrainingExample example{
+      const inference::TrainingExample example{
           .prompt = model_->tokenizer().EncodePrompt("The lighthouse keeper of house 7"),
           .completion = model_->tokenizer().EncodePrompt(kJudged)};
-      TrainingOptions training{.steps = 120, .batch = 4, .seed = 1, .bank_boundaries = {0.5F}};
+      inference::TrainingOptions training{
+          .steps = 120, .batch = 4, .seed = 1, .bank_boundaries = {0.5F}};
       const auto result =
           TrainLastLayerCore(*transformer_, frame_, std::span(&example, 1), {}, nullptr, training);
       EXPECT_TRUE(result.ok()) << result.status();
@@ -100,40 +101,42 @@ class FederatedModelTest : public DatabaseTest {
     }
     return values;
   }
-  void Add(uint8_t node, const BankedValues& banks) {
-    UpdateLayout layout = options_.layout;
+  void Add(uint8_t node, const federation::BankedValues& banks) {
+    sharing::UpdateLayout layout = options_.layout;
     layout.boundaries = banks.size() == 1 ? std::vector<float>() : std::vector<float>{0.5F};
-    AddPayload(node, EncodeAdapterUpdate(UpdateOfBanks(layout, banks, 1)));
+    AddPayload(node, federation::EncodeAdapterUpdate(sharing::UpdateOfBanks(layout, banks, 1)));
   }
   void AddPayload(uint8_t node, std::string payload) {
-    std::erase_if(items_, [node](const Item& item) { return item.origin == IdOf(node); });
-    Item item{.origin = IdOf(node), .created_ms = node};
+    std::erase_if(items_,
+                  [node](const federation::Item& item) { return item.origin == IdOf(node); });
+    federation::Item item{.origin = IdOf(node), .created_ms = node};
     item.payload = std::make_shared<const std::string>(std::move(payload));
     items_.push_back(std::move(item));
   }
   // What every node of five says, so that it is combined as it is.
-  void AddFive(const BankedValues& banks) {
+  void AddFive(const federation::BankedValues& banks) {
     for (uint8_t node = 1; node <= 5; ++node) {
       Add(node, banks);
     }
   }
   // A masked sum of these nodes, which says little.
-  std::shared_ptr<const MaskedMean> SumOf(const std::vector<uint8_t>& members) const {
-    MaskedMean mean{.name = IdOf(0xff),
-                    .round = 1,
-                    .expires_ms = 1,
-                    .update = UpdateOfBanks(options_.layout, {Small(1e-3F), Small(1e-3F)}, 0)};
+  std::shared_ptr<const sharing::MaskedMean> SumOf(const std::vector<uint8_t>& members) const {
+    sharing::MaskedMean mean{
+        .name = IdOf(0xff),
+        .round = 1,
+        .expires_ms = 1,
+        .update = sharing::UpdateOfBanks(options_.layout, {Small(1e-3F), Small(1e-3F)}, 0)};
     for (const uint8_t member : members) {
       mean.members.push_back(IdOf(member));
     }
-    return std::make_shared<const MaskedMean>(std::move(mean));
+    return std::make_shared<const sharing::MaskedMean>(std::move(mean));
   }
   void Open() {
-    auto model = FederatedModel::Open(options_);
+    auto model = sharing::FederatedModel::Open(options_);
     ASSERT_TRUE(model.ok()) << model.status();
     federated_ = *std::move(model);
   }
-  LearningServices Services() {
+  learning::LearningServices Services() {
     return {.clock = &clock_,
             .transformer = transformer_.get(),
             .trajectories = trajectories_.get(),
@@ -141,39 +144,39 @@ class FederatedModelTest : public DatabaseTest {
             .package_id = kModelTestPackage,
             .cancelled = [this] { return cancelled_; }};
   }
-  FederatedOutcome Run(MaskedMeanList sums = {}) {
+  sharing::FederatedOutcome Run(sharing::MaskedMeanList sums = {}) {
     if (federated_ == nullptr) {
       Open();
     }
     auto outcome = federated_->RunRound(Services(), items_, std::move(sums));
     EXPECT_TRUE(outcome.ok()) << outcome.status();
-    return outcome.ok() ? *std::move(outcome) : FederatedOutcome();
+    return outcome.ok() ? *std::move(outcome) : sharing::FederatedOutcome();
   }
-  static std::vector<BankVerdict> Verdicts(const FederatedOutcome& outcome) {
-    std::vector<BankVerdict> verdicts;
-    for (const BankOutcome& bank : outcome.banks) {
+  static std::vector<federation::BankVerdict> Verdicts(const sharing::FederatedOutcome& outcome) {
+    std::vector<federation::BankVerdict> verdicts;
+    for (const sharing::BankOutcome& bank : outcome.banks) {
       verdicts.push_back(bank.verdict);
     }
     return verdicts;
   }
   // What is served at a masked share.
-  std::vector<float> ServedAt(const Talora& adapter, float t) const {
-    AdapterMix mix;
-    AppendMix(adapter, t, {}, 1, &mix);
+  std::vector<float> ServedAt(const inference::Talora& adapter, float t) const {
+    inference::AdapterMix mix;
+    inference::AppendMix(adapter, t, {}, 1, &mix);
     return mix.parts.empty() ? std::vector<float>()
                              : mix.parts[0].adapter->targets.at(frame_.target).b;
   }
 
-  const SealKey key_ = SealKey::Generate();
-  std::shared_ptr<const Model> model_;
-  std::unique_ptr<CpuTransformer> transformer_;
-  Frame frame_;
-  std::unique_ptr<TrajectoryStore> trajectories_;
-  std::unique_ptr<PatternStore> patterns_;
-  FederatedModelOptions options_;
-  std::unique_ptr<FederatedModel> federated_;
-  std::vector<Item> items_;
-  BankedValues learned_;
+  const privacy::SealKey key_ = privacy::SealKey::Generate();
+  std::shared_ptr<const inference::Model> model_;
+  std::unique_ptr<inference::CpuTransformer> transformer_;
+  inference::Frame frame_;
+  std::unique_ptr<storage::TrajectoryStore> trajectories_;
+  std::unique_ptr<storage::PatternStore> patterns_;
+  sharing::FederatedModelOptions options_;
+  std::unique_ptr<sharing::FederatedModel> federated_;
+  std::vector<federation::Item> items_;
+  federation::BankedValues learned_;
   bool cancelled_ = false;
 };
 

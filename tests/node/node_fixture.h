@@ -64,7 +64,7 @@ class NodeTest : public ::testing::Test {
   }
 
   void Start() {
-    auto node = Node::Start(config_);
+    auto node = node::Node::Start(config_);
     ASSERT_TRUE(node.ok()) << node.status();
     node_ = *std::move(node);
     channel_ = grpc::CreateChannel(node_->api_address(), grpc::InsecureChannelCredentials());
@@ -142,8 +142,8 @@ class NodeTest : public ::testing::Test {
   }
 
   fs::path folder_;
-  NodeConfig config_;
-  std::unique_ptr<Node> node_;
+  config::NodeConfig config_;
+  std::unique_ptr<node::Node> node_;
   std::shared_ptr<grpc::Channel> channel_;
 };
 

@@ -40,16 +40,18 @@ class PatternServiceTest : public DatabaseTest {
   }
   void TearDown() override { Close(); }
   void Open() {
-    patterns_ = PatternStore::Open(*database_, {.dimension = kDimension,
-                                                .model_hash = package_,
-                                                .durability = Durability::kProcessCrash})
-                    .value();
-    feed_ = std::make_unique<PatternFeed>(PatternFeed::Options{.patterns = patterns_.get(),
-                                                               .executor = &pool_,
-                                                               .max_streams = kStreams,
-                                                               .page = 7,
-                                                               .log_id = 77});
-    ServiceDependencies dependencies;
+    patterns_ =
+        storage::PatternStore::Open(*database_, {.dimension = kDimension,
+                                                 .model_hash = package_,
+                                                 .durability = storage::Durability::kProcessCrash})
+            .value();
+    feed_ =
+        std::make_unique<api::PatternFeed>(api::PatternFeed::Options{.patterns = patterns_.get(),
+                                                                     .executor = &pool_,
+                                                                     .max_streams = kStreams,
+                                                                     .page = 7,
+                                                                     .log_id = 77});
+    api::ServiceDependencies dependencies;
     dependencies.clock = &clock_;
     dependencies.package_id = package_;
     dependencies.self = self_;
@@ -57,14 +59,14 @@ class PatternServiceTest : public DatabaseTest {
     dependencies.pattern_feed = feed_.get();
     dependencies.pattern_calls = calls_;
     dependencies.inference = inference_;
-    service_ = MakePatternService(dependencies);
-    RunningServer running = Serve(*service_);
+    service_ = api::MakePatternService(dependencies);
+    api::RunningServer running = Serve(*service_);
     server_ = std::move(running.server);
     stub_ = pattern::v1::PatternService::NewStub(
         grpc::CreateChannel(running.address, grpc::InsecureChannelCredentials()));
   }
-  virtual RunningServer Serve(grpc::Service& service) {
-    return StartServer("127.0.0.1:0", limits::kMaxApiMessageBytes, {&service}).value();
+  virtual api::RunningServer Serve(grpc::Service& service) {
+    return api::StartServer("127.0.0.1:0", limits::kMaxApiMessageBytes, {&service}).value();
   }
   void Close() {
     feed_->Close();
@@ -123,12 +125,12 @@ class PatternServiceTest : public DatabaseTest {
   }
 
   const Digest package_ = Sha256("package");
-  const NodeId self_ = Sha256("self");
+  const privacy::NodeId self_ = Sha256("self");
   ThreadPool pool_{{.name = "queries", .threads = 2}};
-  Executor* calls_ = &pool_;             // of every call but a watch
-  InferenceActor* inference_ = nullptr;  // of searches by text
-  std::unique_ptr<PatternStore> patterns_;
-  std::unique_ptr<PatternFeed> feed_;
+  Executor* calls_ = &pool_;                      // of every call but a watch
+  serving::InferenceActor* inference_ = nullptr;  // of searches by text
+  std::unique_ptr<storage::PatternStore> patterns_;
+  std::unique_ptr<api::PatternFeed> feed_;
   std::unique_ptr<grpc::Service> service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Stub> stub_;

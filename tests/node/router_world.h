@@ -15,17 +15,22 @@
 namespace ruvd::test {
 
 // A router that takes one way wherever it is open.
-inline std::shared_ptr<const Router> RouterThatTakes(size_t route) {
-  std::vector<Router::Entry> entries;
-  for (const size_t number : {kRouteAsAsked, route}) {
+inline std::shared_ptr<const inference::Router> RouterThatTakes(size_t route) {
+  std::vector<inference::Router::Entry> entries;
+  for (const size_t number : {serving::kRouteAsAsked, route}) {
     Random random(1);
-    std::unique_ptr<Scorer> scorer =
-        Scorer::Create({.kind = ScorerKind::kLogistic, .inputs = kRouterFeatures}, random).value();
+    std::unique_ptr<inference::Scorer> scorer =
+        inference::Scorer::Create(
+            {.kind = inference::ScorerKind::kLogistic, .inputs = inference::kRouterFeatures},
+            random)
+            .value();
     scorer->parameters().back() = number == route ? 5 : -5;
-    entries.push_back(
-        {.route = NodeRoutes().at(number), .scorer = std::move(scorer), .calibration = {}});
+    entries.push_back({.route = serving::NodeRoutes().at(number),
+                       .scorer = std::move(scorer),
+                       .calibration = {}});
   }
-  return std::make_shared<const Router>(Router::Create(std::move(entries), {.value = 10}).value());
+  return std::make_shared<const inference::Router>(
+      inference::Router::Create(std::move(entries), {.value = 10}).value());
 }
 
 // A world in which half of the steps do for long prompts, and for short ones hardly ever: they cost
@@ -35,50 +40,52 @@ class RouterWorld {
  public:
   explicit RouterWorld(uint64_t seed) : random_(seed) {}
 
-  RequestFacts Request() {
+  inference::RequestFacts Request() {
     return {.prompt_tokens = static_cast<int>(random_.Chance(0.5) ? 300 + random_.Below(200)
                                                                   : 5 + random_.Below(20)),
             .max_tokens = 32,
             .diffusion = true,
             .queue_share = static_cast<float>(random_.Uniform())};
   }
-  static RouteSet Open() { return RouteSet(0b1011); }
+  static inference::RouteSet Open() { return inference::RouteSet(0b1011); }
   void Change() { changed_ = true; }
-  static bool Long(const RequestFacts& facts) { return facts.prompt_tokens > 100; }
-  static double GoodShare(const RequestFacts& facts, size_t route) {
+  static bool Long(const inference::RequestFacts& facts) { return facts.prompt_tokens > 100; }
+  static double GoodShare(const inference::RequestFacts& facts, size_t route) {
     constexpr double kUsual = 0.7;
     const double half = Long(facts) ? 0.95 : 0.1;
-    return route == kRouteHalfSteps ? half : route == kRouteNoAdapters ? 0.3 : kUsual;
+    return route == serving::kRouteHalfSteps    ? half
+           : route == serving::kRouteNoAdapters ? 0.3
+                                                : kUsual;
   }
-  static double Cost(size_t route) { return route == kRouteHalfSteps ? 0.5 : 1; }
+  static double Cost(size_t route) { return route == serving::kRouteHalfSteps ? 0.5 : 1; }
   // What a request is worth where it is served so, on average.
-  static double Worth(const RequestFacts& facts, size_t route, double value) {
+  static double Worth(const inference::RequestFacts& facts, size_t route, double value) {
     return value * GoodShare(facts, route) - Cost(route);
   }
 
   // A request that the router chose for, served and rated.
-  Trajectory Serve(RequestRouter& router, const std::string& response_id) {
-    const RequestFacts facts = Request();
-    const RoutedRequest routed = router.Choose(facts, Open());
+  storage::Trajectory Serve(serving::RequestRouter& router, const std::string& response_id) {
+    const inference::RequestFacts facts = Request();
+    const serving::RoutedRequest routed = router.Choose(facts, Open());
     const size_t route = routed.decision.route;
-    Trajectory trajectory{.response_id = response_id, .completion = "text"};
+    storage::Trajectory trajectory{.response_id = response_id, .completion = "text"};
     trajectory.route = {
-        .name = NodeRoutes().at(route).name,
+        .name = serving::NodeRoutes().at(route).name,
         .features = {routed.features.begin(), routed.features.end()},
         .propensity = static_cast<float>(routed.decision.propensity),
         .probability = static_cast<float>(routed.decision.probability),
         .explored = routed.decision.explored,
         .seconds = static_cast<float>(Cost(route) * (0.9 + 0.2 * random_.Uniform())),
         .tokens = 32};
-    for (size_t i = 0; i < kNodeRoutes; ++i) {
+    for (size_t i = 0; i < serving::kNodeRoutes; ++i) {
       if (Open()[i] && i != route) {
-        trajectory.route->others.push_back(NodeRoutes().at(i).name);
+        trajectory.route->others.push_back(serving::NodeRoutes().at(i).name);
       }
     }
-    const double share = !changed_                                   ? GoodShare(facts, route)
-                         : route == kRouteHalfSteps                  ? 0
-                         : route == kRouteNoAdapters && !Long(facts) ? 1
-                                                                     : 0.4;
+    const double share = !changed_                           ? GoodShare(facts, route)
+                         : route == serving::kRouteHalfSteps ? 0
+                         : route == serving::kRouteNoAdapters && !Long(facts) ? 1
+                                                                              : 0.4;
     trajectory.rating = random_.Chance(share) ? 0.9F : 0.2F;
     return trajectory;
   }

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr int64_t kNow = 1'800'000'000'000;
@@ -128,4 +128,4 @@ RC_GTEST_PROP(AdmissionProperty, EncodingRoundTrips, (uint64_t serial, uint8_t r
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

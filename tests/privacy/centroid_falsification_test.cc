@@ -18,7 +18,7 @@
 #include "privacy/dp/noised_centroids.h"
 #include "privacy/limits.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 constexpr size_t kRepeats = 4'000;
@@ -161,4 +161,4 @@ TEST(CentroidFalsification, CatchesGroupsThatTheDataMakes) {
 }
 
 }  // namespace
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

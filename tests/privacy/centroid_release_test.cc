@@ -16,7 +16,7 @@
 #include "privacy/reasons.h"
 #include "tests/privacy/release_fixture.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr size_t kValues = 32;
@@ -128,4 +128,4 @@ TEST_F(CentroidReleaseTest, EmbeddingsOfAnotherSpaceAreRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -9,7 +9,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr int64_t kRenewedAt = 1'800'000'000'000;
@@ -85,4 +85,4 @@ TEST_F(CertificateRenewalTest, IsDueInTheLastThird) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

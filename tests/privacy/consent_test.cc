@@ -8,7 +8,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr ShareableKind kKinds[] = {ShareableKind::kMaskedSum, ShareableKind::kDpAdapterDelta,
@@ -59,4 +59,4 @@ TEST(Consent, RecordIsBoundToKeyTierAndTime) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

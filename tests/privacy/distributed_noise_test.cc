@@ -14,7 +14,7 @@
 #include "privacy/dp/distributed_gaussian.h"
 #include "privacy/dp/zcdp.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 TEST(ShareNoise, TheHonestReachWhatWasAskedFor) {
@@ -114,4 +114,4 @@ TEST(ShareNoise, NoRoundingRaisesTheSensitivity) {
 }
 
 }  // namespace
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

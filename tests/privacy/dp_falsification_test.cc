@@ -22,7 +22,7 @@
 #include "privacy/release/update_release.h"
 #include "tests/privacy/release_fixture.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 constexpr size_t kRuns = 20'000;
@@ -192,4 +192,4 @@ TEST(DpFalsification, CatchesNoiseThatIsTheSameEveryTime) {
 }
 
 }  // namespace
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -15,7 +15,7 @@
 #include "privacy/dp/pld.h"
 #include "privacy/dp/rdp.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 double Between(double low, double high) {
@@ -177,4 +177,4 @@ TEST(DpPld, NothingCostsNothingAndTooMuchIsRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -15,7 +15,7 @@
 #include "privacy/dp/sampled_gaussian.h"
 #include "privacy/dp/zcdp.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 using ::testing::HasSubstr;
@@ -241,4 +241,4 @@ TEST(DpZcdp, TheLedgersUnitsAreRoundedUp) {
 }
 
 }  // namespace
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

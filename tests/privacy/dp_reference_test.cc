@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "tests/privacy/reference/reference_table.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 using ::testing::AllOf;
@@ -88,4 +88,4 @@ TEST(DpReferenceTable, ARowThatIsWrongDoesNotAgree) {
 }
 
 }  // namespace
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

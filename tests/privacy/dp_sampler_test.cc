@@ -14,7 +14,7 @@
 #include "privacy/dp/discrete_gaussian.h"
 #include "privacy/sodium.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 RandomBytes Seeded(Random& random) {
@@ -142,4 +142,4 @@ TEST(DpDiscreteGaussian, DrawsFromTheSystemsGenerator) {
 }
 
 }  // namespace
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

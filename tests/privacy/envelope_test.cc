@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "privacy/limits.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 constexpr int64_t kNow = 1'800'000'000'000;
@@ -192,4 +192,4 @@ RC_GTEST_PROP(EnvelopeProperty, HeaderRoundTrips,
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 class EquivocationTest : public testing::Test {
@@ -91,4 +91,4 @@ TEST_F(EquivocationTest, EvidenceThatShowsNothingIsRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

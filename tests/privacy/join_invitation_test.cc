@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 const std::string kToken = "ruvd-join-" + std::string(64, 'a');
@@ -81,4 +81,4 @@ TEST_F(JoinWelcomeTest, TheSignedBytesAreThoseOfTheDocument) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

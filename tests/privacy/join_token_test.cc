@@ -16,7 +16,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 class JoinTokenTest : public testing::Test {
@@ -158,4 +158,4 @@ TEST_F(JoinTokenTest, GrantsReadAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

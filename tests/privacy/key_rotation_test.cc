@@ -13,7 +13,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 class KeyRotationTest : public testing::Test {
@@ -166,4 +166,4 @@ TEST_F(RevocationsTest, ListsReadAsTheyWereAndNothingElseDoes) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -13,7 +13,7 @@
 #include "privacy/masking/masked_sum.h"
 #include "privacy/masking/masking_session.h"
 
-namespace ruvd::masking {
+namespace ruvd::privacy::masking {
 
 inline dp::RandomBytes Seeded(Random& random) {
   return [&random](std::span<uint8_t> out) {
@@ -80,4 +80,4 @@ class MaskingTest : public testing::Test {
   std::vector<MaskingSession> sessions_;
 };
 
-}  // namespace ruvd::masking
+}  // namespace ruvd::privacy::masking

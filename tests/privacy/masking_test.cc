@@ -15,7 +15,7 @@
 #include "privacy/reasons.h"
 #include "tests/privacy/masking_fixture.h"
 
-namespace ruvd::masking {
+namespace ruvd::privacy::masking {
 namespace {
 
 TEST_F(MaskingTest, SharesAddUpToTheSumOfWhatWentIn) {
@@ -456,4 +456,4 @@ TEST_F(MaskingTest, MessagesOfAnotherLengthAreRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd::masking
+}  // namespace ruvd::privacy::masking

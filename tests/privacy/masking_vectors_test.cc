@@ -12,7 +12,7 @@
 #include "privacy/masking/masking_session.h"
 #include "privacy/masking/messages.h"
 
-namespace ruvd::masking {
+namespace ruvd::privacy::masking {
 namespace {
 
 // RFC 5869, appendix A.1, the first 32 bytes.
@@ -67,4 +67,4 @@ TEST_F(WorkedExample, HasTheBytesOfTheDocument) {
 }
 
 }  // namespace
-}  // namespace ruvd::masking
+}  // namespace ruvd::privacy::masking

@@ -18,7 +18,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 constexpr size_t kDimension = 128;
@@ -224,4 +224,4 @@ TEST(NoisedCentroids, RefusesWhatDoesNotBelongTogether) {
 }
 
 }  // namespace
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

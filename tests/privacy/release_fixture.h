@@ -16,7 +16,7 @@
 #include "privacy/ledger/privacy_budget.h"
 #include "privacy/release/update_release.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 
 // A ledger in memory that keeps to the rules and writes down what it is asked, and when.
 class RecordingLedger final : public ReleaseLedger {
@@ -108,4 +108,4 @@ class ReleaseWorld {
   std::vector<Contributor> contributors = {{.user = "ann", .session = ""}};
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::privacy

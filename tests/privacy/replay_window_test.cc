@@ -13,7 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 EnvelopeHeader From(uint8_t sender, uint64_t boot, uint64_t seq) {
@@ -91,4 +91,4 @@ TEST(ReplayWindow, ForgetsTheLeastRecentSender) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -20,7 +20,7 @@
 #include "privacy/seal/data_key.h"
 #include "privacy/seal/passphrase.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -256,4 +256,4 @@ TEST(DataKeyTest, ManyKeysShareLockedMemory) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

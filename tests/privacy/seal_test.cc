@@ -19,7 +19,7 @@
 #include "base/status.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 const SealContext kSealContext{.column_family = 1, .key = "row", .schema = 1, .generation = 7};
@@ -167,4 +167,4 @@ TEST_F(SealKeyFileTest, ReportsAMissingFolder) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -13,7 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 ChannelKey KeyOf(uint64_t seed) {
@@ -89,4 +89,4 @@ TEST_F(SealedChannelTest, AKeyOfSmallOrderIsRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

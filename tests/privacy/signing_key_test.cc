@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "privacy/identity/node_key.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 template <size_t N>
@@ -231,4 +231,4 @@ TEST_F(KeyFile, LoadOfAMissingFileSaysSo) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

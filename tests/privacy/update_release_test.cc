@@ -18,7 +18,7 @@
 #include "privacy/release/release_payload.h"
 #include "tests/privacy/release_fixture.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 using testing::ElementsAre;
@@ -244,4 +244,4 @@ TEST_F(MaskedReleaseTest, ACliqueIsTheWayOutOfAWeakSignal) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

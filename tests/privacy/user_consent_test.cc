@@ -14,7 +14,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 using RecordKind = ConsentSubject::Kind;
@@ -223,4 +223,4 @@ TEST(SitePolicy, WhatItDoesNotKnowIsAnError) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

@@ -14,7 +14,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::privacy {
 namespace {
 
 using testing::ElementsAre;
@@ -163,4 +163,4 @@ TEST_F(WithdrawalTest, SaysWhatRemains) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::privacy

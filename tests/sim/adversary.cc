@@ -39,7 +39,7 @@ constexpr std::array<AdversaryKind, 14> kKinds = {
 
 }  // namespace
 
-void Adversary::OnSend(SimNode& node, LinkId link, const FramePtr& frame) {
+void Adversary::OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) {
   node.SendFrame(link, frame);
 }
 

@@ -24,11 +24,12 @@ class Adversary {
   using FramePtr = std::shared_ptr<const federation::v1::Frame>;
 
   virtual ~Adversary() = default;
-  virtual void Configure(GossipConfig& /*config*/) {}
+  virtual void Configure(federation::GossipConfig& /*config*/) {}
   // In the place of a frame that its core wants to send; sends it unless overridden.
-  virtual void OnSend(SimNode& node, LinkId link, const FramePtr& frame);
+  virtual void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame);
   // Before its core sees a frame; it never does after false.
-  virtual bool OnReceive(SimNode& /*node*/, LinkId /*link*/, const FramePtr& /*frame*/) {
+  virtual bool OnReceive(SimNode& /*node*/, federation::LinkId /*link*/,
+                         const FramePtr& /*frame*/) {
     return true;
   }
   virtual void OnTick(SimNode& /*node*/) {}

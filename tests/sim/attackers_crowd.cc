@@ -31,7 +31,7 @@ class Bomber : public Adversary {
       return;
     }
     next_ = node.now().now + milliseconds(700);
-    Frame frame;
+    inference::Frame frame;
     switch (node.random().Below(4)) {
       case 0:  // above the limit of a frame
         frame.mutable_chunk()->set_item_id(std::string(sizeof(Digest), 'x'));
@@ -46,42 +46,44 @@ class Bomber : public Adversary {
       default:
         frame = Nested(node);
     }
-    node.SendFrame(*link, std::make_shared<const Frame>(std::move(frame)));
+    node.SendFrame(*link, std::make_shared<const inference::Frame>(std::move(frame)));
   }
-  bool OnReceive(SimNode& node, LinkId link, const FramePtr& frame) override {
+  bool OnReceive(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
     if (!frame->has_chunk_request()) {
       return true;
     }
     if (frame->chunk_request().item_id() != nested_id_) {
       return !promised_.contains(frame->chunk_request().item_id());  // lets them wait
     }
-    Frame answer;
+    inference::Frame answer;
     answer.mutable_chunk()->set_item_id(nested_id_);
     answer.mutable_chunk()->set_data(nested_);
-    node.SendFrame(link, std::make_shared<const Frame>(std::move(answer)));
+    node.SendFrame(link, std::make_shared<const inference::Frame>(std::move(answer)));
     return false;
   }
 
  private:
-  Frame Promise(SimNode& node, uint64_t bytes) {
-    Manifest manifest = ManifestOf(node, "nothing");
+  inference::Frame Promise(SimNode& node, uint64_t bytes) {
+    federation::Manifest manifest = ManifestOf(node, "nothing");
     manifest.payload_bytes = bytes;
     manifest.payload_root.fill(static_cast<uint8_t>(node.random().Next()));
-    const Envelope envelope = SealOwn(node, EnvelopePurpose::kAdapterDelta, kBodyManifest,
-                                      ++sequence_, EncodeManifest(manifest));
-    promised_.insert(std::string(AsText(MessageId(envelope))));
+    const privacy::Envelope envelope =
+        SealOwn(node, privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest,
+                ++sequence_, federation::EncodeManifest(manifest));
+    promised_.insert(std::string(AsText(privacy::MessageId(envelope))));
     return PushOf(envelope);
   }
   // A small payload of which every length field asks for as much as it can. Its hash is right, so
   // that only the check of its content is between it and the memory.
-  Frame Nested(SimNode& node) {
-    nested_ = EncodeAdapterDelta(WorldDelta(1, /*large=*/false));
+  inference::Frame Nested(SimNode& node) {
+    nested_ = federation::EncodeAdapterDelta(WorldDelta(1, /*large=*/false));
     for (size_t i = 0; i < 16 && i < nested_.size(); ++i) {
       nested_[i] = i < 4 ? nested_[i] : '\xff';
     }
-    const Envelope envelope = SealOwn(node, EnvelopePurpose::kAdapterDelta, kBodyManifest,
-                                      ++sequence_, EncodeManifest(ManifestOf(node, nested_)));
-    nested_id_ = AsText(MessageId(envelope));
+    const privacy::Envelope envelope =
+        SealOwn(node, privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest,
+                ++sequence_, federation::EncodeManifest(ManifestOf(node, nested_)));
+    nested_id_ = AsText(privacy::MessageId(envelope));
     return PushOf(envelope);
   }
 
@@ -96,7 +98,7 @@ class Bomber : public Adversary {
 // their links, and gives nothing. What gets through must come past them.
 class Sybil : public Adversary {
  public:
-  void OnSend(SimNode& node, LinkId link, const FramePtr& frame) override {
+  void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
     if (KeepsLinkOpen(*frame)) {
       node.SendFrame(link, frame);
     }
@@ -127,11 +129,13 @@ class WrongFrame : public Adversary {
       return;
     }
     next_ = node.now().now + seconds(5);
-    Manifest manifest = ManifestOf(node, EncodeAdapterDelta(WorldDelta(1, /*large=*/false)));
+    federation::Manifest manifest =
+        ManifestOf(node, federation::EncodeAdapterDelta(WorldDelta(1, /*large=*/false)));
     manifest.frame_id.fill(0x99);
-    node.SendFrame(*link, std::make_shared<const Frame>(
-                              PushOf(SealOwn(node, EnvelopePurpose::kAdapterDelta, kBodyManifest,
-                                             ++sequence_, EncodeManifest(manifest)))));
+    node.SendFrame(
+        *link, std::make_shared<const inference::Frame>(PushOf(
+                   SealOwn(node, privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest,
+                           ++sequence_, federation::EncodeManifest(manifest)))));
   }
 
  private:

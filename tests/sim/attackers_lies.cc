@@ -59,16 +59,16 @@ class Memory {
 class Forger : public Adversary {
  public:
   // Half of the chunks that it serves are not what the manifest says.
-  void OnSend(SimNode& node, LinkId link, const FramePtr& frame) override {
+  void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
     if (frame->has_chunk() && !frame->chunk().data().empty() && node.random().Chance(0.5)) {
-      Frame altered = *frame;
+      inference::Frame altered = *frame;
       FlipBit(*altered.mutable_chunk()->mutable_data(), node.random());
-      node.SendFrame(link, std::make_shared<const Frame>(std::move(altered)));
+      node.SendFrame(link, std::make_shared<const inference::Frame>(std::move(altered)));
       return;
     }
     node.SendFrame(link, frame);
   }
-  bool OnReceive(SimNode& node, LinkId /*link*/, const FramePtr& frame) override {
+  bool OnReceive(SimNode& node, federation::LinkId /*link*/, const FramePtr& frame) override {
     heard_.Note(frame, node.random());
     return true;
   }
@@ -81,7 +81,7 @@ class Forger : public Adversary {
     if (heard == nullptr) {
       return;
     }
-    Frame forged = *heard;
+    inference::Frame forged = *heard;
     if (node.random().Chance(0.3)) {
       std::string bytes = forged.SerializeAsString();
       FlipBit(bytes, node.random());
@@ -95,7 +95,7 @@ class Forger : public Adversary {
         ForgeRecord(node, record);
       }
     }
-    node.SendFrame(*link, std::make_shared<const Frame>(std::move(forged)));
+    node.SendFrame(*link, std::make_shared<const inference::Frame>(std::move(forged)));
   }
 
  private:
@@ -118,29 +118,29 @@ class Forger : public Adversary {
   }
   // A record in the victim's name that says it has left, or lives elsewhere.
   static void ForgeRecord(SimNode& node, federation::v1::SignedEnvelope& envelope) {
-    auto record = DecodeMemberRecord(AsBytes(envelope.body()));
+    auto record = federation::DecodeMemberRecord(AsBytes(envelope.body()));
     if (!record.ok()) {
       return;
     }
     record->incarnation += uint64_t{1} << 32;
     if (node.random().Chance(0.5)) {
-      record->state = MemberState::kLeft;
+      record->state = federation::MemberState::kLeft;
     } else {
       record->address = "elsewhere:1";
     }
-    envelope.set_body(EncodeMemberRecord(*record));
+    envelope.set_body(federation::EncodeMemberRecord(*record));
     SignOver(node, envelope);
   }
   // The header names the altered body; the only key at hand is the forger's.
   static void SignOver(SimNode& node, federation::v1::SignedEnvelope& envelope) {
-    auto header = ParseHeader(AsBytes(envelope.header()));
+    auto header = privacy::ParseHeader(AsBytes(envelope.header()));
     if (!header.ok()) {
       return;
     }
     header->seq += 1;
     header->body_length = static_cast<uint32_t>(envelope.body().size());
     header->body_hash = Sha256(envelope.body());
-    envelope.set_header(EncodeHeader(*header));
+    envelope.set_header(privacy::EncodeHeader(*header));
     envelope.set_signature(
         std::string(AsText(node.identity().key.Sign(AsBytes(envelope.header())))));
   }
@@ -150,7 +150,7 @@ class Forger : public Adversary {
 
 class Replayer : public Adversary {
  public:
-  bool OnReceive(SimNode& node, LinkId /*link*/, const FramePtr& frame) override {
+  bool OnReceive(SimNode& node, federation::LinkId /*link*/, const FramePtr& frame) override {
     heard_.Note(frame, node.random());
     return true;
   }
@@ -165,18 +165,20 @@ class Replayer : public Adversary {
       }
     }
     if (node.random().Chance(0.1)) {
-      node.SendFrame(*link, std::make_shared<const Frame>(PushOf(OfOtherCluster(node))));
+      node.SendFrame(*link, std::make_shared<const inference::Frame>(PushOf(OfOtherCluster(node))));
     }
   }
 
  private:
   // A good item of its own, but of another cluster.
-  static Envelope OfOtherCluster(SimNode& node) {
-    const std::string payload = EncodeAdapterDelta(WorldDelta(node.random().Next(), false));
-    EnvelopeHeader header =
-        HeaderOf(node, EnvelopePurpose::kAdapterDelta, kBodyManifest, kOwnSequence);
+  static privacy::Envelope OfOtherCluster(SimNode& node) {
+    const std::string payload =
+        federation::EncodeAdapterDelta(WorldDelta(node.random().Next(), false));
+    privacy::EnvelopeHeader header = HeaderOf(node, privacy::EnvelopePurpose::kAdapterDelta,
+                                              federation::kBodyManifest, kOwnSequence);
     header.cluster_id.fill(0x77);
-    return *SealEnvelope(header, EncodeManifest(ManifestOf(node, payload)), node.identity().key);
+    return *SealEnvelope(header, federation::EncodeManifest(ManifestOf(node, payload)),
+                         node.identity().key);
   }
 
   Memory heard_;
@@ -190,19 +192,19 @@ class Equivocator : public Adversary {
     }
     next_ = node.now().now + seconds(15);
     const uint64_t seq = kOwnSequence + ++pairs_;
-    const Frame first = Item(node, seq);
-    const Frame second = Item(node, seq);
-    const Frame here = Record(node, seq, "here:7000");
-    const Frame there = Record(node, seq, "there:7000");
+    const inference::Frame first = Item(node, seq);
+    const inference::Frame second = Item(node, seq);
+    const inference::Frame here = Record(node, seq, "here:7000");
+    const inference::Frame there = Record(node, seq, "there:7000");
     bool odd = false;
-    for (const LinkId link : node.open_links()) {
+    for (const federation::LinkId link : node.open_links()) {
       odd = !odd;
-      node.SendFrame(link, std::make_shared<const Frame>(odd ? first : second));
-      node.SendFrame(link, std::make_shared<const Frame>(odd ? here : there));
+      node.SendFrame(link, std::make_shared<const inference::Frame>(odd ? first : second));
+      node.SendFrame(link, std::make_shared<const inference::Frame>(odd ? here : there));
     }
   }
   // Its core does not know its lies, so it serves them itself.
-  bool OnReceive(SimNode& node, LinkId link, const FramePtr& frame) override {
+  bool OnReceive(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
     if (!frame->has_chunk_request()) {
       return true;
     }
@@ -210,10 +212,10 @@ class Equivocator : public Adversary {
     if (found == payloads_.end()) {
       return true;
     }
-    Frame answer;
+    inference::Frame answer;
     answer.mutable_chunk()->set_item_id(found->first);
     answer.mutable_chunk()->set_data(found->second);
-    node.SendFrame(link, std::make_shared<const Frame>(std::move(answer)));
+    node.SendFrame(link, std::make_shared<const inference::Frame>(std::move(answer)));
     return false;
   }
 
@@ -221,30 +223,31 @@ class Equivocator : public Adversary {
   // So many items of one origin never displace each other.
   static constexpr uint64_t kMaxPairs = limits::kMaxDeltasPerOrigin / 2 - 1;
 
-  Frame Item(SimNode& node, uint64_t seq) {
-    const std::string payload = EncodeAdapterDelta(WorldDelta(node.random().Next(), false));
-    const auto envelope =
-        SealEnvelope(HeaderOf(node, EnvelopePurpose::kAdapterDelta, kBodyManifest, seq),
-                     EncodeManifest(ManifestOf(node, payload)), node.identity().key);
-    const Digest id = MessageId(*envelope);
+  inference::Frame Item(SimNode& node, uint64_t seq) {
+    const std::string payload =
+        federation::EncodeAdapterDelta(WorldDelta(node.random().Next(), false));
+    const auto envelope = SealEnvelope(
+        HeaderOf(node, privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest, seq),
+        federation::EncodeManifest(ManifestOf(node, payload)), node.identity().key);
+    const Digest id = privacy::MessageId(*envelope);
     node.audit().Signed(node.number(), id, payload);
     payloads_[std::string(AsText(id))] = payload;
     return PushOf(*envelope);
   }
-  static Frame Record(SimNode& node, uint64_t seq, const std::string& address) {
-    const GossipConfig& config = node.identity().config;
-    MemberRecord record;
+  static inference::Frame Record(SimNode& node, uint64_t seq, const std::string& address) {
+    const federation::GossipConfig& config = node.identity().config;
+    federation::MemberRecord record;
     record.certificate = config.certificate;
     record.incarnation = node.boot_counter() << 32 | (uint64_t{1} << 20) | seq;
     record.model_hash = config.model_hash;
     record.frame_id = config.frame_id;
     record.address = address;
-    EnvelopeHeader header =
-        HeaderOf(node, EnvelopePurpose::kMember, kBodyMemberRecord, seq + kMaxPairs);
+    privacy::EnvelopeHeader header = HeaderOf(node, privacy::EnvelopePurpose::kMember,
+                                              federation::kBodyMemberRecord, seq + kMaxPairs);
     header.expires_ms = header.created_ms + kRecordLifeMillis;
-    Frame frame;
+    inference::Frame frame;
     *frame.mutable_member_delta()->add_records() =
-        ToProto(*SealEnvelope(header, EncodeMemberRecord(record), node.identity().key));
+        ToProto(*SealEnvelope(header, federation::EncodeMemberRecord(record), node.identity().key));
     return frame;
   }
 

@@ -20,7 +20,7 @@ using std::chrono::seconds;
 
 class Silent : public Adversary {
  public:
-  void OnSend(SimNode& node, LinkId link, const FramePtr& frame) override {
+  void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
     if (KeepsLinkOpen(*frame)) {
       node.SendFrame(link, frame);
     }
@@ -30,13 +30,13 @@ class Silent : public Adversary {
 // Membership as it should be; items are taken and never given, requests are answered with "none".
 class FreeRider : public Adversary {
  public:
-  void OnSend(SimNode& node, LinkId link, const FramePtr& frame) override {
+  void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
     if (frame->has_chunk()) {
-      Frame none;
+      inference::Frame none;
       none.mutable_chunk()->set_item_id(frame->chunk().item_id());
       none.mutable_chunk()->set_index(frame->chunk().index());
       none.mutable_chunk()->set_missing(true);
-      node.SendFrame(link, std::make_shared<const Frame>(std::move(none)));
+      node.SendFrame(link, std::make_shared<const inference::Frame>(std::move(none)));
     } else if (!frame->has_push() && !frame->has_i_have()) {
       node.SendFrame(link, frame);
     }
@@ -52,8 +52,8 @@ class Flooder : public Adversary {
       return;
     }
     next_ = now + seconds(20);
-    const LinkId victim = *RandomLink(node);
-    const auto frame = std::make_shared<const Frame>(Noise(node.random()));
+    const federation::LinkId victim = *RandomLink(node);
+    const auto frame = std::make_shared<const inference::Frame>(Noise(node.random()));
     for (size_t i = 0; i < kFrames; ++i) {
       node.SendFrame(victim, frame);
     }
@@ -70,8 +70,8 @@ class Flooder : public Adversary {
     }
     return id;
   }
-  static Frame Noise(Random& random) {
-    Frame frame;
+  static inference::Frame Noise(Random& random) {
+    inference::Frame frame;
     switch (random.Below(4)) {
       case 0:
         for (size_t i = 0; i < limits::kMaxIdsPerFrame; ++i) {

@@ -69,7 +69,7 @@ void Audit::Violate(std::string invariant, std::string detail) {
 }
 
 void Audit::Started(size_t node, uint64_t boot_counter) {
-  Node& entry = nodes_[node];
+  node::Node& entry = nodes_[node];
   if (boot_counter <= entry.boot_counter) {
     Violate("boot_counter_reused",
             fmt::format("{}: boot {} after {}", Where(node), boot_counter, entry.boot_counter));
@@ -99,7 +99,7 @@ void Audit::Acknowledged(const Digest& id) {
   ++measures_.acknowledged;
 }
 
-void Audit::Accepted(size_t node, const Item& item, bool own) {
+void Audit::Accepted(size_t node, const federation::Item& item, bool own) {
   if (nodes_[node].byzantine) {
     return;
   }
@@ -121,10 +121,10 @@ void Audit::Accepted(size_t node, const Item& item, bool own) {
   }
 }
 
-void Audit::CheckMember(size_t node, const Member& member, size_t subject) {
-  const GossipConfig& truth = IdentityOf(subject).config;
+void Audit::CheckMember(size_t node, const federation::Member& member, size_t subject) {
+  const federation::GossipConfig& truth = IdentityOf(subject).config;
   if (member.address != truth.listen_address || member.name != truth.certificate.name ||
-      member.model_hash != truth.model_hash || member.state == MemberState::kLeft ||
+      member.model_hash != truth.model_hash || member.state == federation::MemberState::kLeft ||
       member.incarnation >> 32 > nodes_[subject].boot_counter) {
     Violate("forged_member",
             fmt::format("{}: believes what node {} never said (address {}, state {}, boot {})",
@@ -133,12 +133,13 @@ void Audit::CheckMember(size_t node, const Member& member, size_t subject) {
   }
 }
 
-void Audit::NoteState(size_t node, const Member& member, size_t subject) {
-  if (member.state == MemberState::kAlive || member.state == MemberState::kLeft) {
+void Audit::NoteState(size_t node, const federation::Member& member, size_t subject) {
+  if (member.state == federation::MemberState::kAlive ||
+      member.state == federation::MemberState::kLeft) {
     return;
   }
-  const bool dead = member.state != MemberState::kSuspect;
-  const Node& entry = nodes_[subject];
+  const bool dead = member.state != federation::MemberState::kSuspect;
+  const node::Node& entry = nodes_[subject];
   if (!entry.up) {
     const uint64_t notice = entry.crash << 33 | node << 1 | (dead ? 1 : 0);
     if (noticed_.insert(notice).second) {
@@ -153,7 +154,7 @@ void Audit::NoteState(size_t node, const Member& member, size_t subject) {
   }
 }
 
-void Audit::MemberSeen(size_t node, const Member& member) {
+void Audit::MemberSeen(size_t node, const federation::Member& member) {
   if (nodes_[node].byzantine || member.self) {
     return;
   }
@@ -166,7 +167,7 @@ void Audit::MemberSeen(size_t node, const Member& member) {
   }
 }
 
-void Audit::Refused(size_t node, LinkId link, const absl::Status& status) {
+void Audit::Refused(size_t node, federation::LinkId link, const absl::Status& status) {
   if (nodes_[node].byzantine) {
     return;
   }
@@ -181,7 +182,7 @@ void Audit::Refused(size_t node, LinkId link, const absl::Status& status) {
       reason, fmt::format("{} from node {}: {}", Where(node), *peer, MessageOf(status)));
 }
 
-void Audit::Graylisted(size_t node, const NodeId& member) {
+void Audit::Graylisted(size_t node, const privacy::NodeId& member) {
   const auto subject = NumberOf(member);
   if (subject && *subject < nodes_.size() && nodes_[*subject].byzantine) {
     ++measures_.graylisted;
@@ -229,15 +230,15 @@ void Audit::CheckItems(size_t node, const std::set<Digest>& held,
   }
 }
 
-void Audit::CheckMembers(size_t node, const std::vector<Member>& members,
+void Audit::CheckMembers(size_t node, const std::vector<federation::Member>& members,
                          const std::vector<size_t>& honest) {
-  std::map<NodeId, MemberState> states;
-  for (const Member& member : members) {
+  std::map<privacy::NodeId, federation::MemberState> states;
+  for (const federation::Member& member : members) {
     states[member.id] = member.state;
   }
   for (const size_t other : honest) {
     const auto found = states.find(IdentityOf(other).key.id());
-    if (found == states.end() || found->second != MemberState::kAlive) {
+    if (found == states.end() || found->second != federation::MemberState::kAlive) {
       Violate("honest_member_not_alive",
               fmt::format("{}: sees node {} as {}", Where(node), other,
                           found == states.end() ? std::string_view("unknown")

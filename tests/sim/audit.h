@@ -69,11 +69,11 @@ class Audit {
   // A node's key signed an item. All that are not told of are forged.
   void Signed(size_t node, const Digest& id, const std::string& payload);
   void Acknowledged(const Digest& id);
-  void Accepted(size_t node, const Item& item, bool own);
-  void MemberSeen(size_t node, const Member& member);
-  void Refused(size_t node, LinkId link, const absl::Status& status);
+  void Accepted(size_t node, const federation::Item& item, bool own);
+  void MemberSeen(size_t node, const federation::Member& member);
+  void Refused(size_t node, federation::LinkId link, const absl::Status& status);
   // A node keeps out a member.
-  void Graylisted(size_t node, const NodeId& member);
+  void Graylisted(size_t node, const privacy::NodeId& member);
   // The ledger of a node says after a start that so much is spent.
   void LedgerRead(size_t node, uint64_t spent, bool whole);
   void LedgerCharged(size_t node, uint64_t spent) { nodes_[node].spent = spent; }
@@ -81,7 +81,7 @@ class Audit {
   // ---- Judgement at the end.
   // `held` are the ids of a node's items.
   void CheckItems(size_t node, const std::set<Digest>& held, const std::set<Digest>& expected);
-  void CheckMembers(size_t node, const std::vector<Member>& members,
+  void CheckMembers(size_t node, const std::vector<federation::Member>& members,
                     const std::vector<size_t>& honest);
   void Violate(std::string invariant, std::string detail);
 
@@ -113,8 +113,8 @@ class Audit {
   static constexpr Duration kQuiet = std::chrono::seconds(90);
 
   std::string Where(size_t node) const;
-  void CheckMember(size_t node, const Member& member, size_t subject);
-  void NoteState(size_t node, const Member& member, size_t subject);
+  void CheckMember(size_t node, const federation::Member& member, size_t subject);
+  void NoteState(size_t node, const federation::Member& member, size_t subject);
 
   const EventQueue* queue_;
   const SimNetwork* network_;

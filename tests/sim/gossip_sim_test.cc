@@ -41,7 +41,7 @@ TEST_P(GossipSimSizes, EveryHonestItemReachesEveryNode) {
   SimCluster cluster({.nodes = GetParam(), .seed = 7});
   ASSERT_TRUE(cluster.RunUntil([&] { return AllLinked(cluster); }, seconds(30)));
   for (size_t i = 0; i < cluster.size(); ++i) {
-    cluster.Consent(i, ConsentTier::kPublic);
+    cluster.Consent(i, privacy::ConsentTier::kPublic);
     ASSERT_TRUE(cluster.OfferDelta(i, 1, i).ok());
     ASSERT_TRUE(cluster.OfferPattern(i, 100 + i).ok());
   }
@@ -53,10 +53,11 @@ TEST_P(GossipSimSizes, MembersKnowEachOther) {
   SimCluster cluster({.nodes = GetParam(), .seed = 8});
   const auto all_known = [&] {
     for (size_t i = 0; i < cluster.size(); ++i) {
-      const std::vector<Member> members = cluster.core(i).Members();
+      const std::vector<federation::Member> members = cluster.core(i).Members();
       if (members.size() != cluster.size() ||
-          !std::all_of(members.begin(), members.end(),
-                       [](const Member& m) { return m.state == MemberState::kAlive; })) {
+          !std::all_of(members.begin(), members.end(), [](const federation::Member& m) {
+            return m.state == federation::MemberState::kAlive;
+          })) {
         return false;
       }
     }
@@ -69,9 +70,10 @@ TEST_P(GossipSimSizes, EveryLinkShowsInTheListOfMembers) {
   SimCluster cluster({.nodes = GetParam(), .seed = 9});
   const auto shown = [&] {
     for (size_t i = 0; i < cluster.size(); ++i) {
-      const std::vector<Member> members = cluster.core(i).Members();
-      const auto linked = std::count_if(members.begin(), members.end(),
-                                        [](const Member& m) { return m.linked && !m.self; });
+      const std::vector<federation::Member> members = cluster.core(i).Members();
+      const auto linked =
+          std::count_if(members.begin(), members.end(),
+                        [](const federation::Member& m) { return m.linked && !m.self; });
       if (cluster.core(i).active_links() == 0 ||
           static_cast<size_t>(linked) != cluster.core(i).active_links()) {
         return false;
@@ -90,7 +92,7 @@ TEST(GossipSim, SurvivesBreakingLinksPartitionAndRestarts) {
     cluster.Run(seconds(10));
     cluster.Partition({0, 0, 0, 0, 0, 1, 1, 1, 1, 1});
     for (size_t i = 0; i < cluster.size(); ++i) {
-      cluster.Consent(i, ConsentTier::kPublic);
+      cluster.Consent(i, privacy::ConsentTier::kPublic);
       ASSERT_TRUE(cluster.OfferDelta(i, 1, seed * 100 + i).ok());
     }
     cluster.Run(seconds(20));
@@ -111,7 +113,7 @@ TEST(GossipSim, ANodeThatComesBackAfterDaysGetsStoredItems) {
   SimCluster cluster({.nodes = 3, .seed = 21});
   cluster.Run(seconds(10));
   cluster.Stop(2);
-  cluster.Consent(0, ConsentTier::kPublic);
+  cluster.Consent(0, privacy::ConsentTier::kPublic);
   ASSERT_TRUE(cluster.OfferDelta(0, 1, 1).ok());
   cluster.Run(std::chrono::hours(1));  // far beyond the ten minutes in which pushes are fresh
   cluster.Start(2);
@@ -123,7 +125,7 @@ TEST(GossipSim, SameSeedSameTrace) {
   const auto trace_of = [](uint64_t seed) {
     SimCluster cluster({.nodes = 10, .seed = seed, .link_breaks_per_second = 0.5});
     cluster.Run(seconds(5));
-    cluster.Consent(4, ConsentTier::kPublic);
+    cluster.Consent(4, privacy::ConsentTier::kPublic);
     EXPECT_TRUE(cluster.OfferDelta(4, 1, 9).ok());
     cluster.Run(seconds(20));
     return cluster.trace_hash();
@@ -135,7 +137,7 @@ TEST(GossipSim, SameSeedSameTrace) {
 TEST(GossipSim, PayloadsTravelAboutOncePerNode) {
   SimCluster cluster({.nodes = 30, .seed = 5});
   cluster.Run(seconds(20));
-  cluster.Consent(0, ConsentTier::kPublic);
+  cluster.Consent(0, privacy::ConsentTier::kPublic);
   ASSERT_TRUE(cluster.OfferDelta(0, 1, 1).ok());
   ASSERT_TRUE(cluster.RunUntil([&] { return cluster.Converged(1); }, seconds(60)));
   const uint64_t payload = cluster.stored(0).begin()->second.payload->size();
@@ -146,12 +148,12 @@ TEST(GossipSim, NothingLeavesWithoutConsentAndWithdrawalStopsSharing) {
   SimCluster cluster({.nodes = 3, .seed = 11});
   cluster.Run(seconds(10));
   EXPECT_EQ(ReasonOf(cluster.OfferPattern(0, 1)), reasons::kConsentMissing);
-  cluster.Consent(0, ConsentTier::kDp);
+  cluster.Consent(0, privacy::ConsentTier::kDp);
   EXPECT_EQ(ReasonOf(cluster.OfferPattern(0, 1)), reasons::kConsentMissing);
-  cluster.Consent(0, ConsentTier::kPublic);
+  cluster.Consent(0, privacy::ConsentTier::kPublic);
   ASSERT_TRUE(cluster.OfferPattern(0, 1).ok());
   cluster.Partition({0, 1, 1});
-  cluster.Consent(0, ConsentTier::kPrivate);
+  cluster.Consent(0, privacy::ConsentTier::kPrivate);
   EXPECT_TRUE(cluster.core(0).Items().empty());
   cluster.Heal();
   cluster.Run(seconds(60));
@@ -161,14 +163,14 @@ TEST(GossipSim, NothingLeavesWithoutConsentAndWithdrawalStopsSharing) {
 
 TEST(GossipSim, NodeOfAnotherModelStaysOutside) {
   SimOptions options{.nodes = 4, .seed = 13};
-  options.configure = [](size_t node, GossipConfig& config) {
+  options.configure = [](size_t node, federation::GossipConfig& config) {
     if (node == 3) {
       config.model_hash.fill(0x99);
     }
   };
   SimCluster cluster(options);
   cluster.Run(seconds(20));
-  cluster.Consent(0, ConsentTier::kPublic);
+  cluster.Consent(0, privacy::ConsentTier::kPublic);
   ASSERT_TRUE(cluster.OfferDelta(0, 1, 1).ok());
   cluster.Run(seconds(20));
   EXPECT_EQ(cluster.core(3).active_links(), 0U);
@@ -196,7 +198,7 @@ TEST(GossipSim, TamperedFramesHaveNoEffect) {
   });
   std::map<Digest, std::string> honest;
   for (size_t i = 0; i < cluster.size(); ++i) {
-    cluster.Consent(i, ConsentTier::kPublic);
+    cluster.Consent(i, privacy::ConsentTier::kPublic);
     ASSERT_TRUE(cluster.OfferDelta(i, 1, i).ok());
     for (const auto& [id, item] : cluster.stored(i)) {
       honest[id] = *item.payload;

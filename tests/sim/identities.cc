@@ -19,7 +19,7 @@ constexpr uint32_t kLargeRank = 150;
 
 struct Pool {
   std::deque<Identity> identities;
-  std::map<NodeId, size_t> numbers;
+  std::map<privacy::NodeId, size_t> numbers;
 };
 
 Pool& ThePool() {
@@ -33,8 +33,8 @@ const Identity& IdentityOf(size_t number) {
   Pool& pool = ThePool();
   while (pool.identities.size() <= number) {
     const size_t next = pool.identities.size();
-    NodeKey key = NodeKey::FromSeed(SeedOf(next + 1'000'000));
-    GossipConfig config = ConfigFor(key, next);
+    privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(next + 1'000'000));
+    federation::GossipConfig config = ConfigFor(key, next);
     config.update_rules.rank_of_target[kLargeTarget] = kLargeRank;
     pool.numbers[key.id()] = next;
     pool.identities.push_back({.key = std::move(key), .config = std::move(config)});
@@ -42,16 +42,16 @@ const Identity& IdentityOf(size_t number) {
   return pool.identities[number];
 }
 
-std::optional<size_t> NumberOf(const NodeId& id) {
+std::optional<size_t> NumberOf(const privacy::NodeId& id) {
   const auto found = ThePool().numbers.find(id);
   return found == ThePool().numbers.end() ? std::nullopt : std::optional(found->second);
 }
 
-AdapterDelta WorldDelta(uint64_t content_seed, bool large) {
-  AdapterDelta delta = DeltaOf(content_seed);
+federation::AdapterDelta WorldDelta(uint64_t content_seed, bool large) {
+  federation::AdapterDelta delta = DeltaOf(content_seed);
   if (large) {
     Random random(content_seed);
-    CoreDelta core{.target = kLargeTarget, .bank = 0, .rank = kLargeRank, .values = {}};
+    federation::CoreDelta core{.target = kLargeTarget, .bank = 0, .rank = kLargeRank, .values = {}};
     for (uint32_t i = 0; i < kLargeRank * kLargeRank; ++i) {
       core.values.push_back(static_cast<float>(0.02 * random.Uniform()));
     }
@@ -60,7 +60,7 @@ AdapterDelta WorldDelta(uint64_t content_seed, bool large) {
   return delta;
 }
 
-SharedPattern WorldPattern(uint64_t content_seed) {
+federation::SharedPattern WorldPattern(uint64_t content_seed) {
   return PatternOf(content_seed);
 }
 

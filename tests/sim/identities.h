@@ -14,15 +14,15 @@ namespace ruvd::test {
 // Who node `number` is, in every world: its key and what it is configured with. Made once per
 // process, since keys and certificates cost more than a node's start. Not thread-safe.
 struct Identity {
-  NodeKey key;
-  GossipConfig config;  // without boot counter and seeds
+  privacy::NodeKey key;
+  federation::GossipConfig config;  // without boot counter and seeds
 };
 const Identity& IdentityOf(size_t number);
 // The number behind an id that IdentityOf has made; nullopt for another.
-std::optional<size_t> NumberOf(const NodeId& id);
+std::optional<size_t> NumberOf(const privacy::NodeId& id);
 
 // An update and its payload, within the rules of every identity. `large` ones take two chunks.
-AdapterDelta WorldDelta(uint64_t content_seed, bool large);
-SharedPattern WorldPattern(uint64_t content_seed);
+federation::AdapterDelta WorldDelta(uint64_t content_seed, bool large);
+federation::SharedPattern WorldPattern(uint64_t content_seed);
 
 }  // namespace ruvd::test

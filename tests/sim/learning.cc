@@ -34,7 +34,7 @@ double NormOf(std::span<const float> values) {
   return std::sqrt(square);
 }
 
-AdapterDelta DeltaOfValues(std::vector<float> values) {
+federation::AdapterDelta DeltaOfValues(std::vector<float> values) {
   // Nobody takes a longer one.
   const double longest = 0.999 * Updates().max_norm;
   if (const double norm = NormOf(values); norm > longest) {
@@ -42,14 +42,14 @@ AdapterDelta DeltaOfValues(std::vector<float> values) {
       value = static_cast<float>(value * longest / norm);
     }
   }
-  AdapterDelta delta;
+  federation::AdapterDelta delta;
   delta.cores.push_back(
       {.target = kLearnedTarget, .bank = 0, .rank = kLearnedRank, .values = std::move(values)});
   return delta;
 }
 
-AdapterUpdateRules Rules() {
-  AdapterUpdateRules rules;
+federation::AdapterUpdateRules Rules() {
+  federation::AdapterUpdateRules rules;
   rules.model_hash = IdentityOf(0).config.model_hash;
   rules.frame_id = IdentityOf(0).config.frame_id;
   rules.modules = {{.target = kLearnedTarget, .rows = kLearnedRank, .columns = kLearnedRank}};
@@ -58,24 +58,26 @@ AdapterUpdateRules Rules() {
 }
 
 // One update of each origin, by origin; of several in a round the newest.
-using RoundUpdates = std::map<NodeId, std::pair<Digest, AdapterUpdate>>;
+using RoundUpdates = std::map<privacy::NodeId, std::pair<Digest, federation::AdapterUpdate>>;
 
-std::map<uint64_t, RoundUpdates> UpdatesByRound(std::span<const Item> held) {
-  const AdapterUpdateRules rules = Rules();
+std::map<uint64_t, RoundUpdates> UpdatesByRound(std::span<const federation::Item> held) {
+  const federation::AdapterUpdateRules rules = Rules();
   std::map<uint64_t, RoundUpdates> rounds;
-  for (const Item& item : held) {
-    if (item.kind != ItemKind::kAdapterDelta || item.round < 1 || item.round > Learning::kRounds) {
+  for (const federation::Item& item : held) {
+    if (item.kind != federation::ItemKind::kAdapterDelta || item.round < 1 ||
+        item.round > Learning::kRounds) {
       continue;
     }
-    auto delta = DecodeAdapterDelta(AsBytes(*item.payload));
+    auto delta = federation::DecodeAdapterDelta(AsBytes(*item.payload));
     if (!delta.ok() || delta->cores.size() != 1 || delta->cores[0].target != kLearnedTarget) {
       continue;
     }
-    AdapterUpdate update{.model_hash = rules.model_hash,
-                         .frame_id = rules.frame_id,
-                         .round = item.round - 1,
-                         .modules = rules.modules,
-                         .banks = {{.bank = 0, .values = std::move(delta->cores[0].values)}}};
+    federation::AdapterUpdate update{
+        .model_hash = rules.model_hash,
+        .frame_id = rules.frame_id,
+        .round = item.round - 1,
+        .modules = rules.modules,
+        .banks = {{.bank = 0, .values = std::move(delta->cores[0].values)}}};
     auto& kept = rounds[item.round][item.origin];
     if (kept.first < item.id) {
       kept = {item.id, std::move(update)};
@@ -86,7 +88,7 @@ std::map<uint64_t, RoundUpdates> UpdatesByRound(std::span<const Item> held) {
 
 }  // namespace
 
-Learning::Learning(size_t nodes, uint64_t seed, const AggregationRule* rule)
+Learning::Learning(size_t nodes, uint64_t seed, const federation::AggregationRule* rule)
     : random_(seed), rule_(rule) {
   for (size_t i = 0; i < kValues; ++i) {
     shared_.push_back(static_cast<float>(random_.Normal() / std::sqrt(double{kValues})));
@@ -105,7 +107,8 @@ std::vector<float> Learning::Wanted(size_t node) const {
   return wanted;
 }
 
-AdapterDelta Learning::Train(size_t node, uint64_t round, std::span<const Item> held) {
+federation::AdapterDelta Learning::Train(size_t node, uint64_t round,
+                                         std::span<const federation::Item> held) {
   const std::vector<float>& adapter = AdapterToTrain(held);
   std::vector<float> update = Wanted(node);
   for (size_t i = 0; i < kValues; ++i) {
@@ -116,7 +119,7 @@ AdapterDelta Learning::Train(size_t node, uint64_t round, std::span<const Item> 
   return DeltaOfValues(std::move(update));
 }
 
-AdapterDelta Learning::Lie(bench::UpdateAttack attack, uint64_t round) {
+federation::AdapterDelta Learning::Lie(bench::UpdateAttack attack, uint64_t round) {
   std::vector<float>& lie = lies_[{round, attack}];
   const auto honest = honest_.find(round);
   if (lie.empty() && honest != honest_.end()) {
@@ -125,10 +128,10 @@ AdapterDelta Learning::Lie(bench::UpdateAttack attack, uint64_t round) {
   return DeltaOfValues(lie.empty() ? std::vector<float>(kValues) : lie);
 }
 
-const std::vector<float>& Learning::AdapterToTrain(std::span<const Item> held) {
+const std::vector<float>& Learning::AdapterToTrain(std::span<const federation::Item> held) {
   std::vector<Digest> updates;
-  for (const Item& item : held) {
-    if (item.kind == ItemKind::kAdapterDelta) {
+  for (const federation::Item& item : held) {
+    if (item.kind == federation::ItemKind::kAdapterDelta) {
       updates.push_back(item.id);
     }
   }
@@ -139,18 +142,19 @@ const std::vector<float>& Learning::AdapterToTrain(std::span<const Item> held) {
   return found->second;
 }
 
-std::vector<float> Learning::AdapterOf(std::span<const Item> held) const {
-  auto global = GlobalAdapter::Create(1, kValues, OuterOptions());
+std::vector<float> Learning::AdapterOf(std::span<const federation::Item> held) const {
+  auto global = federation::GlobalAdapter::Create(1, kValues, federation::OuterOptions());
   RUVD_CHECK(global.ok());
   for (const auto& [round, updates] : UpdatesByRound(held)) {
     // Without a node of its own in it, the rule says the same to everybody.
-    DafRoundInput input{.round = round - 1, .current = &global->values()};
+    federation::DafRoundInput input{.round = round - 1, .current = &global->values()};
     for (const auto& [origin, update] : updates) {
       if (input.updates.size() < limits::kMaxContributions) {
         input.updates.push_back({.origin = origin, .update = &update.second});
       }
     }
-    const auto result = AggregateRound(input, {.rules = Rules(), .rule = rule_}, nullptr, nullptr);
+    const auto result =
+        federation::AggregateRound(input, {.rules = Rules(), .rule = rule_}, nullptr, nullptr);
     RUVD_CHECK(result.ok());
     RUVD_CHECK(global->Apply(result->delta, {}, nullptr, {}, result->contributors).ok());
   }
@@ -176,7 +180,8 @@ double Learning::ErrorOf(std::span<const float> adapter, std::span<const size_t>
 
 bool Learning::Withstands(size_t liars, size_t honest) {
   const size_t present = honest * 7 / 10;
-  return present + liars >= 5 && liars <= FaultyOf(present + liars, kFaultyShare);
+  return present + liars >= 5 &&
+         liars <= federation::FaultyOf(present + liars, federation::kFaultyShare);
 }
 
 }  // namespace ruvd::test

@@ -29,15 +29,16 @@ class Learning {
   static constexpr size_t kValues = 64;
 
   // `rule`: null is DefaultRule.
-  Learning(size_t nodes, uint64_t seed, const AggregationRule* rule);
+  Learning(size_t nodes, uint64_t seed, const federation::AggregationRule* rule);
 
   // The update that an honest node trains in a round, 1 to kRounds, from the items it holds.
-  AdapterDelta Train(size_t node, uint64_t round, std::span<const Item> held);
+  federation::AdapterDelta Train(size_t node, uint64_t round,
+                                 std::span<const federation::Item> held);
   // What a Byzantine node sends that knows all honest updates of the round; of one attack, so that
   // those that attack by it agree.
-  AdapterDelta Lie(bench::UpdateAttack attack, uint64_t round);
+  federation::AdapterDelta Lie(bench::UpdateAttack attack, uint64_t round);
 
-  std::vector<float> AdapterOf(std::span<const Item> held) const;
+  std::vector<float> AdapterOf(std::span<const federation::Item> held) const;
   // Distance of an adapter to the mean of what these nodes want, over the norm of that mean: 1 is
   // an adapter that learned nothing.
   double ErrorOf(std::span<const float> adapter, std::span<const size_t> nodes) const;
@@ -48,10 +49,10 @@ class Learning {
  private:
   std::vector<float> Wanted(size_t node) const;
   // AdapterOf, computed once for all nodes that train from the same items.
-  const std::vector<float>& AdapterToTrain(std::span<const Item> held);
+  const std::vector<float>& AdapterToTrain(std::span<const federation::Item> held);
 
   Random random_;
-  const AggregationRule* rule_;
+  const federation::AggregationRule* rule_;
   std::vector<float> shared_;
   std::vector<uint64_t> own_;                                   // seeds of h_i
   std::map<uint64_t, std::vector<std::vector<float>>> honest_;  // updates by round

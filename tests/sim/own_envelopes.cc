@@ -15,7 +15,7 @@ namespace ruvd::test {
 
 using federation::v1::Frame;
 
-std::optional<LinkId> RandomLink(SimNode& node) {
+std::optional<federation::LinkId> RandomLink(SimNode& node) {
   if (node.open_links().empty()) {
     return std::nullopt;
   }
@@ -24,25 +24,26 @@ std::optional<LinkId> RandomLink(SimNode& node) {
   return *link;
 }
 
-bool KeepsLinkOpen(const Frame& frame) {
+bool KeepsLinkOpen(const inference::Frame& frame) {
   switch (frame.kind_case()) {
-    case Frame::kHello:
-    case Frame::kHelloAck:
-    case Frame::kHelloProof:
-    case Frame::kPing:
-    case Frame::kAck:
-    case Frame::kGoaway:
+    case inference::Frame::kHello:
+    case inference::Frame::kHelloAck:
+    case inference::Frame::kHelloProof:
+    case inference::Frame::kPing:
+    case inference::Frame::kAck:
+    case inference::Frame::kGoaway:
       return true;
     default:
       return false;
   }
 }
 
-EnvelopeHeader HeaderOf(SimNode& node, EnvelopePurpose purpose, uint16_t body_type, uint64_t seq) {
-  EnvelopeHeader header;
+privacy::EnvelopeHeader HeaderOf(SimNode& node, privacy::EnvelopePurpose purpose,
+                                 uint16_t body_type, uint64_t seq) {
+  privacy::EnvelopeHeader header;
   header.purpose = purpose;
-  header.cluster_id = ClusterIdOf(node.identity().config.certificate.issuer);
-  header.boot_id = BootIdOf(node.identity().key.id(), node.boot_counter());
+  header.cluster_id = privacy::ClusterIdOf(node.identity().config.certificate.issuer);
+  header.boot_id = privacy::BootIdOf(node.identity().key.id(), node.boot_counter());
   header.seq = seq;
   header.created_ms = node.now().wall_ms;
   header.expires_ms = header.created_ms + kDayMillis;
@@ -50,29 +51,29 @@ EnvelopeHeader HeaderOf(SimNode& node, EnvelopePurpose purpose, uint16_t body_ty
   return header;
 }
 
-Envelope SealOwn(SimNode& node, EnvelopePurpose purpose, uint16_t body_type, uint64_t seq,
-                 std::string body) {
+privacy::Envelope SealOwn(SimNode& node, privacy::EnvelopePurpose purpose, uint16_t body_type,
+                          uint64_t seq, std::string body) {
   auto envelope =
       SealEnvelope(HeaderOf(node, purpose, body_type, seq), std::move(body), node.identity().key);
   RUVD_CHECK(envelope.ok());
   return *std::move(envelope);
 }
 
-Manifest ManifestOf(SimNode& node, const std::string& payload) {
-  const GossipConfig& config = node.identity().config;
-  Manifest manifest;
+federation::Manifest ManifestOf(SimNode& node, const std::string& payload) {
+  const federation::GossipConfig& config = node.identity().config;
+  federation::Manifest manifest;
   manifest.certificate = config.certificate;
-  manifest.kind = ItemKind::kAdapterDelta;
+  manifest.kind = federation::ItemKind::kAdapterDelta;
   manifest.payload_bytes = payload.size();
-  manifest.payload_root = MerkleTree(payload).root();
+  manifest.payload_root = federation::MerkleTree(payload).root();
   manifest.model_hash = config.model_hash;
   manifest.frame_id = config.frame_id;
   return manifest;
 }
 
-Frame PushOf(const Envelope& envelope) {
-  Frame frame;
-  *frame.mutable_push()->mutable_envelope() = ToProto(envelope);
+inference::Frame PushOf(const privacy::Envelope& envelope) {
+  inference::Frame frame;
+  *frame.mutable_push()->mutable_envelope() = federation::ToProto(envelope);
   return frame;
 }
 

@@ -19,15 +19,16 @@ namespace ruvd::test {
 inline constexpr uint64_t kOwnSequence = 600;
 
 // One of the links that are open; nullopt where there is none.
-std::optional<LinkId> RandomLink(SimNode& node);
+std::optional<federation::LinkId> RandomLink(SimNode& node);
 // Whether a frame keeps a link open and gives nothing.
 bool KeepsLinkOpen(const federation::v1::Frame& frame);
 // The header of an envelope of this node, good for a day.
-EnvelopeHeader HeaderOf(SimNode& node, EnvelopePurpose purpose, uint16_t body_type, uint64_t seq);
-Envelope SealOwn(SimNode& node, EnvelopePurpose purpose, uint16_t body_type, uint64_t seq,
-                 std::string body);
+privacy::EnvelopeHeader HeaderOf(SimNode& node, privacy::EnvelopePurpose purpose,
+                                 uint16_t body_type, uint64_t seq);
+privacy::Envelope SealOwn(SimNode& node, privacy::EnvelopePurpose purpose, uint16_t body_type,
+                          uint64_t seq, std::string body);
 // The manifest of an update with this payload, as its core would make it.
-Manifest ManifestOf(SimNode& node, const std::string& payload);
-federation::v1::Frame PushOf(const Envelope& envelope);
+federation::Manifest ManifestOf(SimNode& node, const std::string& payload);
+federation::v1::Frame PushOf(const privacy::Envelope& envelope);
 
 }  // namespace ruvd::test

@@ -30,17 +30,17 @@ SignatureMemoCounters counters;
 bool simulated = false;
 
 using SimulatedSignature = std::array<uint64_t, 8>;
-static_assert(sizeof(SimulatedSignature) == sizeof(Signature));
+static_assert(sizeof(SimulatedSignature) == sizeof(privacy::Signature));
 
-PublicKey KeyAt(const unsigned char* bytes) {
-  PublicKey key;
+privacy::PublicKey KeyAt(const unsigned char* bytes) {
+  privacy::PublicKey key;
   std::memcpy(key.data(), bytes, key.size());
   return key;
 }
 
 // Of every key that has signed, what its simulated signatures depend on.
-std::unordered_map<PublicKey, uint64_t, HashOfDigest>& Secrets() {
-  static std::unordered_map<PublicKey, uint64_t, HashOfDigest> secrets;
+std::unordered_map<privacy::PublicKey, uint64_t, HashOfDigest>& Secrets() {
+  static std::unordered_map<privacy::PublicKey, uint64_t, HashOfDigest> secrets;
   return secrets;
 }
 

@@ -17,7 +17,7 @@ SimCluster::SimCluster(SimOptions options) : options_(std::move(options)), rando
   nodes_.resize(options_.nodes);
   group_of_node_.assign(options_.nodes, 0);
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    nodes_[i].key = std::make_unique<NodeKey>(NodeKey::FromSeed(SeedOf(i)));
+    nodes_[i].key = std::make_unique<privacy::NodeKey>(privacy::NodeKey::FromSeed(SeedOf(i)));
     Start(i);
   }
   if (options_.link_breaks_per_second > 0) {
@@ -27,7 +27,7 @@ SimCluster::SimCluster(SimOptions options) : options_(std::move(options)), rando
 
 SimCluster::~SimCluster() = default;
 
-Instant SimCluster::now() const {
+federation::Instant SimCluster::now() const {
   return At(now_.time_since_epoch());
 }
 
@@ -59,15 +59,15 @@ void SimCluster::Run(Duration duration) {
 }
 
 void SimCluster::Start(size_t i) {
-  Node& node = nodes_[i];
-  GossipConfig config = ConfigFor(*node.key, i);
+  node::Node& node = nodes_[i];
+  federation::GossipConfig config = ConfigFor(*node.key, i);
   config.boot_counter = ++node.boot_counter;
   config.seeds = {AddressOf(0), AddressOf(1)};
   if (options_.configure) {
     options_.configure(i, config);
   }
-  auto core = GossipCore::Create(std::move(config), *node.key, EntropyOf(random_.Next()),
-                                 random_.Next(), now());
+  auto core = federation::GossipCore::Create(std::move(config), *node.key,
+                                             EntropyOf(random_.Next()), random_.Next(), now());
   RUVD_CHECK(core.ok());
   node.core = *std::move(core);
   if (node.consent) {
@@ -75,7 +75,7 @@ void SimCluster::Start(size_t i) {
     RUVD_CHECK(actions.ok());
     Apply(i, *std::move(actions));
   }
-  std::vector<Item> items;
+  std::vector<federation::Item> items;
   for (const auto& [id, item] : node.stored) {
     items.push_back(*MakeItem(*item.envelope, *item.payload));
   }
@@ -121,20 +121,20 @@ void SimCluster::BreakLinks() {
   Schedule(std::chrono::seconds(1), [this] { BreakLinks(); });
 }
 
-void SimCluster::Apply(size_t i, Actions actions) {
-  for (Action& action : actions) {
-    if (auto* send = std::get_if<SendFrame>(&action)) {
+void SimCluster::Apply(size_t i, federation::Actions actions) {
+  for (federation::Action& action : actions) {
+    if (auto* send = std::get_if<federation::SendFrame>(&action)) {
       Transmit(i, send->link, send->frame->SerializeAsString());
-    } else if (auto* close = std::get_if<CloseLink>(&action)) {
+    } else if (auto* close = std::get_if<federation::CloseLink>(&action)) {
       const auto found = pipe_of_link_.find(close->link);
       if (found != pipe_of_link_.end()) {
         CloseSide(found->second.first, found->second.second);
       }
-    } else if (auto* dial = std::get_if<Dial>(&action)) {
+    } else if (auto* dial = std::get_if<federation::Dial>(&action)) {
       DialTo(i, dial->address);
-    } else if (auto* accepted = std::get_if<ItemAccepted>(&action)) {
+    } else if (auto* accepted = std::get_if<federation::ItemAccepted>(&action)) {
       nodes_[i].stored[accepted->item.id] = accepted->item;
-    } else if (auto* dropped = std::get_if<ItemDropped>(&action)) {
+    } else if (auto* dropped = std::get_if<federation::ItemDropped>(&action)) {
       nodes_[i].stored.erase(dropped->id);
     }
   }
@@ -168,7 +168,7 @@ void SimCluster::Connect(size_t from, size_t to, const std::string& address) {
   Apply(from, nodes_[from].core->OnLinkOpened(pipe.link[0], address, now()));
 }
 
-void SimCluster::Transmit(size_t node, LinkId link, std::string bytes) {
+void SimCluster::Transmit(size_t node, federation::LinkId link, std::string bytes) {
   const auto found = pipe_of_link_.find(link);
   if (found == pipe_of_link_.end()) {
     return;
@@ -196,7 +196,7 @@ void SimCluster::Deliver(uint64_t id, int side, const std::string& bytes) {
     return;
   }
   const size_t node = found->second.node[side];
-  const LinkId link = found->second.link[side];
+  const federation::LinkId link = found->second.link[side];
   Mix(static_cast<uint64_t>(now_.time_since_epoch().count()));
   Mix(node);
   MixBytes(bytes);
@@ -264,29 +264,30 @@ void SimCluster::MixBytes(const std::string& bytes) {
   }
 }
 
-void SimCluster::Consent(size_t i, ConsentTier tier) {
-  nodes_[i].consent = ConsentRecord::Sign(tier, now().wall_ms, *nodes_[i].key);
+void SimCluster::Consent(size_t i, privacy::ConsentTier tier) {
+  nodes_[i].consent = privacy::ConsentRecord::Sign(tier, now().wall_ms, *nodes_[i].key);
   auto actions = nodes_[i].core->SetConsent(*nodes_[i].consent, now());
   RUVD_CHECK(actions.ok());
   Apply(i, *std::move(actions));
 }
 
 absl::Status SimCluster::OfferDelta(size_t i, uint64_t round, uint64_t content_seed) {
-  ASSIGN_OR_RETURN(Actions actions,
+  ASSIGN_OR_RETURN(federation::Actions actions,
                    nodes_[i].core->OfferAdapterDelta(round, DeltaOf(content_seed), now()));
   Apply(i, std::move(actions));
   return absl::OkStatus();
 }
 
 absl::Status SimCluster::OfferPattern(size_t i, uint64_t content_seed) {
-  ASSIGN_OR_RETURN(Actions actions, nodes_[i].core->OfferPattern(PatternOf(content_seed), now()));
+  ASSIGN_OR_RETURN(federation::Actions actions,
+                   nodes_[i].core->OfferPattern(PatternOf(content_seed), now()));
   Apply(i, std::move(actions));
   return absl::OkStatus();
 }
 
 bool SimCluster::Converged(size_t count) const {
-  const Node* first = nullptr;
-  for (const Node& node : nodes_) {
+  const node::Node* first = nullptr;
+  for (const node::Node& node : nodes_) {
     if (!node.core) {
       continue;
     }
@@ -307,7 +308,7 @@ bool SimCluster::Converged(size_t count) const {
 
 uint64_t SimCluster::payload_bytes_received() const {
   uint64_t total = 0;
-  for (const Node& node : nodes_) {
+  for (const node::Node& node : nodes_) {
     total += node.core ? node.core->counters().payload_bytes_received : 0;
   }
   return total;

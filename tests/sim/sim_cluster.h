@@ -30,7 +30,7 @@ struct SimOptions {
   // Chance per second that one random open link breaks.
   double link_breaks_per_second = 0;
   // Changes a node's configuration before it starts.
-  std::function<void(size_t node, GossipConfig& config)> configure;
+  std::function<void(size_t node, federation::GossipConfig& config)> configure;
 };
 
 class SimCluster {
@@ -56,16 +56,18 @@ class SimCluster {
   }
 
   // Inputs of a node's owner.
-  void Consent(size_t node, ConsentTier tier);
+  void Consent(size_t node, privacy::ConsentTier tier);
   absl::Status OfferDelta(size_t node, uint64_t round, uint64_t content_seed);
   absl::Status OfferPattern(size_t node, uint64_t content_seed);
 
-  GossipCore& core(size_t node) { return *nodes_[node].core; }
+  federation::GossipCore& core(size_t node) { return *nodes_[node].core; }
   size_t size() const { return nodes_.size(); }
-  const std::map<Digest, Item>& stored(size_t node) const { return nodes_[node].stored; }
+  const std::map<Digest, federation::Item>& stored(size_t node) const {
+    return nodes_[node].stored;
+  }
   // Whether every running node holds `count` items and all hold the same.
   bool Converged(size_t count) const;
-  Instant now() const;
+  federation::Instant now() const;
   // Hash over every frame, its time and its way.
   uint64_t trace_hash() const { return trace_; }
   // Bytes of chunks that nodes received.
@@ -77,15 +79,15 @@ class SimCluster {
 
  private:
   struct Node {
-    std::unique_ptr<NodeKey> key;
-    std::unique_ptr<GossipCore> core;  // null while stopped
-    std::map<Digest, Item> stored;
-    std::optional<ConsentRecord> consent;
+    std::unique_ptr<privacy::NodeKey> key;
+    std::unique_ptr<federation::GossipCore> core;  // null while stopped
+    std::map<Digest, federation::Item> stored;
+    std::optional<privacy::ConsentRecord> consent;
     uint64_t boot_counter = 0;
   };
   struct Pipe {
     size_t node[2];
-    LinkId link[2];
+    federation::LinkId link[2];
     TimePoint last_delivery[2];
     bool open[2] = {true, true};
     bool dead = false;  // swallows everything, as a cut cable does
@@ -103,10 +105,10 @@ class SimCluster {
   void ScheduleAt(TimePoint at, std::function<void()> run);
   void TickNode(size_t node, uint64_t boot);
   void BreakLinks();
-  void Apply(size_t node, Actions actions);
+  void Apply(size_t node, federation::Actions actions);
   void DialTo(size_t node, const std::string& address);
   void Connect(size_t from, size_t to, const std::string& address);
-  void Transmit(size_t node, LinkId link, std::string bytes);
+  void Transmit(size_t node, federation::LinkId link, std::string bytes);
   void Deliver(uint64_t pipe, int to_side, const std::string& bytes);
   void CloseSide(uint64_t pipe, int side);
   void EndOf(uint64_t pipe, int side);
@@ -122,9 +124,9 @@ class SimCluster {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<Node> nodes_;
   std::map<uint64_t, Pipe> pipes_;
-  std::map<LinkId, std::pair<uint64_t, int>> pipe_of_link_;
+  std::map<federation::LinkId, std::pair<uint64_t, int>> pipe_of_link_;
   uint64_t next_pipe_ = 1;
-  LinkId next_link_ = 1;
+  federation::LinkId next_link_ = 1;
   std::vector<int> group_of_node_;
   uint64_t trace_ = 1469598103934665603ULL;
   Tamper tamper_;

@@ -8,7 +8,7 @@
 
 namespace ruvd::test {
 
-void SimDisk::PutItem(const Item& item) {
+void SimDisk::PutItem(const federation::Item& item) {
   unsynced_.emplace_back(
       PutItemRecord{.id = item.id, .item = {.envelope = item.envelope, .payload = item.payload}});
 }
@@ -21,11 +21,11 @@ void SimDisk::PutBootCounter(uint64_t counter) {
   unsynced_.emplace_back(BootRecord{counter});
 }
 
-void SimDisk::PutConsent(const ConsentRecord& record) {
+void SimDisk::PutConsent(const privacy::ConsentRecord& record) {
   unsynced_.emplace_back(record);
 }
 
-void SimDisk::AppendLedger(const LedgerEntry& entry) {
+void SimDisk::AppendLedger(const privacy::LedgerEntry& entry) {
   unsynced_.emplace_back(entry);
 }
 
@@ -38,10 +38,10 @@ void SimDisk::Replay(size_t count) {
       state_.items.erase(del->id);
     } else if (auto* boot = std::get_if<BootRecord>(&record)) {
       state_.boot_counter = boot->counter;
-    } else if (auto* consent = std::get_if<ConsentRecord>(&record)) {
+    } else if (auto* consent = std::get_if<privacy::ConsentRecord>(&record)) {
       state_.consent = *consent;
     } else {
-      state_.ledger.push_back(std::get<LedgerEntry>(std::move(record)));
+      state_.ledger.push_back(std::get<privacy::LedgerEntry>(std::move(record)));
     }
   }
   unsynced_.clear();

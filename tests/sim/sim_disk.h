@@ -27,22 +27,22 @@ class SimDisk {
  public:
   // What an item is rebuilt from.
   struct StoredItem {
-    std::shared_ptr<const Envelope> envelope;
+    std::shared_ptr<const privacy::Envelope> envelope;
     std::shared_ptr<const std::string> payload;
   };
   // What the log says.
   struct State {
     uint64_t boot_counter = 0;
-    std::optional<ConsentRecord> consent;
+    std::optional<privacy::ConsentRecord> consent;
     std::map<Digest, StoredItem> items;
-    std::vector<LedgerEntry> ledger;
+    std::vector<privacy::LedgerEntry> ledger;
   };
 
-  void PutItem(const Item& item);
+  void PutItem(const federation::Item& item);
   void DeleteItem(const Digest& id);
   void PutBootCounter(uint64_t counter);
-  void PutConsent(const ConsentRecord& record);
-  void AppendLedger(const LedgerEntry& entry);
+  void PutConsent(const privacy::ConsentRecord& record);
+  void AppendLedger(const privacy::LedgerEntry& entry);
 
   bool dirty() const { return !unsynced_.empty(); }
   void Sync();
@@ -65,8 +65,8 @@ class SimDisk {
   struct BootRecord {
     uint64_t counter = 0;
   };
-  using Record =
-      std::variant<PutItemRecord, DeleteItemRecord, BootRecord, ConsentRecord, LedgerEntry>;
+  using Record = std::variant<PutItemRecord, DeleteItemRecord, BootRecord, privacy::ConsentRecord,
+                              privacy::LedgerEntry>;
   void Replay(size_t count);
 
   State state_;  // of the records before `unsynced_`

@@ -10,21 +10,21 @@
 
 namespace ruvd::test {
 
-SimLedger::SimLedger(SimDisk& disk, std::vector<PrivacyBudget> budgets, bool syncs)
+SimLedger::SimLedger(SimDisk& disk, std::vector<privacy::PrivacyBudget> budgets, bool syncs)
     : disk_(&disk), budgets_(std::move(budgets)), syncs_(syncs) {
-  for (const LedgerEntry& entry : disk_->Read().ledger) {
+  for (const privacy::LedgerEntry& entry : disk_->Read().ledger) {
     whole_ = whole_ && entry.sequence == next_sequence_;
     next_sequence_ = entry.sequence + 1;
     reservations_[entry.reservation] = entry.kind;
     if (entry.charge) {
-      spent_ = SaturatingAdd(spent_, entry.charge->rho_q32);
+      spent_ = privacy::SaturatingAdd(spent_, entry.charge->rho_q32);
     }
   }
 }
 
-void SimLedger::Append(LedgerEntry entry) {
+void SimLedger::Append(privacy::LedgerEntry entry) {
   entry.sequence = next_sequence_++;
-  if (entry.kind == LedgerKind::kReserve) {
+  if (entry.kind == privacy::LedgerKind::kReserve) {
     entry.reservation = entry.sequence;
   }
   reservations_[entry.reservation] = entry.kind;
@@ -34,15 +34,16 @@ void SimLedger::Append(LedgerEntry entry) {
   }
 }
 
-absl::StatusOr<uint64_t> SimLedger::Reserve(const LedgerCharge& charge) {
-  RETURN_IF_ERROR(CheckBudget(budgets_, charge.unit, spent_, charge.rho_q32));
-  spent_ = SaturatingAdd(spent_, charge.rho_q32);
+absl::StatusOr<uint64_t> SimLedger::Reserve(const privacy::LedgerCharge& charge) {
+  RETURN_IF_ERROR(privacy::CheckBudget(budgets_, charge.unit, spent_, charge.rho_q32));
+  spent_ = privacy::SaturatingAdd(spent_, charge.rho_q32);
   const uint64_t reservation = next_sequence_;
-  Append({.kind = LedgerKind::kReserve, .charge = charge});
+  Append({.kind = privacy::LedgerKind::kReserve, .charge = charge});
   return reservation;
 }
 
-absl::Status SimLedger::Note(LedgerKind kind, uint64_t reservation, LedgerKind before) {
+absl::Status SimLedger::Note(privacy::LedgerKind kind, uint64_t reservation,
+                             privacy::LedgerKind before) {
   const auto found = reservations_.find(reservation);
   if (found == reservations_.end()) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
@@ -57,11 +58,11 @@ absl::Status SimLedger::Note(LedgerKind kind, uint64_t reservation, LedgerKind b
 }
 
 absl::Status SimLedger::Spend(uint64_t reservation) {
-  return Note(LedgerKind::kSpend, reservation, LedgerKind::kReserve);
+  return Note(privacy::LedgerKind::kSpend, reservation, privacy::LedgerKind::kReserve);
 }
 
 absl::Status SimLedger::Release(uint64_t reservation) {
-  return Note(LedgerKind::kRelease, reservation, LedgerKind::kSpend);
+  return Note(privacy::LedgerKind::kRelease, reservation, privacy::LedgerKind::kSpend);
 }
 
 }  // namespace ruvd::test

@@ -16,12 +16,12 @@ namespace ruvd::test {
 
 // The privacy ledger over a simulated disk: the budget's rule is privacy/ledger's own, durability
 // is the disk's. Not thread-safe.
-class SimLedger final : public ReleaseLedger {
+class SimLedger final : public privacy::ReleaseLedger {
  public:
   // `disk` outlives the ledger. `syncs` false is a ledger that forgets, for tests of the invariant.
-  SimLedger(SimDisk& disk, std::vector<PrivacyBudget> budgets, bool syncs = true);
+  SimLedger(SimDisk& disk, std::vector<privacy::PrivacyBudget> budgets, bool syncs = true);
 
-  absl::StatusOr<uint64_t> Reserve(const LedgerCharge& charge) override;
+  absl::StatusOr<uint64_t> Reserve(const privacy::LedgerCharge& charge) override;
   absl::Status Spend(uint64_t reservation) override;
   absl::Status Release(uint64_t reservation) override;
 
@@ -31,16 +31,16 @@ class SimLedger final : public ReleaseLedger {
   bool whole() const { return whole_; }
 
  private:
-  absl::Status Note(LedgerKind kind, uint64_t reservation, LedgerKind before);
-  void Append(LedgerEntry entry);
+  absl::Status Note(privacy::LedgerKind kind, uint64_t reservation, privacy::LedgerKind before);
+  void Append(privacy::LedgerEntry entry);
 
   SimDisk* disk_;
-  std::vector<PrivacyBudget> budgets_;
+  std::vector<privacy::PrivacyBudget> budgets_;
   bool syncs_;
   bool whole_ = true;
   uint64_t next_sequence_ = 1;
   uint64_t spent_ = 0;
-  std::map<uint64_t, LedgerKind> reservations_;
+  std::map<uint64_t, privacy::LedgerKind> reservations_;
 };
 
 }  // namespace ruvd::test

@@ -144,7 +144,7 @@ void SimNetwork::Connect(size_t from, size_t to) {
   nodes_[from].endpoint->LinkOpened(LinkOf(id, 0), nodes_[to].address);
 }
 
-void SimNetwork::Send(LinkId link, Wire wire) {
+void SimNetwork::Send(federation::LinkId link, Wire wire) {
   const auto found = pipes_.find(link / 2);
   const int side = static_cast<int>(link % 2);
   if (found == pipes_.end() || !found->second.open[side]) {
@@ -222,7 +222,7 @@ void SimNetwork::Deliver(uint64_t id, int side, const Wire& wire) {
   nodes_[node].endpoint->FrameArrived(LinkOf(id, side), wire);
 }
 
-void SimNetwork::Close(LinkId link) {
+void SimNetwork::Close(federation::LinkId link) {
   const uint64_t id = link / 2;
   const int side = static_cast<int>(link % 2);
   const auto found = pipes_.find(id);
@@ -374,7 +374,7 @@ void SimNetwork::ReleaseHeldOf(uint64_t id) {
   }
 }
 
-std::optional<size_t> SimNetwork::PeerOf(LinkId link) const {
+std::optional<size_t> SimNetwork::PeerOf(federation::LinkId link) const {
   const auto found = pipes_.find(link / 2);
   if (found == pipes_.end()) {
     return std::nullopt;

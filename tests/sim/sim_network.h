@@ -32,10 +32,10 @@ uint64_t HashOfBytes(std::string_view bytes);
 class NetworkEndpoint {
  public:
   virtual ~NetworkEndpoint() = default;
-  virtual void LinkOpened(LinkId link, const std::string& dialed_address) = 0;
+  virtual void LinkOpened(federation::LinkId link, const std::string& dialed_address) = 0;
   virtual void DialFailed(const std::string& address) = 0;
-  virtual void FrameArrived(LinkId link, const Wire& wire) = 0;
-  virtual void LinkClosed(LinkId link) = 0;
+  virtual void FrameArrived(federation::LinkId link, const Wire& wire) = 0;
+  virtual void LinkClosed(federation::LinkId link) = 0;
   // 0 while there is no process, else a number that differs from start to start.
   virtual uint64_t process() const = 0;
 };
@@ -89,9 +89,9 @@ class SimNetwork {
   // From now on nobody's dial reaches this node, as behind a firewall; its own dials go out.
   void Hide(size_t node) { nodes_[node].hidden = true; }
   void Dial(size_t from, const std::string& address);
-  void Send(LinkId link, Wire wire);
+  void Send(federation::LinkId link, Wire wire);
   // One side closes: the other hears of it after everything that was sent before.
-  void Close(LinkId link);
+  void Close(federation::LinkId link);
   // The process of a node was killed: its machine closes its links.
   void ProcessEnded(size_t node);
   // The machine of a node lost power: nobody hears anything, until it is back.
@@ -110,7 +110,7 @@ class SimNetwork {
   bool Blocked(size_t from, size_t to) const;
 
   // The node at the other end; nullopt once the link is gone.
-  std::optional<size_t> PeerOf(LinkId link) const;
+  std::optional<size_t> PeerOf(federation::LinkId link) const;
   // Hash over every delivered frame, its time and its way.
   uint64_t trace_hash() const { return trace_; }
   // The same frame over several links is encoded once.
@@ -146,7 +146,9 @@ class SimNetwork {
     std::vector<uint64_t> pipes;
   };
 
-  static LinkId LinkOf(uint64_t pipe, int side) { return 2 * pipe + static_cast<uint64_t>(side); }
+  static federation::LinkId LinkOf(uint64_t pipe, int side) {
+    return 2 * pipe + static_cast<uint64_t>(side);
+  }
   void TryConnect(size_t from, const std::string& address, uint64_t process);
   void Connect(size_t from, size_t to);
   void Dispatch(uint64_t id, Pipe& pipe, int to, const Wire& wire);

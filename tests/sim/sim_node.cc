@@ -16,9 +16,9 @@ namespace {
 // What others gave is written behind: a power cut takes it, and anti-entropy brings it again.
 constexpr Duration kSyncPeriod = std::chrono::milliseconds(500);
 
-LedgerCharge ChargeOf(uint64_t round) {
-  return {.unit = PrivacyUnit::kNode,
-          .mechanism = PrivacyMechanism::kDiscreteGaussian,
+privacy::LedgerCharge ChargeOf(uint64_t round) {
+  return {.unit = privacy::PrivacyUnit::kNode,
+          .mechanism = privacy::PrivacyMechanism::kDiscreteGaussian,
           .sigma = 8,
           .epsilon = 0.5,
           .delta = 1e-6,
@@ -27,11 +27,11 @@ LedgerCharge ChargeOf(uint64_t round) {
 }
 
 // Solved for once: every start of every node has the same.
-const std::vector<PrivacyBudget>& Budgets() {
-  static const auto* const budgets = new std::vector<PrivacyBudget>([] {
-    auto budget = PrivacyBudget::Within(PrivacyUnit::kNode, 100, 1e-6);
+const std::vector<privacy::PrivacyBudget>& Budgets() {
+  static const auto* const budgets = new std::vector<privacy::PrivacyBudget>([] {
+    auto budget = privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, 100, 1e-6);
     RUVD_CHECK(budget.ok());
-    return std::vector<PrivacyBudget>{*budget};
+    return std::vector<privacy::PrivacyBudget>{*budget};
   }());
   return *budgets;
 }
@@ -55,11 +55,11 @@ SimNode::SimNode(NodeSetup setup, EventQueue& queue, SimNetwork& network, Audit&
   network_->AddNode(identity().config.listen_address, this);
 }
 
-Instant SimNode::now() const {
+federation::Instant SimNode::now() const {
   const auto real = queue_->now().time_since_epoch();
   const auto seen =
       real + Duration(static_cast<int64_t>(static_cast<double>(real.count()) * setup_.clock_drift));
-  Instant now = At(seen);
+  federation::Instant now = At(seen);
   now.wall_ms += setup_.clock_offset_ms;
   return now;
 }
@@ -70,22 +70,23 @@ void SimNode::Start() {
   boot_counter_ = disk_.Read().boot_counter + 1;
   disk_.PutBootCounter(boot_counter_);
   if (!disk_.Read().consent) {
-    disk_.PutConsent(ConsentRecord::Sign(ConsentTier::kPublic, now().wall_ms, identity().key));
+    disk_.PutConsent(
+        privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic, now().wall_ms, identity().key));
   }
   disk_.Sync();
   ledger_.emplace(disk_, Budgets(), setup_.syncs_ledger);
   audit_->LedgerRead(setup_.number, ledger_->spent(), ledger_->whole());
   audit_->Started(setup_.number, boot_counter_);
 
-  GossipConfig config = identity().config;
+  federation::GossipConfig config = identity().config;
   config.boot_counter = boot_counter_;
   config.seeds = setup_.contacts;
   config.record_pool = setup_.record_pool;
   if (adversary_) {
     adversary_->Configure(config);
   }
-  auto core = GossipCore::Create(std::move(config), identity().key, EntropyOf(random_.Next()),
-                                 random_.Next(), now());
+  auto core = federation::GossipCore::Create(std::move(config), identity().key,
+                                             EntropyOf(random_.Next()), random_.Next(), now());
   RUVD_CHECK(core.ok());
   core_ = *std::move(core);
   if (established_) {
@@ -94,22 +95,22 @@ void SimNode::Start() {
   auto consented = core_->SetConsent(*disk_.Read().consent, now());
   RUVD_CHECK(consented.ok());
   Apply(*std::move(consented));
-  std::vector<Item> items;
+  std::vector<federation::Item> items;
   for (const auto& [id, stored] : disk_.Read().items) {
-    auto item = MakeItem(*stored.envelope, *stored.payload);
+    auto item = federation::MakeItem(*stored.envelope, *stored.payload);
     RUVD_CHECK(item.ok());  // the simulated disk does not alter what it keeps
     items.push_back(*std::move(item));
   }
   Apply(core_->Restore(std::move(items), now()));
   held_.clear();
   heads_ = 0;
-  for (const Item& item : core_->Items()) {
+  for (const federation::Item& item : core_->Items()) {
     Hold(item.id, true);
   }
   ScheduleTick();
 }
 
-void SimNode::Establish(std::shared_ptr<const RecordBase> members) {
+void SimNode::Establish(std::shared_ptr<const federation::RecordBase> members) {
   established_ = std::move(members);
   Apply(core_->RestoreMembers(established_, now()));
 }
@@ -188,7 +189,7 @@ void SimNode::ScheduleTick() {
   // Nodes do not tick in step, and no node ticks quite evenly.
   const auto span = static_cast<uint64_t>(setup_.tick.count());
   const Duration after(static_cast<int64_t>(span / 2 + random_.Below(span)));
-  queue_->After(after, [this, boot = boot_counter_] { Tick(boot); });
+  queue_->After(after, [this, boot = boot_counter_] { actors::Tick(boot); });
 }
 
 void SimNode::Tick(uint64_t boot) {
@@ -211,7 +212,7 @@ void SimNode::Tick(uint64_t boot) {
   }
 }
 
-void SimNode::LinkOpened(LinkId link, const std::string& dialed_address) {
+void SimNode::LinkOpened(federation::LinkId link, const std::string& dialed_address) {
   Take([this, link, dialed_address] { Apply(core_->OnLinkOpened(link, dialed_address, now())); });
 }
 
@@ -219,7 +220,7 @@ void SimNode::DialFailed(const std::string& address) {
   Take([this, address] { Apply(core_->OnDialFailed(address, now())); });
 }
 
-void SimNode::FrameArrived(LinkId link, const Wire& wire) {
+void SimNode::FrameArrived(federation::LinkId link, const Wire& wire) {
   if (paused_) {
     Take([this, link, wire] { TakeFrame(link, wire); });
   } else if (core_) {
@@ -227,7 +228,7 @@ void SimNode::FrameArrived(LinkId link, const Wire& wire) {
   }
 }
 
-void SimNode::TakeFrame(LinkId link, const Wire& wire) {
+void SimNode::TakeFrame(federation::LinkId link, const Wire& wire) {
   if (adversary_ && wire.frame) {
     NoteHandshake(link, *wire.frame);
     if (!adversary_->OnReceive(*this, link, wire.frame)) {
@@ -237,19 +238,19 @@ void SimNode::TakeFrame(LinkId link, const Wire& wire) {
   Apply(wire.frame ? core_->OnFrame(link, *wire.frame, now()) : core_->OnBadFrame(link, now()));
 }
 
-void SimNode::LinkClosed(LinkId link) {
+void SimNode::LinkClosed(federation::LinkId link) {
   open_links_.erase(link);
   Take([this, link] { Apply(core_->OnLinkClosed(link, now())); });
 }
 
-void SimNode::NoteHandshake(LinkId link, const federation::v1::Frame& frame) {
+void SimNode::NoteHandshake(federation::LinkId link, const federation::v1::Frame& frame) {
   if (frame.has_hello_proof()) {
     open_links_.insert(link);
   }
 }
 
-void SimNode::Apply(Actions actions) {
-  for (Action& action : actions) {
+void SimNode::Apply(federation::Actions actions) {
+  for (federation::Action& action : actions) {
     if (!Survives()) {
       return;
     }
@@ -257,31 +258,31 @@ void SimNode::Apply(Actions actions) {
   }
 }
 
-void SimNode::Do(Action& action) {
-  if (auto* send = std::get_if<ruvd::SendFrame>(&action)) {
+void SimNode::Do(federation::Action& action) {
+  if (auto* send = std::get_if<ruvd::federation::SendFrame>(&action)) {
     if (adversary_) {
       NoteHandshake(send->link, *send->frame);
       adversary_->OnSend(*this, send->link, send->frame);
     } else {
       SendFrame(send->link, std::move(send->frame));
     }
-  } else if (auto* close = std::get_if<CloseLink>(&action)) {
+  } else if (auto* close = std::get_if<federation::CloseLink>(&action)) {
     open_links_.erase(close->link);
     network_->Close(close->link);
-  } else if (auto* dial = std::get_if<Dial>(&action)) {
+  } else if (auto* dial = std::get_if<federation::Dial>(&action)) {
     network_->Dial(setup_.number, dial->address);
-  } else if (auto* accepted = std::get_if<ItemAccepted>(&action)) {
+  } else if (auto* accepted = std::get_if<federation::ItemAccepted>(&action)) {
     Keep(accepted->item, accepted->own);
-  } else if (auto* dropped = std::get_if<ItemDropped>(&action)) {
+  } else if (auto* dropped = std::get_if<federation::ItemDropped>(&action)) {
     Drop(dropped->id);
-  } else if (auto* refused = std::get_if<MessageRefused>(&action)) {
+  } else if (auto* refused = std::get_if<federation::MessageRefused>(&action)) {
     audit_->Refused(setup_.number, refused->link, refused->status);
-  } else if (auto* changed = std::get_if<MemberChanged>(&action)) {
+  } else if (auto* changed = std::get_if<federation::MemberChanged>(&action)) {
     audit_->MemberSeen(setup_.number, changed->member);
   }
 }
 
-void SimNode::Keep(const Item& item, bool own) {
+void SimNode::Keep(const federation::Item& item, bool own) {
   if (own) {
     audit_->Signed(setup_.number, item.id, *item.payload);
   }
@@ -307,7 +308,7 @@ void SimNode::Hold(const Digest& id, bool held) {
   }
 }
 
-absl::Status SimNode::OfferDelta(uint64_t round, const AdapterDelta& delta) {
+absl::Status SimNode::OfferDelta(uint64_t round, const federation::AdapterDelta& delta) {
   if (core_ == nullptr || paused_) {
     return absl::UnavailableError("process does not run");
   }
@@ -317,16 +318,16 @@ absl::Status SimNode::OfferDelta(uint64_t round, const AdapterDelta& delta) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(ledger_->Spend(reservation));
-  ASSIGN_OR_RETURN(Actions actions, core_->OfferAdapterDelta(round, delta, now()));
+  ASSIGN_OR_RETURN(federation::Actions actions, core_->OfferAdapterDelta(round, delta, now()));
   Apply(std::move(actions));
   return Survives() ? ledger_->Release(reservation) : absl::OkStatus();
 }
 
-absl::Status SimNode::OfferPattern(const SharedPattern& pattern) {
+absl::Status SimNode::OfferPattern(const federation::SharedPattern& pattern) {
   if (core_ == nullptr || paused_) {
     return absl::UnavailableError("process does not run");
   }
-  ASSIGN_OR_RETURN(Actions actions, core_->OfferPattern(pattern, now()));
+  ASSIGN_OR_RETURN(federation::Actions actions, core_->OfferPattern(pattern, now()));
   Apply(std::move(actions));
   return absl::OkStatus();
 }
@@ -335,11 +336,12 @@ uint64_t SimNode::payload_bytes_received() const {
   return earlier_payload_bytes_ + (core_ ? core_->counters().payload_bytes_received : 0);
 }
 
-void SimNode::SendFrame(LinkId link, std::shared_ptr<const federation::v1::Frame> frame) {
+void SimNode::SendFrame(federation::LinkId link,
+                        std::shared_ptr<const federation::v1::Frame> frame) {
   network_->Send(link, network_->WireOf(std::move(frame)));
 }
 
-void SimNode::SendBytes(LinkId link, const std::string& bytes) {
+void SimNode::SendBytes(federation::LinkId link, const std::string& bytes) {
   auto frame = std::make_shared<federation::v1::Frame>();
   Wire wire{.hash = HashOfBytes(bytes), .bytes = static_cast<uint32_t>(bytes.size())};
   if (frame->ParseFromString(bytes)) {

@@ -35,7 +35,7 @@ struct NodeSetup {
   bool syncs_items = true;   // false: acknowledges what a power cut may take
   bool syncs_ledger = true;  // false: forgets what was spent
   // Of the world: each record is verified and kept once.
-  std::shared_ptr<RecordPool> record_pool;
+  std::shared_ptr<federation::RecordPool> record_pool;
 };
 
 // The owner of one GossipCore: does what its actions say over the simulated network and disk, as
@@ -51,7 +51,7 @@ class SimNode final : public NetworkEndpoint {
   // Starts the process from what the disk has.
   void Start();
   // The process, which runs, and those that come after it know these members from an earlier life.
-  void Establish(std::shared_ptr<const RecordBase> members);
+  void Establish(std::shared_ptr<const federation::RecordBase> members);
   // Ends the process; the machine goes on, and nothing that was written is lost.
   void Kill();
   // The machine stops: unsynced writes are lost, and its links die without a word.
@@ -65,20 +65,20 @@ class SimNode final : public NetworkEndpoint {
   void StepClock(int64_t millis) { setup_.clock_offset_ms += millis; }
 
   // Inputs of the node's owner, who pays in the ledger for every update.
-  absl::Status OfferDelta(uint64_t round, const AdapterDelta& delta);
-  absl::Status OfferPattern(const SharedPattern& pattern);
+  absl::Status OfferDelta(uint64_t round, const federation::AdapterDelta& delta);
+  absl::Status OfferPattern(const federation::SharedPattern& pattern);
 
   // ---- NetworkEndpoint
-  void LinkOpened(LinkId link, const std::string& dialed_address) override;
+  void LinkOpened(federation::LinkId link, const std::string& dialed_address) override;
   void DialFailed(const std::string& address) override;
-  void FrameArrived(LinkId link, const Wire& wire) override;
-  void LinkClosed(LinkId link) override;
+  void FrameArrived(federation::LinkId link, const Wire& wire) override;
+  void LinkClosed(federation::LinkId link) override;
   uint64_t process() const override { return core_ ? boot_counter_ : 0; }
 
   bool up() const { return core_ != nullptr; }
   bool paused() const { return paused_; }
   bool byzantine() const { return adversary_ != nullptr; }
-  const GossipCore& core() const { return *core_; }
+  const federation::GossipCore& core() const { return *core_; }
   const std::set<Digest>& held() const { return held_; }
   // Equal for equal sets of items.
   uint64_t heads() const { return heads_; }
@@ -90,29 +90,29 @@ class SimNode final : public NetworkEndpoint {
   size_t number() const { return setup_.number; }
   const Identity& identity() const { return IdentityOf(setup_.number); }
   uint64_t boot_counter() const { return boot_counter_; }
-  Instant now() const;
+  federation::Instant now() const;
   Random& random() { return random_; }
   Audit& audit() { return *audit_; }
   // Links whose handshake is done, in the order of their ids. Of Byzantine nodes only.
-  const std::set<LinkId>& open_links() const { return open_links_; }
-  void SendFrame(LinkId link, std::shared_ptr<const federation::v1::Frame> frame);
+  const std::set<federation::LinkId>& open_links() const { return open_links_; }
+  void SendFrame(federation::LinkId link, std::shared_ptr<const federation::v1::Frame> frame);
   // Bytes that may be no frame at all.
-  void SendBytes(LinkId link, const std::string& bytes);
+  void SendBytes(federation::LinkId link, const std::string& bytes);
   void DialAddress(const std::string& address) { network_->Dial(setup_.number, address); }
 
  private:
   using Input = absl::AnyInvocable<void()>;
   // Runs an input now, or when the process runs again; drops it if it has ended by then.
   void Take(Input input);
-  void TakeFrame(LinkId link, const Wire& wire);
+  void TakeFrame(federation::LinkId link, const Wire& wire);
   void ScheduleTick();
   void Tick(uint64_t boot);
-  void Apply(Actions actions);
-  void Do(Action& action);
-  void Keep(const Item& item, bool own);
+  void Apply(federation::Actions actions);
+  void Do(federation::Action& action);
+  void Keep(const federation::Item& item, bool own);
   void Drop(const Digest& id);
   void Hold(const Digest& id, bool held);
-  void NoteHandshake(LinkId link, const federation::v1::Frame& frame);
+  void NoteHandshake(federation::LinkId link, const federation::v1::Frame& frame);
   // Counts an action. False if the process died before it.
   bool Survives();
   void EndProcess();
@@ -125,14 +125,14 @@ class SimNode final : public NetworkEndpoint {
   Random random_;
   SimDisk disk_;
   std::optional<SimLedger> ledger_;
-  std::unique_ptr<GossipCore> core_;  // null while there is no process
-  std::shared_ptr<const RecordBase> established_;
+  std::unique_ptr<federation::GossipCore> core_;  // null while there is no process
+  std::shared_ptr<const federation::RecordBase> established_;
   uint64_t boot_counter_ = 0;
   bool paused_ = false;
   std::vector<Input> inbox_;  // while paused
   std::set<Digest> held_;
   uint64_t heads_ = 0;
-  std::set<LinkId> open_links_;
+  std::set<federation::LinkId> open_links_;
   TimePoint last_sync_{};
   uint64_t earlier_payload_bytes_ = 0;
   std::optional<size_t> actions_to_live_;

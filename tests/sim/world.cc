@@ -87,7 +87,7 @@ void World::PickOptions() {
     options_.learning = lies || random_.Chance(kLearningShare);
   }
   if (*options_.learning) {
-    static const MeanRule trusting;
+    static const federation::MeanRule trusting;
     learning_ = std::make_unique<Learning>(
         options_.nodes, random_.Next(),
         options_.defect == SeededDefect::kTrustingRule ? &trusting : nullptr);
@@ -135,7 +135,7 @@ std::vector<std::string> World::ContactsOf(size_t node, const std::vector<size_t
 void World::MakeNodes() {
   const auto kinds = PickAdversaries();
   const bool drifts = picked_faults_.contains(Fault::kClockDrift);
-  const auto record_pool = std::make_shared<RecordPool>();
+  const auto record_pool = std::make_shared<federation::RecordPool>();
   for (size_t i = 0; i < options_.nodes; ++i) {
     NodeSetup setup{.number = i, .contacts = ContactsOf(i, dialable_), .seed = random_.Next()};
     setup.record_pool = record_pool;
@@ -176,12 +176,12 @@ void World::MakeNodes() {
 }
 
 void World::Establish() {
-  std::vector<RecordPtr> records;
+  std::vector<federation::RecordPtr> records;
   for (const auto& node : nodes_) {
     node->Start();
     records.push_back(node->core().OwnRecord());
   }
-  const auto base = std::make_shared<const RecordBase>(std::move(records));
+  const auto base = std::make_shared<const federation::RecordBase>(std::move(records));
   for (const auto& node : nodes_) {
     node->Establish(base);
   }
@@ -230,7 +230,7 @@ void World::PlanRounds(TimePoint begin, TimePoint end) {
 
 void World::TrainRound(SimNode& node, uint64_t round) {
   if (node.up() && !node.paused()) {
-    const std::vector<Item> held = node.core().Items();
+    const std::vector<federation::Item> held = node.core().Items();
     // A node that dies over it or has no budget left trains again in the next round.
     node.OfferDelta(round, learning_->Train(node.number(), round, held)).IgnoreError();
   }
@@ -310,9 +310,9 @@ bool World::Settled() {
   const size_t asked = std::min(honest_.size(), kAskedNodes);
   for (size_t i = 0; i < asked; ++i) {
     const size_t place = (next_to_ask_ + i) % honest_.size();
-    std::set<NodeId> alive;
-    for (const Member& member : nodes_[honest_[place]]->core().Members()) {
-      if (member.state == MemberState::kAlive) {
+    std::set<privacy::NodeId> alive;
+    for (const federation::Member& member : nodes_[honest_[place]]->core().Members()) {
+      if (member.state == federation::MemberState::kAlive) {
         alive.insert(member.id);
       }
     }
@@ -357,12 +357,12 @@ void World::Judge() {
     if (place < kAskedNodes || place == next_to_ask_) {
       audit_.CheckMembers(i, node.core().Members(), honest_);
     }
-    const std::vector<Item> items = node.core().Items();
+    const std::vector<federation::Item> items = node.core().Items();
     if (items.size() != node.held().size()) {
       audit_.Violate("store_differs_from_core",
                      "node " + std::to_string(i) + " stores other items than its core has");
     }
-    for (const NodeId& member : node.core().Graylisted()) {
+    for (const privacy::NodeId& member : node.core().Graylisted()) {
       audit_.Graylisted(i, member);
     }
     if (items.size() > limits::kMaxItems || node.core().active_links() > limits::kMaxLinks ||
@@ -392,7 +392,7 @@ WorldReport World::Run() {
   WatchHeal();
   PlantDefect();
   RunUntil(begin + lasts);
-  Settle();
+  actors::Settle();
   Judge();
   return Report();
 }
@@ -413,7 +413,7 @@ void World::PlantDefect() {
       return;
     }
     case SeededDefect::kForgedMember: {
-      Member member;
+      federation::Member member;
       member.id = IdentityOf(other).key.id();
       member.name = IdentityOf(other).config.certificate.name;
       member.address = "elsewhere:1";

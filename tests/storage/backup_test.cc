@@ -16,7 +16,7 @@
 #include "tests/storage/hooked_files.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 namespace fs = std::filesystem;
@@ -30,13 +30,15 @@ class BackupTest : public StoreTest {
   }
   // A ledger of so many entries, with its head file, as the ledger's store writes them. Another
   // `flavour` is another history.
-  static LedgerHead WriteLedger(Database& database, uint64_t entries,
-                                const std::string& flavour = "") {
+  static privacy::LedgerHead WriteLedger(Database& database, uint64_t entries,
+                                         const std::string& flavour = "") {
     Batch batch;
-    LedgerHead head;
+    privacy::LedgerHead head;
     for (uint64_t i = 1; i <= entries; ++i) {
-      const LedgerEntry entry{
-          .sequence = i, .reservation = i, .charge = LedgerCharge{.sigma = 1, .subject = flavour}};
+      const privacy::LedgerEntry entry{
+          .sequence = i,
+          .reservation = i,
+          .charge = privacy::LedgerCharge{.sigma = 1, .subject = flavour}};
       ledger::LedgerRow row{.entry = ledger::EncodeEntry(entry)};
       row.hash = ledger::ChainHash(head.hash, row.entry);
       head = {i, row.hash};
@@ -49,11 +51,11 @@ class BackupTest : public StoreTest {
     return head;
   }
   // The head of the ledger that opens, sequence 0 where it does not.
-  LedgerHead OpenedHead() {
+  privacy::LedgerHead OpenedHead() {
     const auto database = OpenStore();
     const auto ledger = PrivacyLedgerStore::Open(*database);
     EXPECT_TRUE(ledger.ok()) << ledger.status();
-    return ledger.ok() ? (*ledger)->head() : LedgerHead{};
+    return ledger.ok() ? (*ledger)->head() : privacy::LedgerHead{};
   }
   static std::string Head(const std::string& store) {
     return ReadFile(store + "/ledger-head", 1024).value_or("");
@@ -140,7 +142,7 @@ TEST_F(BackupTest, NeedsTheNodesKeyAndANewFolder) {
   auto database = OpenStore();
   ASSERT_TRUE(database->Backup(Folder()).ok());
   EXPECT_EQ(ReasonOf(database->Backup(Folder()).status()), reasons::kFileUnwritable);
-  EXPECT_EQ(ReasonOf(VerifyBackup(Folder(), SealKey::Generate()).status()),
+  EXPECT_EQ(ReasonOf(VerifyBackup(Folder(), privacy::SealKey::Generate()).status()),
             reasons::kBackupInvalid);
   EXPECT_EQ(ReasonOf(Restore().status()), reasons::kStoreLocked);
 }
@@ -149,8 +151,8 @@ TEST_F(BackupTest, ABackupFromBeforeARotationNeedsTheKeyOfItsTime) {
   auto database = OpenStore();
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "x").ok());
   ASSERT_TRUE(database->Backup(Folder()).ok());
-  const SealKey old = key_;
-  key_ = SealKey::Generate();
+  const privacy::SealKey old = key_;
+  key_ = privacy::SealKey::Generate();
   ASSERT_TRUE(database->ChangeSealKey(key_).ok());
   database.reset();
   EXPECT_EQ(ReasonOf(Restore().status()), reasons::kBackupInvalid);
@@ -181,7 +183,7 @@ TEST_F(BackupTest, NewerEntriesOfTheLedgerAreCarriedForward) {
   WriteLedger(*database, 2);
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "before").ok());
   ASSERT_TRUE(database->Backup(Folder()).ok());
-  const LedgerHead newest = WriteLedger(*database, 5);
+  const privacy::LedgerHead newest = WriteLedger(*database, 5);
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "after").ok());
   database.reset();
   const auto report = Restore();
@@ -200,7 +202,7 @@ TEST_F(BackupTest, ALedgerIsCarriedForwardWithoutItsHeadFile) {
     auto database = OpenStore();
     WriteLedger(*database, 2);
     ASSERT_TRUE(database->Backup(Folder()).ok());
-    const LedgerHead newest = WriteLedger(*database, 5);
+    const privacy::LedgerHead newest = WriteLedger(*database, 5);
     database.reset();
     fs::remove(Store() + "/ledger-head");
     if (garbled) {
@@ -353,7 +355,7 @@ TEST_F(BackupTest, AForkThatIsBehindTheBackupStopsTheRestore) {
   database.reset();
   fs::remove_all(Store());
   database = OpenStore();
-  const LedgerHead fork = WriteLedger(*database, 3, "fork");
+  const privacy::LedgerHead fork = WriteLedger(*database, 3, "fork");
   database.reset();
   EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack);
   EXPECT_EQ(OpenedHead(), fork);
@@ -375,7 +377,7 @@ TEST_F(BackupTest, ALedgerThatLostItsLastEntriesIsNotHelpedByAnOlderBackup) {
 
 TEST_F(BackupTest, ABrokenLedgerIsReplacedByABackupThatIsAsNew) {
   auto database = OpenStore();
-  const LedgerHead head = WriteLedger(*database, 3);
+  const privacy::LedgerHead head = WriteLedger(*database, 3);
   ASSERT_TRUE(database->Backup(Folder()).ok());
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kLedger, ledger::EntryKey(2), "garbage").ok());
   database.reset();
@@ -387,7 +389,7 @@ TEST_F(BackupTest, ALedgerThatIsNewerAndUnreadableOrAnotherStopsTheRestore) {
   auto database = OpenStore();
   WriteLedger(*database, 2);
   ASSERT_TRUE(database->Backup(Folder()).ok());
-  const LedgerHead other = WriteLedger(*database, 3, "other ");
+  const privacy::LedgerHead other = WriteLedger(*database, 3, "other ");
   database.reset();
   EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack);
   EXPECT_EQ(OpenedHead(), other);
@@ -401,7 +403,7 @@ TEST_F(BackupTest, ALedgerThatIsNewerAndUnreadableOrAnotherStopsTheRestore) {
 
 TEST_F(BackupTest, ADamagedStoreWithAnOlderLedgerIsReplaced) {
   auto database = OpenStore();
-  const LedgerHead head = WriteLedger(*database, 2);
+  const privacy::LedgerHead head = WriteLedger(*database, 2);
   ASSERT_TRUE(database->Backup(Folder()).ok());
   database.reset();
   fs::remove(Store() + "/CURRENT");
@@ -448,4 +450,4 @@ TEST_F(BackupTest, TheManifestDecodesOnlyWhatWasEncoded) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

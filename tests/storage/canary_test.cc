@@ -19,7 +19,7 @@
 #include "tests/storage/raw_store.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::IsEmpty;
@@ -98,9 +98,10 @@ class CanaryTest : public StoreTest {
                            .to = {GraphNodeKind::kPattern, "pattern"}},
                           0.5F)
                     .ok());
-    const auto ledger = PrivacyLedgerStore::Open(
-                            database, {.budgets = {{.unit = PrivacyUnit::kNode, .rho_q32 = 9}}})
-                            .value();
+    const auto ledger =
+        PrivacyLedgerStore::Open(database,
+                                 {.budgets = {{.unit = privacy::PrivacyUnit::kNode, .rho_q32 = 9}}})
+            .value();
     ASSERT_TRUE(
         ledger->Reserve({.sigma = 1, .epsilon = 1, .delta = 1e-6, .rho_q32 = 1, .subject = kText})
             .ok());
@@ -197,4 +198,4 @@ TEST_F(CanaryTest, TheSearchFindsAPlainText) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -19,7 +19,7 @@
 #include "storage/verify/row_checks.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::ElementsAre;
@@ -310,4 +310,4 @@ TEST_F(ChangeStoreTest, AnswersAreRememberedByKeyTheNewestAcrossARestart) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

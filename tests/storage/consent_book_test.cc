@@ -15,7 +15,7 @@
 #include "tests/federation/fixture.h"
 #include "tests/node/database_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr int64_t kBookNow = 5'000;
@@ -29,8 +29,9 @@ class ConsentBookTest : public DatabaseTest {
     Open();
   }
   void Open() { book_ = ConsentBook::Open(*store_, key_).value(); }
-  absl::Status Record(ConsentSubject::Kind kind, const std::string& id, uint8_t purposes,
-                      ConsentTier widest = ConsentTier::kDp, int64_t now_ms = kBookNow) {
+  absl::Status Record(privacy::ConsentSubject::Kind kind, const std::string& id, uint8_t purposes,
+                      privacy::ConsentTier widest = privacy::ConsentTier::kDp,
+                      int64_t now_ms = kBookNow) {
     return book_
         ->Record({.subject = {.kind = kind, .id = id},
                   .purposes = purposes,
@@ -45,51 +46,58 @@ class ConsentBookTest : public DatabaseTest {
     batch.Put(ColumnFamily::kConsent, UserConsentStore::KeyOf({.id = user}), "x");
     ASSERT_TRUE(database_->Write(std::move(batch), Durability::kProcessCrash).ok());
   }
-  bool MayShare(const std::string& user, const std::string& session, ConsentTier tier,
+  bool MayShare(const std::string& user, const std::string& session, privacy::ConsentTier tier,
                 int64_t now_ms = kBookNow) const {
-    const Contributor one[] = {book_->ContributorOf({.session_id = session, .user_id = user})};
+    const privacy::Contributor one[] = {
+        book_->ContributorOf({.session_id = session, .user_id = user})};
     return book_->MayShare(one, tier, now_ms);
   }
   bool MayPrepare(const std::string& user, int64_t now_ms = kBookNow) const {
     return book_->MayPrepare(book_->ContributorOf({.user_id = user}), now_ms);
   }
 
-  const NodeKey key_ = NodeKey::FromSeed(test::SeedOf(1));
+  const privacy::NodeKey key_ = privacy::NodeKey::FromSeed(test::SeedOf(1));
   std::unique_ptr<UserConsentStore> store_;
   std::unique_ptr<ConsentBook> book_;
 };
 
 TEST_F(ConsentBookTest, WithoutARecordAUserIsSilentAndTheOperatorSpeaksForNobodysRequests) {
   EXPECT_FALSE(MayPrepare("alice"));
-  EXPECT_FALSE(MayShare("alice", "", ConsentTier::kDp));
+  EXPECT_FALSE(MayShare("alice", "", privacy::ConsentTier::kDp));
   EXPECT_TRUE(MayPrepare(""));
-  EXPECT_TRUE(MayShare("", "s", ConsentTier::kPublic));
-  EXPECT_FALSE(book_->MayShare({}, ConsentTier::kDp, kBookNow)) << "nobody did not agree";
+  EXPECT_TRUE(MayShare("", "s", privacy::ConsentTier::kPublic));
+  EXPECT_FALSE(book_->MayShare({}, privacy::ConsentTier::kDp, kBookNow)) << "nobody did not agree";
 }
 
 TEST_F(ConsentBookTest, AConsentHoldsForItsPurposeItsTierAndItsTime) {
-  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kTraining).ok());
+  ASSERT_TRUE(
+      Record(privacy::ConsentSubject::Kind::kUser, "alice", privacy::consent_purposes::kTraining)
+          .ok());
   EXPECT_FALSE(MayPrepare("alice")) << "not for sharing";
   constexpr int64_t kLater = kBookNow + 1;  // a record replaces those of earlier moments
-  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kAll).ok());
+  ASSERT_TRUE(
+      Record(privacy::ConsentSubject::Kind::kUser, "alice", privacy::consent_purposes::kAll).ok());
   EXPECT_TRUE(MayPrepare("alice", kLater));
-  EXPECT_TRUE(MayShare("alice", "", ConsentTier::kDp, kLater));
-  EXPECT_FALSE(MayShare("alice", "", ConsentTier::kPublic, kLater));
-  EXPECT_TRUE(MayShare("alice", "", ConsentTier::kDp, kBookNow + kBookDay));
-  EXPECT_FALSE(MayShare("alice", "", ConsentTier::kDp, kBookNow + kBookDay + 1));
+  EXPECT_TRUE(MayShare("alice", "", privacy::ConsentTier::kDp, kLater));
+  EXPECT_FALSE(MayShare("alice", "", privacy::ConsentTier::kPublic, kLater));
+  EXPECT_TRUE(MayShare("alice", "", privacy::ConsentTier::kDp, kBookNow + kBookDay));
+  EXPECT_FALSE(MayShare("alice", "", privacy::ConsentTier::kDp, kBookNow + kBookDay + 1));
   EXPECT_FALSE(book_->EndedSince(0, kBookNow + kBookDay - 1));
   EXPECT_TRUE(book_->EndedSince(kBookNow + kBookDay - 1, kBookNow + kBookDay + 1));
 }
 
 TEST_F(ConsentBookTest, ASessionsWithdrawalCountsForRequestsOfNobodyToo) {
-  ASSERT_TRUE(Record(ConsentSubject::Kind::kSession, "s", 0).ok());
-  EXPECT_FALSE(MayShare("", "s", ConsentTier::kDp));
-  EXPECT_TRUE(MayShare("", "t", ConsentTier::kDp));
+  ASSERT_TRUE(Record(privacy::ConsentSubject::Kind::kSession, "s", 0).ok());
+  EXPECT_FALSE(MayShare("", "s", privacy::ConsentTier::kDp));
+  EXPECT_TRUE(MayShare("", "t", privacy::ConsentTier::kDp));
 }
 
 TEST_F(ConsentBookTest, RecordsOutliveARestartAndHoldWhereTheClockWentBack) {
-  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kAll).ok());
-  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", 0, ConsentTier::kPrivate, 1).ok());
+  ASSERT_TRUE(
+      Record(privacy::ConsentSubject::Kind::kUser, "alice", privacy::consent_purposes::kAll).ok());
+  ASSERT_TRUE(
+      Record(privacy::ConsentSubject::Kind::kUser, "alice", 0, privacy::ConsentTier::kPrivate, 1)
+          .ok());
   EXPECT_FALSE(MayPrepare("alice"));
   Open();
   EXPECT_FALSE(MayPrepare("alice"));
@@ -99,13 +107,13 @@ TEST_F(ConsentBookTest, RecordsOutliveARestartAndHoldWhereTheClockWentBack) {
 }
 
 TEST_F(ConsentBookTest, ARecordOfAnotherNodeAllowsNothing) {
-  const NodeKey other = NodeKey::FromSeed(test::SeedOf(2));
-  const auto foreign = UserConsent::Sign({.subject = {.id = "alice"},
-                                          .purposes = consent_purposes::kAll,
-                                          .widest = ConsentTier::kPublic,
-                                          .granted_ms = 1,
-                                          .expires_ms = kBookDay},
-                                         other);
+  const privacy::NodeKey other = privacy::NodeKey::FromSeed(test::SeedOf(2));
+  const auto foreign = privacy::UserConsent::Sign({.subject = {.id = "alice"},
+                                                   .purposes = privacy::consent_purposes::kAll,
+                                                   .widest = privacy::ConsentTier::kPublic,
+                                                   .granted_ms = 1,
+                                                   .expires_ms = kBookDay},
+                                                  other);
   ASSERT_TRUE(store_->Put(*foreign).ok());
   Open();
   EXPECT_TRUE(book_->All().empty());
@@ -114,63 +122,79 @@ TEST_F(ConsentBookTest, ARecordOfAnotherNodeAllowsNothing) {
 
 // Found by review: a damaged row was taken for none, and a withdrawal was lost with it.
 TEST_F(ConsentBookTest, ADamagedWithdrawalIsNotTakenForSilence) {
-  ASSERT_TRUE(Record(ConsentSubject::Kind::kSession, "s", consent_purposes::kAll).ok());
-  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "bob", consent_purposes::kAll).ok());
-  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", 0, ConsentTier::kPrivate, 6'000).ok());
+  ASSERT_TRUE(
+      Record(privacy::ConsentSubject::Kind::kSession, "s", privacy::consent_purposes::kAll).ok());
+  ASSERT_TRUE(
+      Record(privacy::ConsentSubject::Kind::kUser, "bob", privacy::consent_purposes::kAll).ok());
+  ASSERT_TRUE(Record(privacy::ConsentSubject::Kind::kUser, "alice", 0,
+                     privacy::ConsentTier::kPrivate, 6'000)
+                  .ok());
   constexpr int64_t kAfter = 7'000;
-  ASSERT_FALSE(MayShare("alice", "s", ConsentTier::kDp, kAfter)) << "withdrawn";
+  ASSERT_FALSE(MayShare("alice", "s", privacy::ConsentTier::kDp, kAfter)) << "withdrawn";
   Damage("alice");
   Open();
-  EXPECT_FALSE(MayShare("alice", "s", ConsentTier::kDp, kAfter)) << "the withdrawal may be hers";
-  EXPECT_FALSE(MayShare("carol", "s", ConsentTier::kDp, kAfter)) << "or anybody's";
-  EXPECT_FALSE(MayShare("", "t", ConsentTier::kDp, kAfter)) << "or that of the session";
-  EXPECT_TRUE(MayShare("bob", "", ConsentTier::kDp, kAfter)) << "what bob said is known";
-  EXPECT_TRUE(MayShare("", "", ConsentTier::kDp, kAfter)) << "nobody's";
-  const Contributor alice[] = {book_->ContributorOf({.session_id = "s", .user_id = "alice"})};
-  EXPECT_EQ(ReasonOf(book_->ForRelease(ConsentTier::kDp, kAfter)
-                         .RequireAll(alice, consent_purposes::kAll, ConsentTier::kDp, kAfter)),
+  EXPECT_FALSE(MayShare("alice", "s", privacy::ConsentTier::kDp, kAfter))
+      << "the withdrawal may be hers";
+  EXPECT_FALSE(MayShare("carol", "s", privacy::ConsentTier::kDp, kAfter)) << "or anybody's";
+  EXPECT_FALSE(MayShare("", "t", privacy::ConsentTier::kDp, kAfter)) << "or that of the session";
+  EXPECT_TRUE(MayShare("bob", "", privacy::ConsentTier::kDp, kAfter)) << "what bob said is known";
+  EXPECT_TRUE(MayShare("", "", privacy::ConsentTier::kDp, kAfter)) << "nobody's";
+  const privacy::Contributor alice[] = {
+      book_->ContributorOf({.session_id = "s", .user_id = "alice"})};
+  EXPECT_EQ(ReasonOf(book_->ForRelease(privacy::ConsentTier::kDp, kAfter)
+                         .RequireAll(alice, privacy::consent_purposes::kAll,
+                                     privacy::ConsentTier::kDp, kAfter)),
             reasons::kConsentDamaged);
 }
 
 TEST_F(ConsentBookTest, WhoeverIsAskedAgainRepairsTheDamage) {
-  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", 0, ConsentTier::kPrivate).ok());
+  ASSERT_TRUE(
+      Record(privacy::ConsentSubject::Kind::kUser, "alice", 0, privacy::ConsentTier::kPrivate)
+          .ok());
   Damage("alice");
   Open();
-  ASSERT_FALSE(MayShare("", "t", ConsentTier::kDp));
-  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kAll).ok());
-  EXPECT_TRUE(MayShare("", "t", ConsentTier::kDp));
-  EXPECT_TRUE(MayShare("alice", "t", ConsentTier::kDp));
+  ASSERT_FALSE(MayShare("", "t", privacy::ConsentTier::kDp));
+  ASSERT_TRUE(
+      Record(privacy::ConsentSubject::Kind::kUser, "alice", privacy::consent_purposes::kAll).ok());
+  EXPECT_TRUE(MayShare("", "t", privacy::ConsentTier::kDp));
+  EXPECT_TRUE(MayShare("alice", "t", privacy::ConsentTier::kDp));
 }
 
 TEST_F(ConsentBookTest, ARecordOfAnotherKeyHoldsItsSubjectBack) {
-  const auto foreign = UserConsent::Sign({.subject = {.id = "alice"},
-                                          .widest = ConsentTier::kPrivate,
-                                          .granted_ms = 1,
-                                          .expires_ms = kBookDay},
-                                         NodeKey::FromSeed(test::SeedOf(2)));
+  const auto foreign = privacy::UserConsent::Sign({.subject = {.id = "alice"},
+                                                   .widest = privacy::ConsentTier::kPrivate,
+                                                   .granted_ms = 1,
+                                                   .expires_ms = kBookDay},
+                                                  privacy::NodeKey::FromSeed(test::SeedOf(2)));
   ASSERT_TRUE(store_->Put(*foreign).ok());
   Open();
-  ASSERT_TRUE(Record(ConsentSubject::Kind::kSession, "s", consent_purposes::kAll).ok());
-  EXPECT_FALSE(MayShare("alice", "s", ConsentTier::kDp)) << "it may have been a withdrawal";
-  EXPECT_TRUE(MayShare("carol", "s", ConsentTier::kDp));
-  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kAll).ok());
-  EXPECT_TRUE(MayShare("alice", "s", ConsentTier::kDp));
+  ASSERT_TRUE(
+      Record(privacy::ConsentSubject::Kind::kSession, "s", privacy::consent_purposes::kAll).ok());
+  EXPECT_FALSE(MayShare("alice", "s", privacy::ConsentTier::kDp))
+      << "it may have been a withdrawal";
+  EXPECT_TRUE(MayShare("carol", "s", privacy::ConsentTier::kDp));
+  ASSERT_TRUE(
+      Record(privacy::ConsentSubject::Kind::kUser, "alice", privacy::consent_purposes::kAll).ok());
+  EXPECT_TRUE(MayShare("alice", "s", privacy::ConsentTier::kDp));
 }
 
 TEST_F(ConsentBookTest, AReleaseAsksTheOperatorAndEverybodyElse) {
-  const Contributor nobody[] = {book_->ContributorOf({})};
-  const Contributor both[] = {book_->ContributorOf({}), book_->ContributorOf({.user_id = "alice"})};
-  const auto require = [this](std::span<const Contributor> of, ConsentTier operators) {
+  const privacy::Contributor nobody[] = {book_->ContributorOf({})};
+  const privacy::Contributor both[] = {book_->ContributorOf({}),
+                                       book_->ContributorOf({.user_id = "alice"})};
+  const auto require = [this](std::span<const privacy::Contributor> of,
+                              privacy::ConsentTier operators) {
     return book_->ForRelease(operators, kBookNow)
-        .RequireAll(of, consent_purposes::kAll, ConsentTier::kDp, kBookNow)
+        .RequireAll(of, privacy::consent_purposes::kAll, privacy::ConsentTier::kDp, kBookNow)
         .ok();
   };
-  EXPECT_TRUE(require(nobody, ConsentTier::kDp));
-  EXPECT_FALSE(require(nobody, ConsentTier::kPrivate));
-  EXPECT_FALSE(require(both, ConsentTier::kDp));
-  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kAll).ok());
-  EXPECT_TRUE(require(both, ConsentTier::kDp));
+  EXPECT_TRUE(require(nobody, privacy::ConsentTier::kDp));
+  EXPECT_FALSE(require(nobody, privacy::ConsentTier::kPrivate));
+  EXPECT_FALSE(require(both, privacy::ConsentTier::kDp));
+  ASSERT_TRUE(
+      Record(privacy::ConsentSubject::Kind::kUser, "alice", privacy::consent_purposes::kAll).ok());
+  EXPECT_TRUE(require(both, privacy::ConsentTier::kDp));
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

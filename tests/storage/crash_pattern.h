@@ -10,7 +10,7 @@
 #include "storage/db/database.h"
 #include "storage/patterns/pattern_store.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // What writer and checker of the crash tests agree on: pattern `n` is a function of n and its
 // payload's size, so that the checker knows every byte that must be there.
@@ -37,4 +37,4 @@ inline PatternStoreOptions CrashPatternOptions() {
           .durability = Durability::kProcessCrash};
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

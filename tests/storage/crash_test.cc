@@ -21,7 +21,7 @@
 #include "base/reasons.h"
 #include "tests/storage/crash_pattern.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr char kWriter[] = RUVD_BINARY_DIR "/tests/storage/storage_crash_writer";
@@ -98,7 +98,7 @@ class CrashTest : public testing::Test {
   // Every pattern below `count` is there with every byte; returns how many there are.
   size_t CheckPatterns(uint32_t count, size_t payload_bytes) const {
     auto database = Database::Open({.path = store(),
-                                    .seal_key = SealKey::LoadOrCreate(key_file()).value(),
+                                    .seal_key = privacy::SealKey::LoadOrCreate(key_file()).value(),
                                     .soft_reserve_bytes = 0,
                                     .hard_reserve_bytes = 0});
     EXPECT_TRUE(database.ok()) << database.status();
@@ -226,4 +226,4 @@ TEST_F(FullDiskTest, ARealEnospcLosesNothingAcknowledged) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -17,7 +17,7 @@
 
 #include "tests/storage/crash_pattern.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 // One write(2) of less than PIPE_BUF bytes: the line arrives whole or not at all.
@@ -40,7 +40,7 @@ struct OpenedStore {
 
 absl::StatusOr<OpenedStore> Open(const std::string& path, const std::string& key_file,
                                  uint64_t reserve) {
-  ASSIGN_OR_RETURN(SealKey key, SealKey::LoadOrCreate(key_file));
+  ASSIGN_OR_RETURN(privacy::SealKey key, privacy::SealKey::LoadOrCreate(key_file));
   OpenedStore store;
   ASSIGN_OR_RETURN(store.database, Database::Open({.path = path,
                                                    .seal_key = std::move(key),
@@ -99,7 +99,7 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage
 
 int main(int argc, char** argv) {
   return ruvd::Main(argc, argv);

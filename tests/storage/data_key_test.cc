@@ -15,7 +15,7 @@
 #include "tests/storage/raw_store.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::IsEmpty;
@@ -245,8 +245,8 @@ TEST_F(DataKeyTest, AnInterruptedRotationIsForgottenByTheNextStart) {
 
 TEST_F(DataKeyTest, ANumberOfAKeyIsNotGivenAgainWhileAReaderMayHoldIt) {
   KeyRing ring;
-  ring.Set(1, {.scope = "family/meta", .key = DataKey::Generate()});
-  ring.Set(2, {.scope = "user/u", .key = DataKey::Generate()});
+  ring.Set(1, {.scope = "family/meta", .key = privacy::DataKey::Generate()});
+  ring.Set(2, {.scope = "user/u", .key = privacy::DataKey::Generate()});
   const uint64_t two = 2;
   ring.Remove({&two, 1});
   EXPECT_EQ(ring.NextId(), 3U);
@@ -293,19 +293,19 @@ TEST_F(DataKeyTest, AScanPassesOverWhatIsErasedAndRemovedMeanwhile) {
 
 TEST_F(DataKeyTest, KeysThatAreRemovedGoWithTheLastReader) {
   KeyRing ring;
-  ring.Set(1, {.scope = "family/meta", .key = DataKey::Generate()});
+  ring.Set(1, {.scope = "family/meta", .key = privacy::DataKey::Generate()});
   std::optional<KeyRing::View> before = ring.Hold();
   const uint8_t* secret = before->Find(1)->bytes().data();
   const uint64_t one = 1;
   ring.Remove({&one, 1});
   EXPECT_EQ(ReasonOf(ring.Hold().Find(1).status()), reasons::kSealBroken);
-  ring.Set(2, {.scope = "family/meta", .key = DataKey::Generate()});
+  ring.Set(2, {.scope = "family/meta", .key = privacy::DataKey::Generate()});
   const uint64_t two = 2;
   ring.Remove({&two, 1});  // that reader may meet this one, too
   EXPECT_TRUE(before->Find(1).ok());
   EXPECT_TRUE(before->Find(2).ok());
   before.reset();
-  EXPECT_THAT(std::span(secret, kSealKeyBytes), testing::Each(0));
+  EXPECT_THAT(std::span(secret, privacy::kSealKeyBytes), testing::Each(0));
 }
 
 TEST_F(DataKeyTest, RotationSealsEveryValueAnewInSteps) {
@@ -407,8 +407,8 @@ TEST_F(DataKeyTest, AnotherNodeKeyTakesOver) {
   auto database = OpenStore();
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "1").ok());
   ASSERT_TRUE(Put(*database, ColumnFamily::kMeta, "b", "2", KeyScope::User("u")).ok());
-  const SealKey old = key_;
-  const SealKey next = SealKey::Generate();
+  const privacy::SealKey old = key_;
+  const privacy::SealKey next = privacy::SealKey::Generate();
   ASSERT_TRUE(database->ChangeSealKey(next).ok());
   EXPECT_EQ(database->Get(ColumnFamily::kMeta, "a").value(), "1");
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kItem, "c", "3").ok());
@@ -435,13 +435,13 @@ TEST_F(DataKeyTest, WhatTheFormerNodeKeyWrappedIsInNoFile) {
   const std::string wrapped = StoredValues(ColumnFamily::kKey).at(0);
   database = OpenStore();
   ASSERT_THAT(FilesContaining(folder_, wrapped), Not(IsEmpty()));
-  ASSERT_TRUE(database->ChangeSealKey(SealKey::Generate()).ok());
+  ASSERT_TRUE(database->ChangeSealKey(privacy::SealKey::Generate()).ok());
   EXPECT_THAT(FilesContaining(folder_, wrapped), IsEmpty());
 }
 
 TEST_F(DataKeyTest, NoStoreBeginsWhileItsNodeKeyIsBeingChanged) {
   DatabaseOptions options = Options();
-  options.next_seal_key = SealKey::Generate();
+  options.next_seal_key = privacy::SealKey::Generate();
   EXPECT_EQ(ReasonOf(Database::Open(options).status()), reasons::kFileNotFound);
   EXPECT_EQ(ReasonOf(Database::Open(options).status()), reasons::kFileNotFound);
   EXPECT_TRUE(OpenStore()->failure().ok());
@@ -493,4 +493,4 @@ TEST_F(DataKeyTest, RefusesScopesThatAreTooLong) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

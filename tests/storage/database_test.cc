@@ -16,7 +16,7 @@
 #include "storage/db/row_key.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::ElementsAre;
@@ -157,7 +157,7 @@ TEST_F(DatabaseTest, SecondOpenOfTheSameFolderIsLocked) {
 
 TEST_F(DatabaseTest, RefusesAnotherSealKey) {
   OpenStore().reset();
-  key_ = SealKey::Generate();
+  key_ = privacy::SealKey::Generate();
   const auto reopened = Database::Open(Options());
   EXPECT_EQ(ReasonOf(reopened.status()), reasons::kSealBroken);
   EXPECT_THAT(MessageOf(reopened.status()), HasSubstr("key file"));
@@ -177,7 +177,7 @@ TEST_F(DatabaseTest, RefusesASchemaThatIsTooNewAndOpensACompatibleOne) {
   OpenStore().reset();
   const auto write_schema = [this](uint32_t version, uint32_t min_reader) {
     WithRawStore([&](rocksdb::DB& raw, auto&) {
-      storage::v1::SchemaInfo schema;
+      v1::SchemaInfo schema;
       schema.set_version(version);
       schema.set_min_reader(min_reader);
       ASSERT_TRUE(raw.Put({}, "schema", schema.SerializeAsString()).ok());
@@ -395,4 +395,4 @@ RC_GTEST_PROP(RowKeyTest, EndOfPrefixIsAfterEveryKeyOfThePrefix,
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

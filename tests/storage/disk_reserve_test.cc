@@ -6,7 +6,7 @@
 #include "storage/limits.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 class DiskReserveTest : public StoreTest {
@@ -67,4 +67,4 @@ TEST_F(DiskReserveTest, CompactionAsksForTheSpaceItTakes) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

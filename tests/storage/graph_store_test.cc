@@ -19,7 +19,7 @@
 #include "tests/storage/raw_store.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::ElementsAre;
@@ -398,4 +398,4 @@ RC_GTEST_PROP(GraphRowsTest, KeysReadAsTheyWereWrittenAndOrderByWeight,
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // A disk that asks a test before it makes or writes a file. The hook runs on the threads of
 // RocksDB.
@@ -71,4 +71,4 @@ class HookedFiles final : public rocksdb::FileSystemWrapper {
   };
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -10,7 +10,7 @@
 
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::IsEmpty;
@@ -150,4 +150,4 @@ TEST_F(KeyReclaimTest, WritersAndWalksDoNotLoseARow) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -18,14 +18,15 @@
 #include "tests/campaign/power_cut_files.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 namespace fs = std::filesystem;
 
-LedgerCharge ChargeOf(uint64_t rho_q32, PrivacyUnit unit = PrivacyUnit::kNode) {
+privacy::LedgerCharge ChargeOf(uint64_t rho_q32,
+                               privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode) {
   return {.unit = unit,
-          .mechanism = PrivacyMechanism::kDiscreteGaussian,
+          .mechanism = privacy::PrivacyMechanism::kDiscreteGaussian,
           .sigma = 1,
           .rho_q32 = rho_q32,
           .subject = "update"};
@@ -35,8 +36,8 @@ class LedgerBudgetTest : public StoreTest {
  protected:
   void SetUp() override {
     StoreTest::SetUp();
-    options_ = {.budgets = {{.unit = PrivacyUnit::kNode, .delta = 1e-6, .rho_q32 = 1000},
-                            {.unit = PrivacyUnit::kExample, .delta = 1e-6, .rho_q32 = 50}},
+    options_ = {.budgets = {{.unit = privacy::PrivacyUnit::kNode, .delta = 1e-6, .rho_q32 = 1000},
+                            {.unit = privacy::PrivacyUnit::kExample, .delta = 1e-6, .rho_q32 = 50}},
                 .key = &node_,
                 .counter_file = (folder_ / "privacy-counter").string()};
     ASSERT_EQ(Reopen(), "");
@@ -58,19 +59,19 @@ class LedgerBudgetTest : public StoreTest {
     }
     return ReasonOf(ledger.status());
   }
-  uint64_t Spent(PrivacyUnit unit = PrivacyUnit::kNode) const {
+  uint64_t Spent(privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode) const {
     return ledger_->totals(unit).rho_q32;
   }
   std::string Counter() const { return ReadFile(options_.counter_file, 100).value_or(""); }
 
-  NodeKey node_ = NodeKey::FromSeed(KeySeed{3});
+  privacy::NodeKey node_ = privacy::NodeKey::FromSeed(privacy::KeySeed{3});
   PrivacyLedgerOptions options_;
   std::unique_ptr<Database> database_;
   std::unique_ptr<PrivacyLedgerStore> ledger_;
 };
 
 TEST_F(LedgerBudgetTest, AReleaseAboveTheBudgetIsRefusedWithTheFigures) {
-  options_.budgets = {PrivacyBudget::Within(PrivacyUnit::kNode, 2, 1e-6).value()};
+  options_.budgets = {privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, 2, 1e-6).value()};
   ASSERT_EQ(Reopen(), "");
   const uint64_t half = options_.budgets[0].rho_q32 / 2;
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(half)).ok());
@@ -95,24 +96,24 @@ TEST_F(LedgerBudgetTest, AfterTheLimitNothingIsSmallEnough) {
   EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(0)).status()), reasons::kInvalidArgument);
   EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(std::numeric_limits<uint64_t>::max())).status()),
             reasons::kPrivacyBudgetSpent);
-  EXPECT_EQ(dp::FixedPointRho(std::numeric_limits<double>::denorm_min()).value(), 1U);
+  EXPECT_EQ(privacy::dp::FixedPointRho(std::numeric_limits<double>::denorm_min()).value(), 1U);
 }
 
 TEST_F(LedgerBudgetTest, UnitsHaveBudgetsOfTheirOwn) {
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(1000)).ok());
-  ASSERT_TRUE(ledger_->Reserve(ChargeOf(50, PrivacyUnit::kExample)).ok());
-  EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(1, PrivacyUnit::kExample)).status()),
+  ASSERT_TRUE(ledger_->Reserve(ChargeOf(50, privacy::PrivacyUnit::kExample)).ok());
+  EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(1, privacy::PrivacyUnit::kExample)).status()),
             reasons::kPrivacyBudgetSpent);
   options_.budgets.pop_back();  // that unit has none any more
   ASSERT_EQ(Reopen(), "");
-  EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(1, PrivacyUnit::kExample)).status()),
+  EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(1, privacy::PrivacyUnit::kExample)).status()),
             reasons::kPrivacyBudgetSpent);
 }
 
 TEST_F(LedgerBudgetTest, EntriesOfAnotherKeyAreRefused) {
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(1)).ok());
   ASSERT_EQ(Reopen(), "");
-  const NodeKey other = NodeKey::FromSeed(KeySeed{4});
+  const privacy::NodeKey other = privacy::NodeKey::FromSeed(privacy::KeySeed{4});
   options_.key = &other;
   EXPECT_EQ(Reopen(), reasons::kLedgerBroken);
   options_.key = nullptr;
@@ -128,19 +129,21 @@ TEST_F(LedgerBudgetTest, ARestoredBackupDoesNotRollTheLedgerBack) {
   fs::copy(folder_ / "store", folder_ / "backup", fs::copy_options::recursive);
   ASSERT_EQ(Reopen(), "");
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(300)).ok());
-  ASSERT_TRUE(ledger_->Reserve(ChargeOf(40, PrivacyUnit::kExample)).ok());
+  ASSERT_TRUE(ledger_->Reserve(ChargeOf(40, privacy::PrivacyUnit::kExample)).ok());
   Close();
   fs::remove_all(folder_ / "store");
   fs::rename(folder_ / "backup", folder_ / "store");
   PrivacyLedgerOptions reading = options_;
   reading.read_only = true;
   database_ = OpenStore();
-  EXPECT_EQ(
-      PrivacyLedgerStore::Open(*database_, reading).value()->totals(PrivacyUnit::kNode).rho_q32,
-      400U);
+  EXPECT_EQ(PrivacyLedgerStore::Open(*database_, reading)
+                .value()
+                ->totals(privacy::PrivacyUnit::kNode)
+                .rho_q32,
+            400U);
   ASSERT_EQ(Reopen(), "");
   EXPECT_EQ(Spent(), 400U);
-  EXPECT_EQ(Spent(PrivacyUnit::kExample), 40U);
+  EXPECT_EQ(Spent(privacy::PrivacyUnit::kExample), 40U);
   EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(601)).status()), reasons::kPrivacyBudgetSpent);
   ASSERT_EQ(Reopen(), "");  // charged once, not at every start
   EXPECT_EQ(Spent(), 400U);
@@ -299,4 +302,4 @@ TEST_F(LedgerPowerTest, NoCutLosesACharge) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

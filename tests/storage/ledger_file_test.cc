@@ -10,7 +10,7 @@
 #include "storage/reasons.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 class LedgerFileTest : public StoreTest {
@@ -25,17 +25,18 @@ class LedgerFileTest : public StoreTest {
     database_.reset();
     StoreTest::TearDown();
   }
-  static PrivacyLedgerOptions LedgerOptions(const NodeKey* key) {
-    return {.budgets = {{.unit = PrivacyUnit::kNode, .rho_q32 = 1000},
-                        {.unit = PrivacyUnit::kExample, .rho_q32 = 1000}},
+  static PrivacyLedgerOptions LedgerOptions(const privacy::NodeKey* key) {
+    return {.budgets = {{.unit = privacy::PrivacyUnit::kNode, .rho_q32 = 1000},
+                        {.unit = privacy::PrivacyUnit::kExample, .rho_q32 = 1000}},
             .key = key};
   }
-  static LedgerCharge Charge(uint64_t rho_q32, PrivacyUnit unit = PrivacyUnit::kNode) {
+  static privacy::LedgerCharge Charge(uint64_t rho_q32,
+                                      privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode) {
     return {.unit = unit, .sigma = 1, .rho_q32 = rho_q32, .subject = "update"};
   }
   std::string Export() const { return ledger::ExportLedger(*database_, node_, 1234).value(); }
 
-  const NodeKey node_ = NodeKey::FromSeed(KeySeed{3});
+  const privacy::NodeKey node_ = privacy::NodeKey::FromSeed(privacy::KeySeed{3});
   std::unique_ptr<Database> database_;
   std::unique_ptr<PrivacyLedgerStore> ledger_;
 };
@@ -43,7 +44,7 @@ class LedgerFileTest : public StoreTest {
 TEST_F(LedgerFileTest, SaysWhatTheLedgerSays) {
   ASSERT_TRUE(ledger_->Reserve(Charge(7)).ok());
   ASSERT_TRUE(ledger_->Spend(1).ok());
-  ASSERT_TRUE(ledger_->Reserve(Charge(5, PrivacyUnit::kExample)).ok());
+  ASSERT_TRUE(ledger_->Reserve(Charge(5, privacy::PrivacyUnit::kExample)).ok());
   ASSERT_TRUE(ledger_->Release(1).ok());
   const std::string bytes = Export();
   const auto file = ledger::VerifyLedgerFile(AsBytes(bytes)).value();
@@ -51,14 +52,14 @@ TEST_F(LedgerFileTest, SaysWhatTheLedgerSays) {
   EXPECT_EQ(file.key, node_.public_key());
   EXPECT_EQ(file.created_ms, 1234);
   EXPECT_EQ(file.head, ledger_->head());
-  EXPECT_EQ(file.totals.at(PrivacyUnit::kNode).rho_q32, 7U);
-  EXPECT_EQ(file.totals.at(PrivacyUnit::kNode).unreleased, 0U);
-  EXPECT_EQ(file.totals.at(PrivacyUnit::kExample).rho_q32, 5U);
-  EXPECT_EQ(file.totals.at(PrivacyUnit::kExample).unreleased, 1U);
+  EXPECT_EQ(file.totals.at(privacy::PrivacyUnit::kNode).rho_q32, 7U);
+  EXPECT_EQ(file.totals.at(privacy::PrivacyUnit::kNode).unreleased, 0U);
+  EXPECT_EQ(file.totals.at(privacy::PrivacyUnit::kExample).rho_q32, 5U);
+  EXPECT_EQ(file.totals.at(privacy::PrivacyUnit::kExample).unreleased, 1U);
 }
 
 TEST_F(LedgerFileTest, AnEmptyLedgerIsAFileToo) {
-  EXPECT_EQ(ledger::VerifyLedgerFile(AsBytes(Export())).value().head, LedgerHead{});
+  EXPECT_EQ(ledger::VerifyLedgerFile(AsBytes(Export())).value().head, privacy::LedgerHead{});
 }
 
 TEST_F(LedgerFileTest, EveryFlippedBitAndEveryCutIsNoticed) {
@@ -89,12 +90,13 @@ TEST_F(LedgerFileTest, TheLastEntriesCannotBeLeftAway) {
 
 TEST_F(LedgerFileTest, TheFirstEntryAboveABudgetIsNamed) {
   ASSERT_TRUE(ledger_->Reserve(Charge(7)).ok());
-  ASSERT_TRUE(ledger_->Reserve(Charge(5, PrivacyUnit::kExample)).ok());
+  ASSERT_TRUE(ledger_->Reserve(Charge(5, privacy::PrivacyUnit::kExample)).ok());
   ASSERT_TRUE(ledger_->Reserve(Charge(2)).ok());
   ASSERT_TRUE(ledger_->Reserve(Charge(1)).ok());
   std::string bytes = Export();
   ledger::LedgerFileDemands demands{
-      .budgets = {{.unit = PrivacyUnit::kNode, .epsilon = 1, .delta = 1e-6, .rho_q32 = 10}}};
+      .budgets = {
+          {.unit = privacy::PrivacyUnit::kNode, .epsilon = 1, .delta = 1e-6, .rho_q32 = 10}}};
   EXPECT_TRUE(ledger::VerifyLedgerFile(AsBytes(bytes), demands).ok());
   demands.budgets[0].rho_q32 = 8;
   const absl::Status above = ledger::VerifyLedgerFile(AsBytes(bytes), demands).status();
@@ -124,4 +126,4 @@ TEST_F(LedgerFileTest, ALedgerWithoutSignaturesIsNotExported) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -16,12 +16,13 @@
 #include "storage/reasons.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
-LedgerCharge MakeCharge(uint64_t rho_q32, PrivacyUnit unit = PrivacyUnit::kNode) {
+privacy::LedgerCharge MakeCharge(uint64_t rho_q32,
+                                 privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode) {
   return {.unit = unit,
-          .mechanism = PrivacyMechanism::kSubsampledGaussian,
+          .mechanism = privacy::PrivacyMechanism::kSubsampledGaussian,
           .sigma = 1.5,
           .sampling_rate = 0.25,
           .steps = 10,
@@ -33,10 +34,10 @@ LedgerCharge MakeCharge(uint64_t rho_q32, PrivacyUnit unit = PrivacyUnit::kNode)
 }
 
 // Where the test is not about them.
-std::vector<PrivacyBudget> NoLimits() {
+std::vector<privacy::PrivacyBudget> NoLimits() {
   constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
-  return {{.unit = PrivacyUnit::kNode, .rho_q32 = kAll},
-          {.unit = PrivacyUnit::kExample, .rho_q32 = kAll}};
+  return {{.unit = privacy::PrivacyUnit::kNode, .rho_q32 = kAll},
+          {.unit = privacy::PrivacyUnit::kExample, .rho_q32 = kAll}};
 }
 
 class LedgerTest : public StoreTest {
@@ -68,10 +69,10 @@ class LedgerTest : public StoreTest {
     ASSERT_TRUE(database_->Write(std::move(batch), Durability::kPowerLoss).ok());
   }
   std::string HeadFile() const { return (folder_ / "store" / "ledger-head").string(); }
-  std::vector<LedgerEntry> Entries() const {
-    std::vector<LedgerEntry> entries;
+  std::vector<privacy::LedgerEntry> Entries() const {
+    std::vector<privacy::LedgerEntry> entries;
     EXPECT_TRUE(ledger_
-                    ->ForEach([&entries](const LedgerEntry& entry) {
+                    ->ForEach([&entries](const privacy::LedgerEntry& entry) {
                       entries.push_back(entry);
                       return true;
                     })
@@ -86,24 +87,24 @@ class LedgerTest : public StoreTest {
 TEST_F(LedgerTest, KeepsEveryEntryOverAReopen) {
   EXPECT_EQ(ledger_->Reserve(MakeCharge(7)).value(), 1U);
   ASSERT_TRUE(ledger_->Spend(1).ok());
-  EXPECT_EQ(ledger_->Reserve(MakeCharge(5, PrivacyUnit::kExample)).value(), 3U);
+  EXPECT_EQ(ledger_->Reserve(MakeCharge(5, privacy::PrivacyUnit::kExample)).value(), 3U);
   ASSERT_TRUE(ledger_->Release(1).ok());
-  const LedgerHead head = ledger_->head();
+  const privacy::LedgerHead head = ledger_->head();
   EXPECT_EQ(head.sequence, 4U);
   ASSERT_EQ(Reopen(), "");
   EXPECT_EQ(ledger_->head(), head);
-  const std::vector<LedgerEntry> entries = Entries();
+  const std::vector<privacy::LedgerEntry> entries = Entries();
   ASSERT_EQ(entries.size(), 4U);
   EXPECT_EQ(entries[0].charge, MakeCharge(7));
   EXPECT_EQ(entries[0].reservation, 1U);
   EXPECT_EQ(entries[0].wall_ms, clock_.WallMillis());
-  EXPECT_EQ(entries[1].kind, LedgerKind::kSpend);
-  EXPECT_EQ(entries[2].charge, MakeCharge(5, PrivacyUnit::kExample));
-  EXPECT_EQ(entries[3].kind, LedgerKind::kRelease);
+  EXPECT_EQ(entries[1].kind, privacy::LedgerKind::kSpend);
+  EXPECT_EQ(entries[2].charge, MakeCharge(5, privacy::PrivacyUnit::kExample));
+  EXPECT_EQ(entries[3].kind, privacy::LedgerKind::kRelease);
   EXPECT_EQ(entries[3].reservation, 1U);
-  EXPECT_EQ(ledger_->totals(PrivacyUnit::kNode).unreleased, 0U);
-  EXPECT_EQ(ledger_->totals(PrivacyUnit::kNode).rho_q32, 7U);
-  EXPECT_EQ(ledger_->totals(PrivacyUnit::kExample).unreleased, 1U);
+  EXPECT_EQ(ledger_->totals(privacy::PrivacyUnit::kNode).unreleased, 0U);
+  EXPECT_EQ(ledger_->totals(privacy::PrivacyUnit::kNode).rho_q32, 7U);
+  EXPECT_EQ(ledger_->totals(privacy::PrivacyUnit::kExample).unreleased, 1U);
 }
 
 TEST_F(LedgerTest, TheOrderIsReserveSpendRelease) {
@@ -120,29 +121,33 @@ TEST_F(LedgerTest, TheOrderIsReserveSpendRelease) {
 }
 
 TEST_F(LedgerTest, ChargesThatAreNoneAreRefused) {
-  const auto reason = [this](const std::function<void(LedgerCharge*)>& change) {
-    LedgerCharge charge = MakeCharge(1);
+  const auto reason = [this](const std::function<void(privacy::LedgerCharge*)>& change) {
+    privacy::LedgerCharge charge = MakeCharge(1);
     change(&charge);
     return ReasonOf(ledger_->Reserve(charge).status());
   };
-  EXPECT_EQ(reason([](LedgerCharge* c) { c->sigma = 0; }), reasons::kInvalidArgument);
-  EXPECT_EQ(reason([](LedgerCharge* c) { c->sigma = NAN; }), reasons::kInvalidArgument);
-  EXPECT_EQ(reason([](LedgerCharge* c) { c->sampling_rate = 1.5; }), reasons::kInvalidArgument);
-  EXPECT_EQ(reason([](LedgerCharge* c) { c->steps = 0; }), reasons::kInvalidArgument);
-  EXPECT_EQ(reason([](LedgerCharge* c) { c->epsilon = -1; }), reasons::kInvalidArgument);
-  EXPECT_EQ(reason([](LedgerCharge* c) { c->delta = 1; }), reasons::kInvalidArgument);
-  EXPECT_EQ(reason([](LedgerCharge* c) { c->rdp[0].order = 1; }), reasons::kInvalidArgument);
-  EXPECT_EQ(reason([](LedgerCharge* c) { c->unit = static_cast<PrivacyUnit>(3); }),
+  EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->sigma = 0; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->sigma = NAN; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->sampling_rate = 1.5; }),
             reasons::kInvalidArgument);
-  EXPECT_EQ(reason([](LedgerCharge* c) { c->subject = std::string(1000, 'x'); }),
+  EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->steps = 0; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->epsilon = -1; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->delta = 1; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->rdp[0].order = 1; }),
+            reasons::kInvalidArgument);
+  EXPECT_EQ(
+      reason([](privacy::LedgerCharge* c) { c->unit = static_cast<privacy::PrivacyUnit>(3); }),
+      reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->subject = std::string(1000, 'x'); }),
             reasons::kLimitExceeded);
-  EXPECT_EQ(reason([](LedgerCharge* c) { c->rdp.resize(1000, {2, 1}); }), reasons::kLimitExceeded);
+  EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->rdp.resize(1000, {2, 1}); }),
+            reasons::kLimitExceeded);
   EXPECT_EQ(ledger_->head().sequence, 0U);
 }
 
 // Found by review: such a charge was written, and no start could read the ledger again.
 TEST_F(LedgerTest, ASubjectMayBeAnyBytes) {
-  LedgerCharge charge = MakeCharge(1);
+  privacy::LedgerCharge charge = MakeCharge(1);
   charge.subject = "\xC3\xFF hash";
   ASSERT_TRUE(ledger_->Reserve(charge).ok());
   ASSERT_EQ(Reopen(), "");
@@ -152,7 +157,8 @@ TEST_F(LedgerTest, ASubjectMayBeAnyBytes) {
 TEST_F(LedgerTest, SumsDoNotOverflow) {
   ASSERT_TRUE(ledger_->Reserve(MakeCharge(std::numeric_limits<uint64_t>::max() - 1)).ok());
   ASSERT_TRUE(ledger_->Reserve(MakeCharge(5)).ok());
-  EXPECT_EQ(ledger_->totals(PrivacyUnit::kNode).rho_q32, std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(ledger_->totals(privacy::PrivacyUnit::kNode).rho_q32,
+            std::numeric_limits<uint64_t>::max());
 }
 
 TEST_F(LedgerTest, EveryWayToCutOrAlterTheChainIsNoticed) {
@@ -187,7 +193,7 @@ TEST_F(LedgerTest, EveryWayToCutOrAlterTheChainIsNoticed) {
             reasons::kLedgerBroken);
   EXPECT_EQ(restored([&](Batch* b) {
               ledger::LedgerRow altered = ledger::DecodeRow(row(2)).value();
-              LedgerEntry entry = ledger::DecodeEntry(altered.entry).value();
+              privacy::LedgerEntry entry = ledger::DecodeEntry(altered.entry).value();
               entry.charge->rho_q32 = 0;
               altered.entry = ledger::EncodeEntry(entry);
               b->Put(kFamily, ledger::EntryKey(2), ledger::EncodeRow(altered));
@@ -218,7 +224,7 @@ TEST_F(LedgerTest, AnOlderStoreBesideTheNewestHeadIsRefused) {
 
 TEST_F(LedgerTest, AnotherHistoryIsRefused) {
   ASSERT_TRUE(ledger_->Reserve(MakeCharge(1)).ok());
-  LedgerHead other = ledger_->head();
+  privacy::LedgerHead other = ledger_->head();
   other.hash[5] ^= 1;
   EXPECT_EQ(Reopen({.floor = other}), reasons::kLedgerRolledBack);
   ASSERT_EQ(Reopen(), "");
@@ -228,12 +234,12 @@ TEST_F(LedgerTest, AnotherHistoryIsRefused) {
 
 TEST_F(LedgerTest, AMissingHeadNeedsAFloor) {
   ASSERT_TRUE(ledger_->Reserve(MakeCharge(1)).ok());
-  const LedgerHead backup = ledger_->head();
+  const privacy::LedgerHead backup = ledger_->head();
   ASSERT_TRUE(ledger_->Spend(1).ok());
-  const LedgerHead newest = ledger_->head();
+  const privacy::LedgerHead newest = ledger_->head();
   std::filesystem::remove(HeadFile());
   EXPECT_EQ(Reopen(), reasons::kLedgerBroken);
-  EXPECT_EQ(Reopen({.floor = LedgerHead{3, newest.hash}}), reasons::kLedgerRolledBack);
+  EXPECT_EQ(Reopen({.floor = privacy::LedgerHead{3, newest.hash}}), reasons::kLedgerRolledBack);
   EXPECT_EQ(Reopen({.floor = backup}), "");  // the chain goes on after it
   EXPECT_EQ(Reopen(), "");
   EXPECT_EQ(ledger::ParseHead(ReadFile(HeadFile(), 1000).value()).value(), newest);
@@ -293,8 +299,8 @@ TEST_F(LedgerTest, AgreesWithAModel) {
         ASSERT_EQ(Reopen(), "");
     }
     ASSERT_EQ(ledger_->head().sequence, sequence);
-    ASSERT_EQ(ledger_->totals(PrivacyUnit::kNode).rho_q32, rho);
-    ASSERT_EQ(ledger_->totals(PrivacyUnit::kNode).unreleased, stage.size());
+    ASSERT_EQ(ledger_->totals(privacy::PrivacyUnit::kNode).rho_q32, rho);
+    ASSERT_EQ(ledger_->totals(privacy::PrivacyUnit::kNode).unreleased, stage.size());
   }
 }
 
@@ -306,7 +312,7 @@ TEST(LedgerRowsTest, TheChainHashIsPlainBlake2b) {
 }
 
 TEST(LedgerRowsTest, HeadsReadAsTheyWereWritten) {
-  LedgerHead head{.sequence = 42};
+  privacy::LedgerHead head{.sequence = 42};
   head.hash[31] = 7;
   EXPECT_EQ(ledger::ParseHead(ledger::FormatHead(head)).value(), head);
   for (const char* text : {"", "1", "1 \n", "x 00\n", "1 00\n", "-1 00\n"}) {
@@ -315,4 +321,4 @@ TEST(LedgerRowsTest, HeadsReadAsTheyWereWritten) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

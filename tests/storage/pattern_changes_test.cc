@@ -13,7 +13,7 @@
 #include "storage/reasons.h"
 #include "tests/storage/pattern_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::ElementsAre;
@@ -210,4 +210,4 @@ TEST_F(PatternChangesTest, TextsThatCouldNotBeReadAgainAreRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -12,7 +12,7 @@
 #include "storage/patterns/pattern_rows.h"
 #include "tests/storage/pattern_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::ElementsAre;
@@ -140,4 +140,4 @@ TEST_F(PatternCheckTest, MeasuresTheGraphItsCheckpointHas) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -14,7 +14,7 @@
 #include "storage/patterns/pattern_rows.h"
 #include "tests/storage/pattern_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::ElementsAre;
@@ -286,4 +286,4 @@ TEST_F(PatternCheckpointTest, StatsTellOfBanksAndMemory) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -21,7 +21,7 @@
 #include "tests/storage/pattern_fixture.h"
 #include "tests/storage/raw_store.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::IsEmpty;
@@ -214,4 +214,4 @@ TEST_F(PatternCollectionsTest, ErasingWhatIsNotThereIsRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -13,7 +13,7 @@
 
 #include "tests/storage/pattern_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr uint32_t kStable = 60;     // patterns that stay as they are
@@ -134,4 +134,4 @@ TEST_F(PatternConcurrencyTest, WritersListenersAndFollowersGoTogether) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

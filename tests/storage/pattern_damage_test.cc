@@ -14,7 +14,7 @@
 #include "tests/storage/pattern_fixture.h"
 #include "tests/storage/raw_store.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using std::chrono::milliseconds;
@@ -227,4 +227,4 @@ TEST_F(PatternDamageTest, ADamagedCollectionHidesNoneBehindIt) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

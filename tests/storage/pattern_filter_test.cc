@@ -16,7 +16,7 @@
 #include "storage/patterns/name_table.h"
 #include "tests/storage/pattern_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::ElementsAre;
@@ -210,4 +210,4 @@ TEST(NameTableTest, GivesNumbersAwayAgainWhenNobodyHoldsThem) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

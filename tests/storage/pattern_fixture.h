@@ -15,7 +15,7 @@
 #include "storage/patterns/pattern_store.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 inline constexpr uint32_t kPatternDimension = 8;
 
@@ -117,4 +117,4 @@ class PatternTest : public StoreTest {
   std::unique_ptr<PatternStore> store_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -17,7 +17,7 @@
 #include "tests/storage/hooked_files.h"
 #include "tests/storage/pattern_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using std::chrono::hours;
@@ -281,4 +281,4 @@ TEST_F(PatternLifeTest, PayloadsAreKeptInBlobFiles) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -14,7 +14,7 @@
 #include "storage/patterns/pattern_keys.h"
 #include "tests/storage/pattern_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr uint32_t kIds = 40;
@@ -186,4 +186,4 @@ TEST_P(PatternModelTest, AgreesUnderRandomChanges) {
 INSTANTIATE_TEST_SUITE_P(Seeds, PatternModelTest, testing::Range<uint64_t>(1, 7));
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -15,7 +15,7 @@
 #include "storage/reasons.h"
 #include "tests/storage/pattern_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::ElementsAre;
@@ -335,4 +335,4 @@ TEST_F(PatternStoreTest, ManyReplacementsCompactTheIndex) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -16,7 +16,7 @@
 #include "tests/storage/raw_store.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using std::chrono::seconds;
@@ -374,4 +374,4 @@ TEST(PolicyRowsTest, AnEmptyFisherDiagonalComesBack) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -18,7 +18,7 @@
 
 #include "storage/db/column_family.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 using RawHandles = std::vector<rocksdb::ColumnFamilyHandle*>;
 
@@ -74,4 +74,4 @@ inline std::vector<std::string> FilesContaining(const std::filesystem::path& fol
   return found;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -18,7 +18,7 @@
 #include "tests/storage/raw_store.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 namespace fs = std::filesystem;
@@ -180,9 +180,9 @@ TEST_F(RecoveryTest, ALogLostFromItsBeginningIsNotANewStore) {
 
 TEST_F(RecoveryTest, AnOpenThatFailsLeavesTheLossToBeFound) {
   MakeStoreInLog();
-  const SealKey right = key_;
+  const privacy::SealKey right = key_;
   CutLog(0.5);
-  key_ = SealKey::Generate();
+  key_ = privacy::SealKey::Generate();
   EXPECT_EQ(ReasonOf(Database::Open(Options()).status()), reasons::kSealBroken);
   key_ = right;
   const auto database = OpenStore();
@@ -207,8 +207,8 @@ TEST_F(RecoveryTest, AnOpenThatCannotRememberALossLeavesItToTheNext) {
 TEST_F(RecoveryTest, AMarkThatIsGoneIsStillGoneAfterAnOpenThatFailed) {
   MakeStoreInLog();
   fs::remove(Mark());
-  const SealKey right = key_;
-  key_ = SealKey::Generate();
+  const privacy::SealKey right = key_;
+  key_ = privacy::SealKey::Generate();
   EXPECT_EQ(ReasonOf(Database::Open(Options()).status()), reasons::kSealBroken);
   key_ = right;
   EXPECT_TRUE(OpenStore()->recovery().mark_damaged);
@@ -326,7 +326,7 @@ class MigrationTest : public RecoveryTest {
       names.emplace_back(kColumnFamilies[i].name);
     }
     WithRocks(Options().path, names, [&](rocksdb::DB& raw, RawHandles& handles) {
-      storage::v1::SchemaInfo schema;
+      v1::SchemaInfo schema;
       schema.set_version(1);
       schema.set_min_reader(1);
       ASSERT_TRUE(raw.Put({}, "schema", schema.SerializeAsString()).ok());
@@ -411,8 +411,8 @@ TEST_F(MigrationTest, GoesOnWhereItWasInterrupted) {
 
 TEST_F(MigrationTest, AnotherSealKeyChangesNothing) {
   MakeOldStore();
-  const SealKey right = key_;
-  key_ = SealKey::Generate();
+  const privacy::SealKey right = key_;
+  key_ = privacy::SealKey::Generate();
   EXPECT_EQ(ReasonOf(Database::Open(Options()).status()), reasons::kSealBroken);
   key_ = right;
   ExpectEverything(*OpenStore());
@@ -453,4 +453,4 @@ TEST_F(RecoveryTest, AFullDiskRefusesWritesServesReadsAndComesBackWhenReopened) 
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

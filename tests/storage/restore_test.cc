@@ -15,7 +15,7 @@
 #include "storage/reasons.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,7 +38,8 @@ class RestoreTest : public StoreTest {
 TEST_F(RestoreTest, ABackupIsSealedByTheKeyThatItsStoreOpensWith) {
   auto database = OpenStore();
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "1").ok());
-  const std::array<SealKey, 2> keys = {SealKey::Generate(), SealKey::Generate()};
+  const std::array<privacy::SealKey, 2> keys = {privacy::SealKey::Generate(),
+                                                privacy::SealKey::Generate()};
   std::atomic<bool> stop{false};
   std::thread changes([&] {
     for (size_t i = 0; !stop.load(); ++i) {
@@ -51,7 +52,7 @@ TEST_F(RestoreTest, ABackupIsSealedByTheKeyThatItsStoreOpensWith) {
     ASSERT_TRUE(database->Backup(Folder()).ok());
     const bool first = ReadBackupManifest(Folder(), keys[0]).ok();
     const bool original = ReadBackupManifest(Folder(), key_).ok();
-    const SealKey key = original ? key_ : keys[first ? 0 : 1];
+    const privacy::SealKey key = original ? key_ : keys[first ? 0 : 1];
     const auto restored =
         RestoreBackup({.backup = Folder(), .store = (folder_ / "other").string(), .key = key});
     EXPECT_TRUE(restored.ok()) << restored.status();
@@ -76,8 +77,8 @@ TEST_F(RestoreTest, ABackupThatIsGivenUpLeavesNoFolder) {
 TEST_F(RestoreTest, KeysChangeWhileABackupReadsItsFiles) {
   auto database = OpenStore();
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "1").ok());
-  const SealKey old = key_;
-  key_ = SealKey::Generate();
+  const privacy::SealKey old = key_;
+  key_ = privacy::SealKey::Generate();
   bool changed = false;
   const auto manifest = database->Backup(Folder(), [&] {
     if (!changed) {
@@ -123,10 +124,10 @@ TEST_F(RestoreTest, AFolderMayBeNamedWithASlash) {
 }
 
 TEST_F(RestoreTest, ABackupOfAPassphraseHasItsParameters) {
-  PassphraseParameters parameters = PassphraseParameters::Generate();
+  privacy::PassphraseParameters parameters = privacy::PassphraseParameters::Generate();
   parameters.passes = limits::kMinPassphrasePasses;
   parameters.memory_bytes = limits::kMinPassphraseMemoryBytes;
-  key_ = SealKeyFromPassphrase("a long enough phrase", parameters).value();
+  key_ = privacy::SealKeyFromPassphrase("a long enough phrase", parameters).value();
   BackUp();
   EXPECT_EQ(ReadFile(Folder() + "/seal.kdf", 100).value(), parameters.Encode());
   EXPECT_TRUE(Restore().ok());
@@ -135,9 +136,11 @@ TEST_F(RestoreTest, ABackupOfAPassphraseHasItsParameters) {
 TEST_F(RestoreTest, ARefusedRestoreLeavesNothingBehind) {
   BackUp();
   ASSERT_TRUE(WriteFileAtomically(Store() + "/ledger-head", "9 hash\n").ok());
-  const SealKey right = key_;
-  const auto refused = RestoreBackup(
-      {.backup = Folder(), .store = Store(), .key = SealKey::Generate(), .backup_key = right});
+  const privacy::SealKey right = key_;
+  const auto refused = RestoreBackup({.backup = Folder(),
+                                      .store = Store(),
+                                      .key = privacy::SealKey::Generate(),
+                                      .backup_key = right});
   EXPECT_EQ(ReasonOf(refused.status()), reasons::kLedgerWouldGoBack) << refused.status();
   EXPECT_FALSE(fs::exists(Store() + ".restoring"));
   EXPECT_EQ(OpenStore()->Get(ColumnFamily::kMeta, "a").value(), "before");
@@ -146,8 +149,8 @@ TEST_F(RestoreTest, ARefusedRestoreLeavesNothingBehind) {
 TEST_F(RestoreTest, TheOtherKeyOfAnInterruptedChangeOpensThePresentStore) {
   BackUp();
   ASSERT_TRUE(WriteFileAtomically(Store() + "/ledger-head", "9 hash\n").ok());
-  const SealKey old = key_;
-  const SealKey next = SealKey::Generate();
+  const privacy::SealKey old = key_;
+  const privacy::SealKey next = privacy::SealKey::Generate();
   ASSERT_TRUE(OpenStore()->ChangeSealKey(next).ok());
   RestoreOptions options{.backup = Folder(), .store = Store(), .key = old};
   const auto without = RestoreBackup(options);
@@ -174,10 +177,10 @@ TEST_F(RestoreTest, ANodeWithoutAKeyGetsOneOnlyWhenNothingRefuses) {
   BackUp();
   fs::remove_all(Store());
   int made = 0;
-  const SealKey fresh = SealKey::Generate();
+  const privacy::SealKey fresh = privacy::SealKey::Generate();
   RestoreOptions options{.backup = Folder(), .store = Store(), .key = key_, .make_key = [&] {
                            ++made;
-                           return absl::StatusOr<SealKey>(fresh);
+                           return absl::StatusOr<privacy::SealKey>(fresh);
                          }};
   const std::string manifest = Folder() + "/" + kBackupManifestFile;
   const std::string bytes = ReadFile(manifest, 1 << 20).value();
@@ -199,4 +202,4 @@ TEST_F(RestoreTest, AStoreThatCannotBeLookedAtIsAnErrorAndNoException) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

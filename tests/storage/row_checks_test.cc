@@ -24,7 +24,7 @@
 #include "storage/witness/witness_rows.h"
 #include "tests/storage/witness_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::HasSubstr;
@@ -52,18 +52,21 @@ class RowChecksTest : public WitnessTest {
     const auto graph = GraphStore::Open(*database_).value();
     ASSERT_TRUE(graph->Put(edge_, 0.5F).ok());
     ASSERT_TRUE(graph->RemoveNode({GraphNodeKind::kWitness, "w"}).ok());
-    const NodeKey key = NodeKey::FromSeed(KeySeed{1});
-    ASSERT_TRUE(ConsentStore(*database_).Set(ConsentRecord::Sign(ConsentTier::kDp, 1, key)).ok());
+    const privacy::NodeKey key = privacy::NodeKey::FromSeed(privacy::KeySeed{1});
+    ASSERT_TRUE(ConsentStore(*database_)
+                    .Set(privacy::ConsentRecord::Sign(privacy::ConsentTier::kDp, 1, key))
+                    .ok());
     ASSERT_TRUE(UserConsentStore(*database_)
-                    .Put(UserConsent::Sign(
+                    .Put(privacy::UserConsent::Sign(
                              {.subject = {.id = "ann"}, .granted_ms = 1, .expires_ms = 2}, key)
                              .value())
                     .ok());
-    withdrawal_ = Withdrawal::Sign({Digest{5}}, /*everything=*/false, 3, key).value();
+    withdrawal_ = privacy::Withdrawal::Sign({Digest{5}}, /*everything=*/false, 3, key).value();
     ASSERT_TRUE(WithdrawalStore(*database_).Put(withdrawal_).ok());
-    const auto ledger = PrivacyLedgerStore::Open(
-                            *database_, {.budgets = {{.unit = PrivacyUnit::kNode, .rho_q32 = 9}}})
-                            .value();
+    const auto ledger =
+        PrivacyLedgerStore::Open(*database_,
+                                 {.budgets = {{.unit = privacy::PrivacyUnit::kNode, .rho_q32 = 9}}})
+            .value();
     ASSERT_TRUE(ledger->Reserve({.sigma = 1, .rho_q32 = 1, .subject = "update"}).ok());
     ASSERT_TRUE(ledger->Spend(1).ok());
   }
@@ -99,7 +102,7 @@ class RowChecksTest : public WitnessTest {
     return report.ok() ? "" : report.problems.front();
   }
 
-  Withdrawal withdrawal_;
+  privacy::Withdrawal withdrawal_;
   const EdgeKey edge_{
       {GraphNodeKind::kSession, "a"}, EdgeType::kSimilar, {GraphNodeKind::kSession, "b"}};
 };
@@ -243,4 +246,4 @@ TEST_F(RowChecksTest, AGapOrGarbageInTheLogOfChangesIsAProblem) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

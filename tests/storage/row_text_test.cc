@@ -26,7 +26,7 @@
 #include "storage/witness/witness_rows.h"
 #include "tests/storage/witness_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr char kCutCharacter[] = "adapter \xC3";
@@ -87,8 +87,8 @@ RC_GTEST_PROP(RowTextPropertyTest, APolicyIsRefusedOrComesBack, ()) {
 }
 
 RC_GTEST_PROP(RowTextPropertyTest, ALedgersSubjectMayBeAnyBytes, ()) {
-  const LedgerCharge charge{.sigma = 1, .subject = *AnyBytes()};
-  const LedgerEntry entry{.sequence = 1, .reservation = 1, .charge = charge};
+  const privacy::LedgerCharge charge{.sigma = 1, .subject = *AnyBytes()};
+  const privacy::LedgerEntry entry{.sequence = 1, .reservation = 1, .charge = charge};
   RC_ASSERT(ledger::CheckCharge(charge).ok());
   const auto again = ledger::DecodeEntry(ledger::EncodeEntry(entry));
   RC_ASSERT(again.ok());
@@ -181,4 +181,4 @@ TEST_F(RowTextTest, ASessionThatDoesNotDecodeIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

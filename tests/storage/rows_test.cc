@@ -20,15 +20,15 @@
 #include "storage/patterns/pattern_rows.h"
 #include "storage/trajectories/trajectory_rows.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using patterns::SlotRow;
 
-SealKey ExampleKey() {
-  std::array<uint8_t, kSealKeyBytes> master;
+privacy::SealKey ExampleKey() {
+  std::array<uint8_t, privacy::kSealKeyBytes> master;
   std::iota(master.begin(), master.end(), uint8_t{0});
-  return SealKey::FromBytes(master).value();
+  return privacy::SealKey::FromBytes(master).value();
 }
 
 // The worked example of docs/store-format.md. Its bytes come from an implementation of BLAKE2b
@@ -44,7 +44,7 @@ constexpr char kExamplePlaintext[] = "01010000020000000000803f000000c0";
 TEST(StoreFormatTest, TheWorkedExampleOpens) {
   const std::string key = patterns::SlotKey(0, 5);
   EXPECT_EQ(ToHex(AsBytes(key)), "0000000000000005");
-  const SealKey node_key = ExampleKey();
+  const privacy::SealKey node_key = ExampleKey();
   const auto value = DecodeStoredValue(&node_key, nullptr, ColumnFamily::kVec, key,
                                        FromHex(kExampleStored).value(), 3);
   ASSERT_TRUE(value.ok()) << value.status();
@@ -55,7 +55,7 @@ TEST(StoreFormatTest, TheWorkedExampleOpens) {
 
 TEST(StoreFormatTest, TheHeaderIsPartOfTheSeal) {
   std::string stored = FromHex(kExampleStored).value();
-  const SealKey node_key = ExampleKey();
+  const privacy::SealKey node_key = ExampleKey();
   for (size_t i = 0; i < kNodeSealedHeaderBytes; ++i) {
     std::string altered = stored;
     altered[i] = static_cast<char>(altered[i] ^ 4);
@@ -78,7 +78,7 @@ constexpr char kWrappedKey[] =
     "4c44edd8f648eed1f40e88d173ee0f7b2165afda4a09bb";
 
 TEST(StoreFormatTest, TheWorkedExampleOfDataKeysOpens) {
-  const SealKey node_key = ExampleKey();
+  const privacy::SealKey node_key = ExampleKey();
   EXPECT_EQ(ToHex(AsBytes(KeyRowKey(7))), "0000000000000007");
   const auto row = DecodeStoredValue(&node_key, nullptr, ColumnFamily::kKey, KeyRowKey(7),
                                      FromHex(kWrappedKey).value(), 0);
@@ -109,7 +109,7 @@ TEST(StoreFormatTest, TheWorkedExampleOfDataKeysOpens) {
 }
 
 TEST(StoreFormatTest, EveryCutKeyRowIsRefused) {
-  KeyRecord record{.scope = "user/alice", .key = DataKey::Generate()};
+  KeyRecord record{.scope = "user/alice", .key = privacy::DataKey::Generate()};
   const std::string whole = EncodeKeyRecord(record);
   for (size_t n = 0; n < whole.size(); ++n) {
     EXPECT_EQ(ReasonOf(DecodeKeyRecord(whole.substr(0, n)).status()), reasons::kStoreCorrupt);
@@ -118,7 +118,7 @@ TEST(StoreFormatTest, EveryCutKeyRowIsRefused) {
   record.state = KeyRecord::State::kDestroyed;
   record.key.reset();
   const std::string destroyed = EncodeKeyRecord(record);
-  EXPECT_EQ(destroyed.size(), whole.size() - kSealKeyBytes);
+  EXPECT_EQ(destroyed.size(), whole.size() - privacy::kSealKeyBytes);
   EXPECT_EQ(DecodeKeyRecord(destroyed)->scope, "user/alice");
 }
 
@@ -163,7 +163,7 @@ TEST(RowsTest, ChangesAndCheckpointsReadAsTheyWereWritten) {
   EXPECT_EQ(patterns::DecodeCheckpointRow(patterns::EncodeCheckpointRow(checkpoint)).value(),
             checkpoint);
   // As older programs wrote changes: with wall time alone.
-  storage::v1::OplogEntry old;
+  v1::OplogEntry old;
   old.set_op(2);
   old.set_pattern_id(std::string(16, 'i'));
   old.set_wall_ms(5000);
@@ -236,4 +236,4 @@ TEST(RowsTest, ValuesOutOfRangeAreRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -19,7 +19,7 @@
 #include "tests/storage/raw_store.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using std::chrono::milliseconds;
@@ -396,4 +396,4 @@ TEST_F(SessionIndexTest, ADamagedRowCostsOneConversation) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -20,7 +20,7 @@
 #include "base/status.h"
 #include "storage/similarity/cosine.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using Vector = std::vector<float>;
@@ -158,4 +158,4 @@ TEST(CosineTest, IsExactAndHasNoValueWithoutADirection) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

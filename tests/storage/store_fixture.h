@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "storage/db/database.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 // A throw-away store with a fixed key, a manual clock and a probe that says what the test wants.
 class StoreTest : public testing::Test {
@@ -54,10 +54,10 @@ class StoreTest : public testing::Test {
   }
 
   std::filesystem::path folder_;
-  SealKey key_ = SealKey::Generate();
+  privacy::SealKey key_ = privacy::SealKey::Generate();
   ManualClock clock_;
   uint64_t free_bytes_ = uint64_t{1} << 40;
   int probes_ = 0;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -17,7 +17,7 @@
 #include "storage/sessions/session_index.h"
 #include "tests/storage/witness_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 constexpr int kRounds = 60;
@@ -140,4 +140,4 @@ TEST_F(StoresConcurrencyTest, EdgesAreAddedNudgedWalkedAndRemoved) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -20,7 +20,7 @@
 #include "tests/storage/raw_store.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::ElementsAre;
@@ -382,17 +382,18 @@ TEST_F(SmallStoresTest, DamagedItemsArePassedOverAndMakeRoom) {
 TEST_F(SmallStoresTest, ConsentIsKeptAndStillVerifies) {
   ConsentStore store(*database_);
   EXPECT_EQ(store.Get().value(), std::nullopt);
-  const NodeKey key = NodeKey::Generate();
-  ASSERT_TRUE(store.Set(ConsentRecord::Sign(ConsentTier::kPublic, 77, key)).ok());
+  const privacy::NodeKey key = privacy::NodeKey::Generate();
+  ASSERT_TRUE(store.Set(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic, 77, key)).ok());
   Reopen();
   const auto record = ConsentStore(*database_).Get();
   ASSERT_TRUE(record.ok() && record->has_value());
-  EXPECT_EQ((*record)->tier, ConsentTier::kPublic);
+  EXPECT_EQ((*record)->tier, privacy::ConsentTier::kPublic);
   EXPECT_EQ((*record)->since_ms, 77);
   EXPECT_TRUE((*record)->Verify(key).ok());
-  ASSERT_TRUE(
-      ConsentStore(*database_).Set(ConsentRecord::Sign(ConsentTier::kPrivate, 78, key)).ok());
-  EXPECT_EQ((*ConsentStore(*database_).Get())->tier, ConsentTier::kPrivate);
+  ASSERT_TRUE(ConsentStore(*database_)
+                  .Set(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPrivate, 78, key))
+                  .ok());
+  EXPECT_EQ((*ConsentStore(*database_).Get())->tier, privacy::ConsentTier::kPrivate);
 }
 
 TEST_F(SmallStoresTest, WhatLeftIsKeptBesideEveryConsent) {
@@ -400,11 +401,12 @@ TEST_F(SmallStoresTest, WhatLeftIsKeptBesideEveryConsent) {
   const LeftSoFar left{.plain = true, .bytes_sent = 5'000'000'000};
   ASSERT_TRUE(store.NoteLeft(left).ok());
   EXPECT_EQ(store.Left().value(), LeftSoFar()) << "without a consent nothing leaves";
-  const NodeKey key = NodeKey::Generate();
-  ASSERT_TRUE(store.Set(ConsentRecord::Sign(ConsentTier::kPublic, 77, key)).ok());
+  const privacy::NodeKey key = privacy::NodeKey::Generate();
+  ASSERT_TRUE(store.Set(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic, 77, key)).ok());
   EXPECT_EQ(store.Left().value(), LeftSoFar());
   ASSERT_TRUE(store.NoteLeft(left).ok());
-  ASSERT_TRUE(store.Set(ConsentRecord::Sign(ConsentTier::kPrivate, 78, key)).ok());
+  ASSERT_TRUE(
+      store.Set(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPrivate, 78, key)).ok());
   Reopen();
   EXPECT_EQ(ConsentStore(*database_).Left().value(), left);
   const auto record = ConsentStore(*database_).Get();
@@ -414,13 +416,13 @@ TEST_F(SmallStoresTest, WhatLeftIsKeptBesideEveryConsent) {
 }
 
 TEST_F(SmallStoresTest, ConsentRowsThatAreNotOneAreRefused) {
-  ConsentRecord record;
+  privacy::ConsentRecord record;
   const std::string good = EncodeConsent(record);
   EXPECT_TRUE(DecodeConsent(good).ok());
   EXPECT_EQ(ReasonOf(DecodeConsent(good.substr(0, good.size() - 1)).status()),
             reasons::kStoreCorrupt);
   EXPECT_EQ(ReasonOf(DecodeConsent("").status()), reasons::kStoreCorrupt);
-  record.tier = static_cast<ConsentTier>(9);
+  record.tier = static_cast<privacy::ConsentTier>(9);
   EXPECT_EQ(ReasonOf(DecodeConsent(EncodeConsent(record)).status()), reasons::kStoreCorrupt);
 }
 
@@ -460,4 +462,4 @@ TEST_F(SmallStoresTest, AFullDiskRefusesBootsAndConsent) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -13,7 +13,7 @@
 #include "storage/verify/row_checks.h"
 #include "tests/storage/witness_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::IsEmpty;
@@ -171,4 +171,4 @@ TEST_F(UserErasureTest, WhatASessionWasTaughtIsNotListedAfterwards) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -11,19 +11,19 @@
 #include "storage/witness/witness_archive.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 class WitnessArchiveKeyTest : public StoreTest {
  protected:
-  std::string WriteArchive(const SealKey& key) const {
+  std::string WriteArchive(const privacy::SealKey& key) const {
     const std::string path = (folder_ / "archive").string();
     const auto writer = WitnessArchiveWriter::Create(path, key).value();
     EXPECT_TRUE(writer->Add("key", {.request_id = "request", .timestamp_ms = 5}).ok());
     EXPECT_TRUE(writer->Commit().ok());
     return path;
   }
-  static absl::Status Read(const std::string& path, const SealKey& key) {
+  static absl::Status Read(const std::string& path, const privacy::SealKey& key) {
     return ReadWitnessArchive(path, key, [](const WitnessEntry&) { return absl::OkStatus(); })
         .status();
   }
@@ -37,7 +37,7 @@ TEST_F(WitnessArchiveKeyTest, ArchivesOpenAfterEveryKeyWasChanged) {
   for (bool more = true; more;) {
     more = database->ResealStep().value();
   }
-  const SealKey next = SealKey::Generate();
+  const privacy::SealKey next = privacy::SealKey::Generate();
   ASSERT_TRUE(database->ChangeSealKey(next).ok());
   database.reset();
   EXPECT_EQ(ReasonOf(Read(archive, key_)), reasons::kSealBroken) << "the node's key seals none";
@@ -65,4 +65,4 @@ TEST_F(WitnessArchiveKeyTest, AKeyThatIsNoneIsDamage) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

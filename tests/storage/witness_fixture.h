@@ -13,7 +13,7 @@
 #include "storage/witness/witness_log.h"
 #include "tests/storage/store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 
 inline WitnessEntry MakeEntry(const std::string& id, int64_t timestamp_ms) {
   return {.request_id = id,
@@ -98,4 +98,4 @@ class WitnessTest : public StoreTest {
   std::unique_ptr<WitnessLog> log_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -17,7 +17,7 @@
 #include "tests/storage/raw_store.h"
 #include "tests/storage/witness_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using std::chrono::milliseconds;
@@ -382,4 +382,4 @@ TEST_F(WitnessUsersTest, ADamagedCountOrExpiryIsMadeAnew) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "tests/storage/witness_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using testing::ElementsAre;
@@ -201,4 +201,4 @@ TEST_F(WitnessTest, StatisticsOfNothingAndOfTooManyIntervals) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -16,7 +16,7 @@
 #include "tests/storage/raw_store.h"
 #include "tests/storage/witness_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using std::chrono::milliseconds;
@@ -243,13 +243,13 @@ TEST_F(WitnessRetentionTest, EveryDamageToAnArchiveIsNoticed) {
   StoreMany(4);
   ExpireAll(18'000);
   const std::string good = ReadFile(Files()[0].string(), 1 << 20).value();
-  const auto read = [this](std::string_view bytes, const SealKey& key) {
+  const auto read = [this](std::string_view bytes, const privacy::SealKey& key) {
     return ReasonOf(ReadWitnessArchiveBytes(AsBytes(bytes), key, [](const WitnessEntry&) {
                       return absl::OkStatus();
                     }).status());
   };
   EXPECT_EQ(read(good, key_), "");
-  EXPECT_EQ(read(good, SealKey::Generate()), reasons::kSealBroken);
+  EXPECT_EQ(read(good, privacy::SealKey::Generate()), reasons::kSealBroken);
   EXPECT_EQ(read(good + "x", key_), reasons::kSealBroken);
   for (size_t i = 0; i < good.size(); i += 3) {
     std::string altered = good;
@@ -262,4 +262,4 @@ TEST_F(WitnessRetentionTest, EveryDamageToAnArchiveIsNoticed) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -41,7 +41,7 @@ class TensorFile {
     file_.write(reinterpret_cast<const char*>(values.data()),
                 static_cast<std::streamsize>(values.size_bytes()));
   }
-  void Add(const std::string& name, const Matrix& matrix) {
+  void Add(const std::string& name, const inference::Matrix& matrix) {
     std::vector<float> values;
     std::vector<float> row(static_cast<size_t>(matrix.columns));
     for (int i = 0; i < matrix.rows; ++i) {
@@ -58,14 +58,15 @@ class TensorFile {
 };
 
 // Texts with something to learn: each repeats a few tokens of its own.
-std::vector<TrainingExample> Texts(const Model& model, int sequences, int tokens) {
+std::vector<inference::TrainingExample> Texts(const inference::Model& model, int sequences,
+                                              int tokens) {
   Random random(3);
-  std::vector<TrainingExample> texts(static_cast<size_t>(sequences));
-  for (TrainingExample& text : texts) {
-    std::vector<TokenId> words(12);
-    for (TokenId& word : words) {
-      word =
-          static_cast<TokenId>(random.Below(static_cast<uint64_t>(model.config().vocabulary) / 2));
+  std::vector<inference::TrainingExample> texts(static_cast<size_t>(sequences));
+  for (inference::TrainingExample& text : texts) {
+    std::vector<inference::TokenId> words(12);
+    for (inference::TokenId& word : words) {
+      word = static_cast<inference::TokenId>(
+          random.Below(static_cast<uint64_t>(model.config().vocabulary) / 2));
     }
     for (int i = 0; i < tokens; ++i) {
       text.completion.push_back(words[random.Below(words.size())]);
@@ -74,7 +75,8 @@ std::vector<TrainingExample> Texts(const Model& model, int sequences, int tokens
   return texts;
 }
 
-void WriteWeights(const Model& model, const ChangeSet<float>& changes, TensorFile* file) {
+void WriteWeights(const inference::Model& model, const ChangeSet<float>& changes,
+                  TensorFile* file) {
   file->Add("token_embd", model.token_embedding());
   file->Add("output", model.output());
   file->Add("output_norm", model.output_norm());
@@ -91,7 +93,7 @@ void WriteWeights(const Model& model, const ChangeSet<float>& changes, TensorFil
   }
 }
 
-nlohmann::json ConfigurationOf(const ModelConfig& config) {
+nlohmann::json ConfigurationOf(const inference::ModelConfig& config) {
   return {{"layers", config.layers},
           {"width", config.width},
           {"heads", config.heads},
@@ -121,7 +123,8 @@ nlohmann::json ToJson(const std::vector<TrainingSequence>& batch) {
 absl::Status Trace(const std::string& path, const std::string& folder, int sequences, int tokens,
                    int steps) {
   ThreadParallelRunner runner(2);
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(path));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
+                   inference::Model::Load(path));
   ASSIGN_OR_RETURN(const auto weights, ModelWeights::Create(model, nullptr, runner));
   ChangeSet<float> changes(weights->shape());
   RETURN_IF_ERROR(AddLoras(*model, SitesFrom(model->config(), 0, true), kRank, false, 1, &changes));
@@ -161,7 +164,7 @@ int main(int argc, char** argv) {
     std::cerr << "usage: train_trace MODEL FOLDER SEQUENCES TOKENS STEPS\n";
     return 2;
   }
-  const absl::Status status = ruvd::train::Trace(argv[1], argv[2], std::stoi(argv[3]),
+  const absl::Status status = ruvd::inference::train::Trace(argv[1], argv[2], std::stoi(argv[3]),
                                                  std::stoi(argv[4]), std::stoi(argv[5]));
   if (!status.ok()) {
     std::cerr << ruvd::MessageOf(status) << "\n";

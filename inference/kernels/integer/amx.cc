@@ -17,7 +17,7 @@
 #include "inference/kernels/integer/product-inl.h"
 #include "inference/kernels/integer/quantize_avx512-inl.h"
 
-namespace ruvd::integer {
+namespace ruvd::inference::integer {
 namespace {
 
 // Tile registers. The intrinsics paste their arguments into assembly text and so want digits.
@@ -284,5 +284,5 @@ void FillAmx(KernelTable* table) {
   table->quantize_rows = QuantizeRowGroupAvx512;
 }
 
-}  // namespace ruvd::integer
+}  // namespace ruvd::inference::integer
 #endif

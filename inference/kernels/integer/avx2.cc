@@ -12,7 +12,7 @@
 #include "inference/kernels/integer/product-inl.h"
 #include "inference/kernels/integer/quantize-inl.h"
 
-namespace ruvd::integer {
+namespace ruvd::inference::integer {
 namespace {
 
 // Two products are summed in 16 bits: codes up to 63 leave room for 2 x 63 x 127. Wider codes are
@@ -39,5 +39,5 @@ void FillAvx2(KernelTable* table) {
   table->quantize_rows = QuantizeRowGroup;
 }
 
-}  // namespace ruvd::integer
+}  // namespace ruvd::inference::integer
 #endif

@@ -12,12 +12,12 @@
 #include "inference/kernels/integer/product-inl.h"
 #include "inference/kernels/integer/quantize_avx512-inl.h"
 
-namespace ruvd::integer {
+namespace ruvd::inference::integer {
 
 void FillAvx512Vnni(KernelTable* table) {
   table->multiply_packed = MultiplyPacked<Avx512Isa>;
   table->quantize_rows = QuantizeRowGroupAvx512;
 }
 
-}  // namespace ruvd::integer
+}  // namespace ruvd::inference::integer
 #endif

@@ -12,7 +12,7 @@
 #include "inference/kernels/integer/product-inl.h"
 #include "inference/kernels/integer/quantize-inl.h"
 
-namespace ruvd::integer {
+namespace ruvd::inference::integer {
 namespace {
 
 struct AvxVnniIsa : Avx2Vectors {
@@ -30,5 +30,5 @@ void FillAvxVnni(KernelTable* table) {
   table->quantize_rows = QuantizeRowGroup;
 }
 
-}  // namespace ruvd::integer
+}  // namespace ruvd::inference::integer
 #endif

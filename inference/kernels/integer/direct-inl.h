@@ -9,7 +9,7 @@
 
 #include "inference/kernels/integer/product-inl.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Bytes between what is used and what is fetched ahead of it.
@@ -168,4 +168,4 @@ void MultiplyPacked(const PackedProduct& p) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

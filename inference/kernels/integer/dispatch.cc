@@ -18,7 +18,7 @@
 #include "inference/kernels/integer/integer_tables.h"
 #include "inference/kernels/kernel_table.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 constexpr char kVariable[] = "RUVD_KERNELS";
@@ -153,4 +153,4 @@ std::vector<KernelTable> AvailableKernels() {
   return Tables();
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -8,7 +8,7 @@
 // The integer kernels of each instruction set. Each function sets multiply_packed and
 // quantize_rows; it exists only in builds for its processor family, and may be called on any
 // machine, but what it sets may run only where cpu_features.h finds the instructions.
-namespace ruvd::integer {
+namespace ruvd::inference::integer {
 
 void FillScalar(KernelTable* table);
 #if defined(__x86_64__)
@@ -22,4 +22,4 @@ void FillNeonDotprod(KernelTable* table);
 void FillNeonI8mm(KernelTable* table);
 #endif
 
-}  // namespace ruvd::integer
+}  // namespace ruvd::inference::integer

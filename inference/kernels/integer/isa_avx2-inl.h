@@ -12,7 +12,7 @@
 
 #include "inference/kernels/integer/product-inl.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 struct Avx2Vectors {
@@ -78,4 +78,4 @@ struct Avx2Vectors {
 };
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

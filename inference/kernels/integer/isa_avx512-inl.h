@@ -11,7 +11,7 @@
 
 #include "inference/kernels/integer/product-inl.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 struct Avx512Isa {
@@ -78,4 +78,4 @@ struct Avx512Isa {
 };
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

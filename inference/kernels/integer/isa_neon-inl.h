@@ -13,7 +13,7 @@
 
 #include "inference/kernels/integer/product-inl.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 struct NeonVectors {
@@ -91,4 +91,4 @@ struct NeonVectors {
 };
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

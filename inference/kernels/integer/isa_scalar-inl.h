@@ -9,7 +9,7 @@
 
 #include "inference/kernels/integer/product-inl.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 struct ScalarIsa {
@@ -172,4 +172,4 @@ struct ScalarIsa {
 };
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

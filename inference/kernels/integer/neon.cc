@@ -10,7 +10,7 @@
 #include "inference/kernels/integer/product-inl.h"
 #include "inference/kernels/integer/quantize-inl.h"
 
-namespace ruvd::integer {
+namespace ruvd::inference::integer {
 namespace {
 
 // Two products are summed in 16 bits: at most 2 x 128 x 127 = 32512.
@@ -31,5 +31,5 @@ void FillNeon(KernelTable* table) {
   table->quantize_rows = QuantizeRowGroup;
 }
 
-}  // namespace ruvd::integer
+}  // namespace ruvd::inference::integer
 #endif

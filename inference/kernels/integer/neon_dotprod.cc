@@ -10,7 +10,7 @@
 #include "inference/kernels/integer/product-inl.h"
 #include "inference/kernels/integer/quantize-inl.h"
 
-namespace ruvd::integer {
+namespace ruvd::inference::integer {
 namespace {
 
 struct NeonDotIsa : NeonVectors {
@@ -27,5 +27,5 @@ void FillNeonDotprod(KernelTable* table) {
   table->quantize_rows = QuantizeRowGroup;
 }
 
-}  // namespace ruvd::integer
+}  // namespace ruvd::inference::integer
 #endif

@@ -11,7 +11,7 @@
 #include "inference/kernels/integer/product-inl.h"
 #include "inference/kernels/integer/quantize-inl.h"
 
-namespace ruvd::integer {
+namespace ruvd::inference::integer {
 namespace {
 
 struct NeonMixedIsa : NeonVectors {
@@ -29,5 +29,5 @@ void FillNeonI8mm(KernelTable* table) {
   table->quantize_rows = QuantizeRowGroup;
 }
 
-}  // namespace ruvd::integer
+}  // namespace ruvd::inference::integer
 #endif

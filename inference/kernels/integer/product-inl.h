@@ -23,7 +23,7 @@
 #define RUVD_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 // Vectors that hold one group's 16 outputs, and bytes of codes in one of them.
@@ -494,4 +494,4 @@ void MultiplyByPanels(const PackedProduct& p) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 
 #include "inference/kernels/integer/product-inl.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 inline constexpr uint32_t kFloatInfinityBits = 0x7F800000;
@@ -95,4 +95,4 @@ inline void QuantizeRowGroup(const float* x, size_t x_stride, size_t first_row, 
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

@@ -14,7 +14,7 @@
 #include "inference/kernels/integer/product-inl.h"
 #include "inference/kernels/integer/quantize-inl.h"
 
-namespace ruvd {
+namespace ruvd::inference {
 namespace {
 
 inline constexpr size_t kBatch = 16;
@@ -151,4 +151,4 @@ inline void QuantizeRowGroupAvx512(const float* x, size_t x_stride, size_t first
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::inference

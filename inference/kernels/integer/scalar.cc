@@ -11,11 +11,11 @@
 #include "inference/kernels/integer/product-inl.h"
 #include "inference/kernels/integer/quantize-inl.h"
 
-namespace ruvd::integer {
+namespace ruvd::inference::integer {
 
 void FillScalar(KernelTable* table) {
   table->multiply_packed = MultiplyPacked<ScalarIsa>;
   table->quantize_rows = QuantizeRowGroup;
 }
 
-}  // namespace ruvd::integer
+}  // namespace ruvd::inference::integer

@@ -20,7 +20,7 @@
 #include "base/status.h"
 #include "node/local/limits.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using std::chrono::milliseconds;
@@ -167,4 +167,4 @@ std::optional<ExitReport> ChildProcess::Wait(milliseconds timeout) {
   return report_;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // How a process ended.
 struct ExitReport {
@@ -61,4 +61,4 @@ class ChildProcess {
   std::optional<ExitReport> report_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -23,7 +23,7 @@
 #include "node/terminal/limits.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 constexpr uint16_t kUsualApiPort = 7420;
@@ -54,7 +54,7 @@ std::vector<std::string> ChildEnvironment(
   std::vector<std::string> kept;
   for (const auto& [name, value] : environment) {
     if (!(name.starts_with("RUVD_") && (name.find("__") != std::string::npos ||
-                                        !LoadConfig("", {{name, ""}}, {}, nullptr).ok()))) {
+                                        !config::LoadConfig("", {{name, ""}}, {}, nullptr).ok()))) {
       kept.push_back(fmt::format("{}={}", name, value));
     }
   }
@@ -91,10 +91,10 @@ std::string EndOfLog(const DemoNode& node) {
 }
 
 absl::StatusOr<std::unique_ptr<DemoCluster>> DemoCluster::Start(const Options& options) {
-  InitSodium();
+  privacy::InitSodium();
   ASSIGN_OR_RETURN(std::string folder, MakeThrowAwayFolder());
   std::unique_ptr<DemoCluster> cluster(
-      new DemoCluster(options, std::move(folder), ClusterAuthority::Generate()));
+      new DemoCluster(options, std::move(folder), privacy::ClusterAuthority::Generate()));
   for (int i = 0; i < options.nodes; ++i) {
     RETURN_IF_ERROR(cluster->AddNode(i));
   }
@@ -111,14 +111,16 @@ absl::Status DemoCluster::AddNode(int index) {
   node.log_file = base / (node.name + ".log");
   RETURN_IF_ERROR(MakeDataFolder(node.data_dir));
   const auto data = std::filesystem::path(node.data_dir);
-  ASSIGN_OR_RETURN(const NodeKey key, NodeKey::LoadOrCreate(data / kNodeKeyFile));
-  RETURN_IF_ERROR(IssueCertificate(authority_, {.node_key = key.public_key(), .name = node.name},
-                                   SystemClock(), data / kNodeCertificateFile));
+  ASSIGN_OR_RETURN(const privacy::NodeKey key,
+                   privacy::NodeKey::LoadOrCreate(data / admission::kNodeKeyFile));
+  RETURN_IF_ERROR(
+      admission::IssueCertificate(authority_, {.node_key = key.public_key(), .name = node.name},
+                                  SystemClock(), data / admission::kNodeCertificateFile));
   const auto step = static_cast<uint16_t>(index * kPortStep);
   const auto wanted = [&](uint16_t usual) -> uint16_t {
     return options_.usual_ports ? static_cast<uint16_t>(usual + step) : 0;
   };
-  NodeConfig config;
+  config::NodeConfig config;
   config.node.name = node.name;
   config.node.data_dir = node.data_dir;
   config.model.path = options_.model;
@@ -139,7 +141,7 @@ absl::Status DemoCluster::AddNode(int index) {
   }
   config.storage.soft_reserve_bytes = kDemoSoftReserve;
   config.storage.hard_reserve_bytes = kDemoHardReserve;
-  RETURN_IF_ERROR(WriteFileAtomically(node.config_file, ConfigToToml(config), 0600));
+  RETURN_IF_ERROR(WriteFileAtomically(node.config_file, config::ConfigToToml(config), 0600));
   nodes_.push_back(std::move(node));
   return StartNode(nodes_.back());
 }
@@ -221,4 +223,4 @@ DemoCluster::~DemoCluster() {
   std::filesystem::remove_all(folder_, error);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

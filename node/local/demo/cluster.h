@@ -14,7 +14,7 @@
 #include "node/local/demo/child_process.h"
 #include "privacy/identity/admission.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // A node of a demo cluster: a process of its own.
 struct DemoNode {
@@ -53,7 +53,7 @@ class DemoCluster {
   std::vector<DemoNode>& nodes() { return nodes_; }
   const std::vector<DemoNode>& nodes() const { return nodes_; }
   const std::string& folder() const { return folder_; }
-  const ClusterAuthority& authority() const { return authority_; }
+  const privacy::ClusterAuthority& authority() const { return authority_; }
 
   // Starts a stopped node again with its configuration and data.
   absl::Status StartNode(DemoNode& node);
@@ -64,7 +64,7 @@ class DemoCluster {
   absl::Status StopAll();
 
  private:
-  DemoCluster(Options options, std::string folder, ClusterAuthority authority)
+  DemoCluster(Options options, std::string folder, privacy::ClusterAuthority authority)
       : options_(std::move(options)),
         folder_(std::move(folder)),
         authority_(std::move(authority)) {}
@@ -74,11 +74,11 @@ class DemoCluster {
 
   Options options_;
   std::string folder_;
-  ClusterAuthority authority_;
+  privacy::ClusterAuthority authority_;
   std::vector<DemoNode> nodes_;
 };
 
 // The last lines of a node's log, for error messages.
 std::string EndOfLog(const DemoNode& node);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -21,7 +21,7 @@
 #include "node/terminal/command.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 struct DemoFlags {
@@ -147,4 +147,4 @@ void AddDemoVerb(VerbTable& verbs) {
                   "Write addresses, process ids and folders here as JSON");
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -12,7 +12,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -51,4 +51,4 @@ absl::StatusOr<std::string> FindModel(const CommandContext& context, const std::
                fmt::join(tried, " or "));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

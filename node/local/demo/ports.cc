@@ -15,7 +15,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 // Binds and listens for a moment: binding alone succeeds beside a listener with SO_REUSEPORT.
@@ -54,4 +54,4 @@ absl::StatusOr<uint16_t> FreePort(uint16_t wanted) {
                std::strerror(errno));
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

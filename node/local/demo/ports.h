@@ -7,10 +7,10 @@
 
 #include "absl/status/statusor.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // A TCP port of 127.0.0.1 that nobody listens on now: `wanted` if it is free and not 0, else any.
 // Somebody may take it before the caller binds it.
 absl::StatusOr<uint16_t> FreePort(uint16_t wanted);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -17,7 +17,7 @@
 #include "node/local/tour/tour.h"
 #include "node/terminal/limits.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 constexpr std::chrono::seconds kKillTimeout(5);
@@ -38,7 +38,7 @@ absl::StatusOr<std::string> CrashAndReturn(Tour& tour) {
   const auto begin = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(tour.cluster->StartNode(node));
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-  tour.clients[0] = std::make_unique<NodeClient>(node.api);
+  tour.clients[0] = std::make_unique<client::NodeClient>(node.api);
   for (const std::string& id : tour.acknowledged) {
     ASSIGN_OR_RETURN(const bool there, HasPattern(tour.a(), id));
     if (!there) {
@@ -56,7 +56,7 @@ absl::StatusOr<std::string> CrashAndReturn(Tour& tour) {
       passed.count(), tour.acknowledged.size(), tour.acknowledged.size(), loss);
 }
 
-absl::StatusOr<std::map<std::string, uint64_t>> Refused(NodeClient& client) {
+absl::StatusOr<std::map<std::string, uint64_t>> Refused(client::NodeClient& client) {
   ASSIGN_OR_RETURN(const auto status, client.GetStatus());
   return std::map<std::string, uint64_t>(status.refused_envelopes().begin(),
                                          status.refused_envelopes().end());
@@ -157,4 +157,4 @@ std::span<const TourStep> DurabilitySteps() {
   return kSteps;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

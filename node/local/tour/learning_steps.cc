@@ -11,7 +11,7 @@
 #include "node/local/tour/tour.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 // One line of a completion for the report.
@@ -123,4 +123,4 @@ std::span<const TourStep> LearningSteps() {
   return kLearningSteps;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

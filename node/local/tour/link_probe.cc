@@ -23,30 +23,32 @@
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.grpc.pb.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using LinkFrame = federation::v1::Frame;
 using std::chrono::milliseconds;
 
-constexpr LinkId kLink = 1;
+constexpr federation::LinkId kLink = 1;
 constexpr std::chrono::seconds kPatience(20);
 constexpr milliseconds kTick(100);
 constexpr int64_t kCertificateMillis = 3600 * 1000;
 // Inside the nonce of the signed header: every field still parses, only the signature is wrong.
 constexpr size_t kForgedByte = 140;
 
-absl::StatusOr<GossipConfig> ConfigOfProbe(const ClusterAuthority& authority, const NodeKey& key,
-                                           const std::string& model_path) {
-  ASSIGN_OR_RETURN(const ModelPackage package, LoadModelPackage(model_path));
+absl::StatusOr<federation::GossipConfig> ConfigOfProbe(const privacy::ClusterAuthority& authority,
+                                                       const privacy::NodeKey& key,
+                                                       const std::string& model_path) {
+  ASSIGN_OR_RETURN(const inference::ModelPackage package, inference::LoadModelPackage(model_path));
   const auto& model = package.model;
-  const NodeConfig::FederationSection defaults;
-  ASSIGN_OR_RETURN(const Frame frame, RandomFrame(*model, defaults.core_rank, defaults.frame_seed));
-  GossipConfig config;
+  const config::NodeConfig::FederationSection defaults;
+  ASSIGN_OR_RETURN(const inference::Frame frame,
+                   inference::RandomFrame(*model, defaults.core_rank, defaults.frame_seed));
+  federation::GossipConfig config;
   const int64_t now = SystemClock().WallMillis();
   ASSIGN_OR_RETURN(config.certificate, authority.Issue({.node_key = key.public_key(),
                                                         .name = "probe",
-                                                        .roles = roles::kMember,
+                                                        .roles = privacy::roles::kMember,
                                                         .not_before_ms = now,
                                                         .not_after_ms = now + kCertificateMillis,
                                                         .serial = 1}));
@@ -56,9 +58,9 @@ absl::StatusOr<GossipConfig> ConfigOfProbe(const ClusterAuthority& authority, co
   return config;
 }
 
-SharedPattern HarmlessPattern(uint32_t dimension) {
-  SharedPattern pattern;
-  SecureRandomBytes(pattern.id);
+federation::SharedPattern HarmlessPattern(uint32_t dimension) {
+  federation::SharedPattern pattern;
+  privacy::SecureRandomBytes(pattern.id);
   pattern.task = "tour";
   pattern.examples = 1;
   pattern.created_ms = SystemClock().WallMillis();
@@ -69,7 +71,7 @@ SharedPattern HarmlessPattern(uint32_t dimension) {
 }  // namespace
 
 struct LinkProbe::State {
-  State(const std::string& address, TlsCertificate own)
+  State(const std::string& address, transport::TlsCertificate own)
       : certificate(std::move(own)),
         channel(Connect(address, certificate)),
         stub(channel),
@@ -83,15 +85,15 @@ struct LinkProbe::State {
   }
 
   static std::shared_ptr<grpc::Channel> Connect(const std::string& address,
-                                                const TlsCertificate& own) {
+                                                const transport::TlsCertificate& own) {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    arguments.SetSslTargetNameOverride(kSelfSignedName);
-    return grpc::CreateCustomChannel(address, LinkCredentials(own), arguments);
+    arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
+    return grpc::CreateCustomChannel(address, transport::LinkCredentials(own), arguments);
   }
 
-  LinkChannel Channel() const {
-    return {.peer_certificate = PeerCertificateOf(*context.auth_context()),
+  federation::LinkChannel Channel() const {
+    return {.peer_certificate = transport::PeerCertificateOf(*context.auth_context()),
             .own_certificates = {certificate.hash}};
   }
 
@@ -131,14 +133,14 @@ struct LinkProbe::State {
                  "the node closed the link of the probe; see its log");
   }
 
-  absl::Status Perform(const Actions& actions) {
-    for (const Action& action : actions) {
-      if (const auto* send = std::get_if<SendFrame>(&action)) {
+  absl::Status Perform(const federation::Actions& actions) {
+    for (const federation::Action& action : actions) {
+      if (const auto* send = std::get_if<federation::SendFrame>(&action)) {
         if (send->frame->has_push()) {
           own_push = *send->frame;
         }
         RETURN_IF_ERROR(Write(*send->frame));
-      } else if (const auto* close = std::get_if<CloseLink>(&action)) {
+      } else if (const auto* close = std::get_if<federation::CloseLink>(&action)) {
         return Annotate(close->status, "the link of the probe closed");
       }
     }
@@ -154,18 +156,18 @@ struct LinkProbe::State {
         return Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
                      "the probe was not linked within {} s", kPatience.count());
       }
-      const Instant now = Instant::Of(SystemClock());
+      const federation::Instant now = federation::Instant::Of(SystemClock());
       RETURN_IF_ERROR(
           Perform(frame != nullptr ? core->OnFrame(kLink, *frame, now) : core->OnTick(now)));
     }
     return absl::OkStatus();
   }
 
-  NodeKey key = NodeKey::Generate();
-  std::unique_ptr<GossipCore> core;
+  privacy::NodeKey key = privacy::NodeKey::Generate();
+  std::unique_ptr<federation::GossipCore> core;
   LinkFrame own_push;
 
-  const TlsCertificate certificate;
+  const transport::TlsCertificate certificate;
   grpc::ClientContext context;
   std::shared_ptr<grpc::Channel> channel;
   federation::v1::FederationService::Stub stub;
@@ -180,27 +182,30 @@ struct LinkProbe::State {
 LinkProbe::LinkProbe(std::unique_ptr<State> state) : state_(std::move(state)) {}
 LinkProbe::~LinkProbe() = default;
 
-absl::StatusOr<std::unique_ptr<LinkProbe>> LinkProbe::Open(const std::string& address,
-                                                           const ClusterAuthority& authority,
-                                                           const std::string& model) {
-  RETURN_IF_ERROR(RequireTls13());
-  ASSIGN_OR_RETURN(TlsCertificate certificate, MakeSelfSignedCertificate());
+absl::StatusOr<std::unique_ptr<LinkProbe>> LinkProbe::Open(
+    const std::string& address, const privacy::ClusterAuthority& authority,
+    const std::string& model) {
+  RETURN_IF_ERROR(transport::RequireTls13());
+  ASSIGN_OR_RETURN(transport::TlsCertificate certificate, transport::MakeSelfSignedCertificate());
   std::unique_ptr<LinkProbe> probe(
       new LinkProbe(std::make_unique<State>(address, std::move(certificate))));
   State& state = *probe->state_;
-  ASSIGN_OR_RETURN(GossipConfig config, ConfigOfProbe(authority, state.key, model));
-  const SharedPattern pattern = HarmlessPattern(config.pattern_rules.dimension);
-  const Instant now = Instant::Of(SystemClock());
-  ASSIGN_OR_RETURN(state.core, GossipCore::Create(std::move(config), state.key, SecureRandomBytes,
+  ASSIGN_OR_RETURN(federation::GossipConfig config, ConfigOfProbe(authority, state.key, model));
+  const federation::SharedPattern pattern = HarmlessPattern(config.pattern_rules.dimension);
+  const federation::Instant now = federation::Instant::Of(SystemClock());
+  ASSIGN_OR_RETURN(state.core,
+                   federation::GossipCore::Create(std::move(config), state.key, privacy::SecureRandomBytes,
                                                   /*seed=*/1, now));
   RETURN_IF_ERROR(state.Perform(state.core->OnLinkOpened(kLink, address, now, state.Channel())));
   RETURN_IF_ERROR(state.RunUntil([&] { return state.core->active_links() == 1; }));
-  ASSIGN_OR_RETURN(const Actions consented,
-                   state.core->SetConsent(
-                       ConsentRecord::Sign(ConsentTier::kPublic, now.wall_ms, state.key), now));
+  ASSIGN_OR_RETURN(
+      const federation::Actions consented,
+      state.core->SetConsent(
+          privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic, now.wall_ms, state.key),
+          now));
   RETURN_IF_ERROR(state.Perform(consented));
-  ASSIGN_OR_RETURN(const Actions offered,
-                   state.core->OfferPattern(pattern, Instant::Of(SystemClock())));
+  ASSIGN_OR_RETURN(const federation::Actions offered,
+                   state.core->OfferPattern(pattern, federation::Instant::Of(SystemClock())));
   RETURN_IF_ERROR(state.Perform(offered));
   RETURN_IF_ERROR(state.RunUntil(
       [&] { return state.own_push.has_push() && state.core->counters().payload_bytes_sent > 0; }));
@@ -226,4 +231,4 @@ absl::Status LinkProbe::SendTruncated() {
   return state_->Write(frame);
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

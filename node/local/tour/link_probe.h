@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "privacy/identity/admission.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // A member of a demo cluster that misbehaves: it is admitted, links to a node like any other, and
 // then sends what an attacker would. Its protocol is the gossip core of real nodes; only the bad
@@ -20,7 +20,7 @@ class LinkProbe {
   // Admits a fresh key by `authority`, links to `address` and shares one harmless pattern without
   // an adapter, which the bad envelopes are made from. `model` is the file that the cluster serves.
   static absl::StatusOr<std::unique_ptr<LinkProbe>> Open(const std::string& address,
-                                                         const ClusterAuthority& authority,
+                                                         const privacy::ClusterAuthority& authority,
                                                          const std::string& model);
   ~LinkProbe();
   LinkProbe(const LinkProbe&) = delete;
@@ -39,4 +39,4 @@ class LinkProbe {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

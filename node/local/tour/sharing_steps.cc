@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "node/local/tour/tour.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 // A gate scores a passage twice, which takes a loaded two-core machine most of a minute.
@@ -20,7 +20,7 @@ absl::StatusOr<std::string> NothingLeft(Tour& tour) {
   if (consent.bytes_shared() != 0) {
     return Unexpected(fmt::format("{} bytes left a without consent", consent.bytes_shared()));
   }
-  for (NodeClient* client : {&tour.b(), &tour.c()}) {
+  for (client::NodeClient* client : {&tour.b(), &tour.c()}) {
     ASSIGN_OR_RETURN(const auto status, client->GetStatus());
     if (status.patterns() != 0 || !status.accepted_items().empty()) {
       return Unexpected(
@@ -48,24 +48,24 @@ absl::StatusOr<std::string> PatternArrives(Tour& tour) {
   const std::string& origin = tour.node(0).id;
   std::string report;
   for (size_t i = 1; i < tour.clients.size(); ++i) {
-    NodeClient& client = *tour.clients[i];
-    ASSIGN_OR_RETURN(const double seconds, WaitUntil("the pattern of a on " + tour.node(i).name,
-                                                     kArrival, [&]() -> absl::StatusOr<bool> {
-                                                       ASSIGN_OR_RETURN(const auto patterns,
-                                                                        AllPatterns(client));
-                                                       for (const auto& pattern : patterns) {
-                                                         if (pattern.origin() == origin) {
-                                                           return true;
-                                                         }
-                                                       }
-                                                       return false;
-                                                     }));
+    client::NodeClient& client = *tour.clients[i];
+    ASSIGN_OR_RETURN(const double seconds,
+                     WaitUntil("the pattern of a on " + tour.node(i).name, kArrival,
+                               [&]() -> absl::StatusOr<bool> {
+                                 ASSIGN_OR_RETURN(const auto patterns, client::AllPatterns(client));
+                                 for (const auto& pattern : patterns) {
+                                   if (pattern.origin() == origin) {
+                                     return true;
+                                   }
+                                 }
+                                 return false;
+                               }));
     report += fmt::format("{}{} +{:.2f} s", report.empty() ? "" : ", ", tour.node(i).name, seconds);
   }
   return report;
 }
 
-absl::StatusOr<bool> HasDelta(NodeClient& client, admin::v1::GetStatusResponse* status) {
+absl::StatusOr<bool> HasDelta(client::NodeClient& client, admin::v1::GetStatusResponse* status) {
   ASSIGN_OR_RETURN(*status, client.GetStatus());
   const auto found = status->accepted_items().find(kDeltaKind);
   return found != status->accepted_items().end() && found->second > 0;
@@ -133,4 +133,4 @@ std::span<const TourStep> SharingSteps() {
   return kSharingSteps;
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

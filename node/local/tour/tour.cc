@@ -11,7 +11,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 // Masks drawn from this seed; the trainer draws from its own.
@@ -46,7 +46,7 @@ absl::Status Unexpected(std::string_view what) {
   return MakeError(absl::StatusCode::kFailedPrecondition, reasons::kInternal, what);
 }
 
-absl::StatusOr<double> HeldOutLoss(NodeClient& client, std::string_view prompt,
+absl::StatusOr<double> HeldOutLoss(client::NodeClient& client, std::string_view prompt,
                                    std::string_view completion, bool with_adapters) {
   inference::v1::ScoreRequest request;
   request.set_prompt(std::string(prompt));
@@ -59,8 +59,8 @@ absl::StatusOr<double> HeldOutLoss(NodeClient& client, std::string_view prompt,
   return response.nats_per_token();
 }
 
-absl::StatusOr<inference::v1::Finished> Complete(NodeClient& client, std::string_view prompt,
-                                                 std::string* text) {
+absl::StatusOr<inference::v1::Finished> Complete(client::NodeClient& client,
+                                                 std::string_view prompt, std::string* text) {
   inference::v1::GenerateRequest request;
   request.set_prompt(std::string(prompt));
   request.mutable_sampling()->set_max_tokens(kNewTokens);
@@ -78,7 +78,7 @@ absl::StatusOr<inference::v1::Finished> Complete(NodeClient& client, std::string
   return finished;
 }
 
-absl::StatusOr<learning::v1::SubmitFeedbackResponse> Correct(NodeClient& client,
+absl::StatusOr<learning::v1::SubmitFeedbackResponse> Correct(client::NodeClient& client,
                                                              const std::string& response_id,
                                                              std::string_view correction) {
   learning::v1::SubmitFeedbackRequest request;
@@ -103,9 +103,9 @@ absl::StatusOr<double> WaitUntil(std::string_view what, std::chrono::seconds tim
   }
 }
 
-absl::StatusOr<bool> HasPattern(NodeClient& client, const std::string& id) {
-  ASSIGN_OR_RETURN(const auto patterns, AllPatterns(client));
+absl::StatusOr<bool> HasPattern(client::NodeClient& client, const std::string& id) {
+  ASSIGN_OR_RETURN(const auto patterns, client::AllPatterns(client));
   return std::ranges::any_of(patterns, [&](const auto& pattern) { return pattern.id() == id; });
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -16,7 +16,7 @@
 #include "node/client/client.h"
 #include "node/local/demo/cluster.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 // A prompt, what its completion should have been, and the same said in other words, which no
 // lesson contains.
@@ -31,7 +31,7 @@ struct TourLesson {
 struct Tour {
   std::unique_ptr<DemoCluster> cluster;
   std::string model;
-  std::vector<std::unique_ptr<NodeClient>> clients;  // by node
+  std::vector<std::unique_ptr<client::NodeClient>> clients;  // by node
 
   std::string response_id;                // of the first completion
   std::string pattern_id;                 // of the first lesson
@@ -39,9 +39,9 @@ struct Tour {
   double loss_before_a = 0;               // of the corrected text, nats per token
   double loss_before_b = 0;
 
-  NodeClient& a() const { return *clients[0]; }
-  NodeClient& b() const { return *clients[1]; }
-  NodeClient& c() const { return *clients[2]; }
+  client::NodeClient& a() const { return *clients[0]; }
+  client::NodeClient& b() const { return *clients[1]; }
+  client::NodeClient& c() const { return *clients[2]; }
   DemoNode& node(size_t index) const { return cluster->nodes()[index]; }
 };
 
@@ -63,15 +63,15 @@ std::span<const TourLesson> TourLessons();
 absl::Status Unexpected(std::string_view what);
 
 // Nats per token of `completion` after `prompt` on masks of a fixed seed that training never saw.
-absl::StatusOr<double> HeldOutLoss(NodeClient& client, std::string_view prompt,
+absl::StatusOr<double> HeldOutLoss(client::NodeClient& client, std::string_view prompt,
                                    std::string_view completion, bool with_adapters);
 
 // Generates after `prompt` greedily; the text goes to `text` if it is not null.
-absl::StatusOr<inference::v1::Finished> Complete(NodeClient& client, std::string_view prompt,
-                                                 std::string* text);
+absl::StatusOr<inference::v1::Finished> Complete(client::NodeClient& client,
+                                                 std::string_view prompt, std::string* text);
 
 // Sends a correction of a response.
-absl::StatusOr<learning::v1::SubmitFeedbackResponse> Correct(NodeClient& client,
+absl::StatusOr<learning::v1::SubmitFeedbackResponse> Correct(client::NodeClient& client,
                                                              const std::string& response_id,
                                                              std::string_view correction);
 
@@ -81,6 +81,6 @@ absl::StatusOr<double> WaitUntil(std::string_view what, std::chrono::seconds tim
                                  const std::function<absl::StatusOr<bool>()>& holds);
 
 // Whether the node lists this pattern.
-absl::StatusOr<bool> HasPattern(NodeClient& client, const std::string& id);
+absl::StatusOr<bool> HasPattern(client::NodeClient& client, const std::string& id);
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -13,7 +13,7 @@
 #include "node/local/verbs.h"
 #include "node/terminal/command.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 constexpr int kNodes = 3;
@@ -25,7 +25,7 @@ absl::StatusOr<std::string> StartCluster(Tour& tour, const CommandContext& conte
                                                      .usual_ports = false}));
   std::string report;
   for (const DemoNode& node : tour.cluster->nodes()) {
-    tour.clients.push_back(std::make_unique<NodeClient>(node.api));
+    tour.clients.push_back(std::make_unique<client::NodeClient>(node.api));
     report += fmt::format("{}{} at {}", report.empty() ? "" : ", ", node.name, node.api);
   }
   return report;
@@ -86,4 +86,4 @@ void AddTourVerb(VerbTable& verbs) {
   verb.add_option("--model", *model, "GGUF file; default the one that came with ruvd");
 }
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -9,7 +9,7 @@
 #include "storage/hnsw/kernels/dot_nibbles-inl.h"
 #include "storage/hnsw/kernels/nibble_kernels.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 struct Avx2Isa {
@@ -51,5 +51,5 @@ void DotNibblesAvx2(const int8_t* query, const uint8_t* plane, size_t row_bytes,
   DotNibblesOf<Avx2Isa>(query, plane, row_bytes, ids, n, out);
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw
 #endif

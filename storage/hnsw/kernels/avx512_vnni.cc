@@ -9,7 +9,7 @@
 #include "storage/hnsw/kernels/dot_nibbles-inl.h"
 #include "storage/hnsw/kernels/nibble_kernels.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 struct Avx512VnniIsa {
@@ -53,5 +53,5 @@ void DotNibblesAvx512Vnni(const int8_t* query, const uint8_t* plane, size_t row_
   DotNibblesOf<Avx512VnniIsa>(query, plane, row_bytes, ids, n, out);
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw
 #endif

@@ -9,7 +9,7 @@
 #include "storage/hnsw/kernels/dot_nibbles-inl.h"
 #include "storage/hnsw/kernels/nibble_kernels.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 struct AvxVnniIsa {
@@ -54,5 +54,5 @@ void DotNibblesAvxVnni(const int8_t* query, const uint8_t* plane, size_t row_byt
   DotNibblesOf<AvxVnniIsa>(query, plane, row_bytes, ids, n, out);
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw
 #endif

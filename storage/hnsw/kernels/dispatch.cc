@@ -6,7 +6,7 @@
 #include "base/cpu_features.h"
 #include "storage/hnsw/kernels/nibble_kernels.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 std::vector<NibbleKernel> AvailableNibbleKernels() {
   [[maybe_unused]] const CpuFeatures& cpu = ThisCpu();
@@ -36,4 +36,4 @@ DotNibblesFunction DotNibbles() {
   return best;
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -8,7 +8,7 @@
 
 // The loop that all instruction sets share. Each includer brings its own Isa in an unnamed
 // namespace, so that code compiled for one instruction set is never linked for another.
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 inline constexpr size_t kRowsAtOnce = 4;  // their sums fit the registers, the query is loaded once
@@ -80,4 +80,4 @@ inline void DotNibblesOf(const int8_t* query, const uint8_t* plane, size_t row_b
 }
 
 }  // namespace
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -9,7 +9,7 @@
 #include "storage/hnsw/kernels/dot_nibbles-inl.h"
 #include "storage/hnsw/kernels/nibble_kernels.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 struct NeonDotprodIsa {
@@ -43,5 +43,5 @@ void DotNibblesNeonDotprod(const int8_t* query, const uint8_t* plane, size_t row
   DotNibblesOf<NeonDotprodIsa>(query, plane, row_bytes, ids, n, out);
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw
 #endif

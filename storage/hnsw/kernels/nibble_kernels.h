@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 // Rows and queries are padded to a multiple of this many values: one plane of nibbles is then a
 // multiple of 64 bytes, the widest register and the cache line.
@@ -49,4 +49,4 @@ void DotNibblesNeon(const int8_t* query, const uint8_t* plane, size_t row_bytes,
 void DotNibblesNeonDotprod(const int8_t* query, const uint8_t* plane, size_t row_bytes,
                            const uint32_t* ids, size_t n, int32_t* out);
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -5,7 +5,7 @@
 
 #include "storage/hnsw/kernels/nibble_kernels.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 
 void DotNibblesScalar(const int8_t* query, const uint8_t* plane, size_t row_bytes,
                       const uint32_t* ids, size_t n, int32_t* out) {
@@ -19,4 +19,4 @@ void DotNibblesScalar(const int8_t* query, const uint8_t* plane, size_t row_byte
   }
 }
 
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -28,31 +28,41 @@
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "tests/node/database_fixture.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
 using namespace admin::v1;  // NOLINT(google-build-using-namespace): all messages of one package
 using testing::HasSubstr;
 
 // An actor that failed too often and is stopped.
-class StoppedFederation final : public FederationActor {
+class StoppedFederation final : public sharing::FederationActor {
  public:
-  LinkId OpenLink(std::shared_ptr<LinkSink>, std::string, LinkChannel) override { return 1; }
+  federation::LinkId OpenLink(std::shared_ptr<sharing::LinkSink>, std::string,
+                              federation::LinkChannel) override {
+    return 1;
+  }
   void OnDialFailed(std::string) override {}
-  bool OnFrame(LinkId, std::shared_ptr<const federation::v1::Frame>) override { return false; }
-  void OnClosed(LinkId) override {}
+  bool OnFrame(federation::LinkId, std::shared_ptr<const federation::v1::Frame>) override {
+    return false;
+  }
+  void OnClosed(federation::LinkId) override {}
   void Leave(Duration) override {}
-  void SetRevocations(RevocationList) override {}
-  void SetCertificate(AdmissionCert) override {}
-  void OnPatternStored(const PatternId&) override {}
-  void View(std::function<void(absl::StatusOr<FederationView>)> done) override { done(Stopped()); }
-  void SetConsent(ConsentTier, std::function<void(absl::StatusOr<ConsentAnswer>)> done) override {
+  void SetRevocations(privacy::RevocationList) override {}
+  void SetCertificate(privacy::AdmissionCert) override {}
+  void OnPatternStored(const storage::PatternId&) override {}
+  void View(std::function<void(absl::StatusOr<sharing::FederationView>)> done) override {
     done(Stopped());
   }
-  void OnConsentsChanged(std::function<void(absl::StatusOr<ConsentsAnswer>)> done) override {
+  void SetConsent(privacy::ConsentTier,
+                  std::function<void(absl::StatusOr<sharing::ConsentAnswer>)> done) override {
     done(Stopped());
   }
-  void Preview(ConsentTier, std::function<void(absl::StatusOr<ReleasePreview>)> done) override {
+  void OnConsentsChanged(
+      std::function<void(absl::StatusOr<sharing::ConsentsAnswer>)> done) override {
+    done(Stopped());
+  }
+  void Preview(privacy::ConsentTier,
+               std::function<void(absl::StatusOr<sharing::ReleasePreview>)> done) override {
     done(Stopped());
   }
 
@@ -81,7 +91,7 @@ class AdminServiceTest : public DatabaseTest {
 
   void SetUp() override {
     DatabaseTest::SetUp();
-    ServiceDependencies dependencies;
+    api::ServiceDependencies dependencies;
     dependencies.clock = &asked_clock_;
     dependencies.database = database_.get();
     dependencies.backup_dir = (folder_ / "backups").string();
@@ -89,9 +99,9 @@ class AdminServiceTest : public DatabaseTest {
     dependencies.backups = &backup_pool_;
     dependencies.stopping = [this] { return stopping_.load(); };
     dependencies.federation = &federation_;
-    dependencies.fill_status = [](NodeStatus* status) { status->patterns = 7; };
-    service_ = MakeAdminService(dependencies);
-    server_ = StartServer("127.0.0.1:0", 1 << 20, {service_.get()}).value();
+    dependencies.fill_status = [](api::NodeStatus* status) { status->patterns = 7; };
+    service_ = api::MakeAdminService(dependencies);
+    server_ = api::StartServer("127.0.0.1:0", 1 << 20, {service_.get()}).value();
     stub_ = AdminService::NewStub(
         grpc::CreateChannel(server_.address, grpc::InsecureChannelCredentials()));
   }
@@ -114,7 +124,7 @@ class AdminServiceTest : public DatabaseTest {
   ThreadPool backup_pool_{{.name = "backup"}};
   std::atomic<bool> stopping_{false};
   std::unique_ptr<grpc::Service> service_;
-  RunningServer server_;
+  api::RunningServer server_;
   std::unique_ptr<Stub> stub_;
 };
 
@@ -202,4 +212,4 @@ TEST_F(AdminServiceTest, AStopEndsABackup) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::actors

@@ -24,7 +24,7 @@
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
 constexpr size_t kLessons = 16;
@@ -33,16 +33,16 @@ class DeepActorTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    model_ = Model::Load(kSmallModel).value();
-    transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
-    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
-    patterns_ =
-        PatternStore::Open(*database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
-            .value();
-    changes_ = ChangeStore::Open(*database_).value();
-    catalog_ = std::make_unique<AdapterCatalog>(
-        *model_, AdapterCatalogOptions{.learned_folder = (folder_ / "learned").string(),
-                                       .learned_key = SealKey::Generate()});
+    model_ = inference::Model::Load(kSmallModel).value();
+    transformer_ = std::make_unique<inference::CpuTransformer>(model_, SerialRunner());
+    trajectories_ = storage::TrajectoryStore::Open(*database_, {}).value();
+    patterns_ = storage::PatternStore::Open(
+                    *database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
+                    .value();
+    changes_ = storage::ChangeStore::Open(*database_).value();
+    catalog_ = std::make_unique<serving::AdapterCatalog>(
+        *model_, serving::AdapterCatalogOptions{.learned_folder = (folder_ / "learned").string(),
+                                                .learned_key = privacy::SealKey::Generate()});
     for (size_t i = 0; i < kLessons; ++i) {
       AddCompletion(fmt::format("lesson {:02}", i), {});
       ASSERT_TRUE(
@@ -62,7 +62,7 @@ class DeepActorTest : public DatabaseTest {
   // As a node starts.
   void Start() {
     deep_.reset();
-    system_ = std::make_unique<ActorSystem>(executor_, ActorSystemOptions{});
+    system_ = std::make_unique<runtime::ActorSystem>(executor_, runtime::ActorSystemOptions{});
     DeepActorOptions options;
     options.services.learning = {.clock = &clock_,
                                  .transformer = transformer_.get(),
@@ -87,9 +87,9 @@ class DeepActorTest : public DatabaseTest {
     deep_ = StartDeepActor(*system_, options);
     executor_.RunFor(std::chrono::seconds(1));
   }
-  absl::StatusOr<DeepResult> Run() {
-    absl::StatusOr<DeepResult> result = absl::UnknownError("no answer");
-    deep_->Run([&](absl::StatusOr<DeepResult> given) { result = std::move(given); });
+  absl::StatusOr<learning::DeepResult> Run() {
+    absl::StatusOr<learning::DeepResult> result = absl::UnknownError("no answer");
+    deep_->Run([&](absl::StatusOr<learning::DeepResult> given) { result = std::move(given); });
     executor_.RunFor(std::chrono::seconds(1));
     return result;
   }
@@ -98,12 +98,13 @@ class DeepActorTest : public DatabaseTest {
     clock_.Advance(duration);
     executor_.RunFor(duration);
   }
-  DeepStatus Status() {
-    absl::StatusOr<DeepStatus> status = absl::UnknownError("no answer");
-    deep_->GetStatus([&](absl::StatusOr<DeepStatus> given) { status = std::move(given); });
+  learning::DeepStatus Status() {
+    absl::StatusOr<learning::DeepStatus> status = absl::UnknownError("no answer");
+    deep_->GetStatus(
+        [&](absl::StatusOr<learning::DeepStatus> given) { status = std::move(given); });
     executor_.RunFor(std::chrono::seconds(1));
     EXPECT_TRUE(status.ok()) << status.status();
-    return status.value_or(DeepStatus{});
+    return status.value_or(learning::DeepStatus{});
   }
   void Rate(int count, uint32_t version, double rating) {
     for (int i = 0; i < count; ++i) {
@@ -115,22 +116,22 @@ class DeepActorTest : public DatabaseTest {
   }
 
   SimExecutor executor_{1};
-  const SealKey key_ = SealKey::Generate();
+  const privacy::SealKey key_ = privacy::SealKey::Generate();
   const Digest package_ = Sha256("package");
   bool enabled_ = true;
   int stop_after_polls_ = 0;  // 0: never
   int polls_ = 0;
   Duration interval_{};
   int next_ = 0;
-  std::shared_ptr<const Model> model_;
-  std::unique_ptr<CpuTransformer> transformer_;
-  std::unique_ptr<TrajectoryStore> trajectories_;
-  std::unique_ptr<PatternStore> patterns_;
-  std::unique_ptr<ChangeStore> changes_;
-  std::unique_ptr<AdapterCatalog> catalog_;
-  GeneralTextGate gate_;
-  std::unique_ptr<ActorSystem> system_;
-  std::unique_ptr<DeepActor> deep_;
+  std::shared_ptr<const inference::Model> model_;
+  std::unique_ptr<inference::CpuTransformer> transformer_;
+  std::unique_ptr<storage::TrajectoryStore> trajectories_;
+  std::unique_ptr<storage::PatternStore> patterns_;
+  std::unique_ptr<storage::ChangeStore> changes_;
+  std::unique_ptr<serving::AdapterCatalog> catalog_;
+  learning::GeneralTextGate gate_;
+  std::unique_ptr<runtime::ActorSystem> system_;
+  std::unique_ptr<learning::DeepActor> deep_;
 };
 
 TEST_F(DeepActorTest, ARoundOnDemandAnswersAtItsEnd) {
@@ -138,9 +139,9 @@ TEST_F(DeepActorTest, ARoundOnDemandAnswersAtItsEnd) {
   EXPECT_EQ(Status().served_version, 0u);
   const auto result = Run();
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(result->outcome, learning::DeepOutcome::kPublished);
   EXPECT_TRUE(result->change->on_demand);
-  const DeepStatus status = Status();
+  const learning::DeepStatus status = Status();
   EXPECT_FALSE(status.running);
   EXPECT_EQ(status.served_version, 1u);
   EXPECT_EQ(status.last->version, 1u);
@@ -236,19 +237,19 @@ TEST_F(DeepActorTest, RatingsOfAnEarlierLifeCount) {
 }
 
 TEST(DeepRatingsTest, ATrajectoryIsRatedByWhatWasSaidOfIt) {
-  Trajectory trajectory{.response_id = "r", .adapters = {"deep@3", "deeper@9", "x"}};
-  EXPECT_FALSE(RatingOf(trajectory).has_value());
+  storage::Trajectory trajectory{.response_id = "r", .adapters = {"deep@3", "deeper@9", "x"}};
+  EXPECT_FALSE(learning::RatingOf(trajectory).has_value());
   trajectory.edited_text = "edit";
-  EXPECT_EQ(RatingOf(trajectory)->rating, 0);
-  EXPECT_EQ(RatingOf(trajectory)->version, 3u);
+  EXPECT_EQ(learning::RatingOf(trajectory)->rating, 0);
+  EXPECT_EQ(learning::RatingOf(trajectory)->version, 3u);
   trajectory.accepted = true;
-  EXPECT_EQ(RatingOf(trajectory)->rating, 1);
+  EXPECT_EQ(learning::RatingOf(trajectory)->rating, 1);
   trajectory.rating = 0.25F;
-  EXPECT_EQ(RatingOf(trajectory)->rating, 0.25);
+  EXPECT_EQ(learning::RatingOf(trajectory)->rating, 0.25);
 }
 
 TEST(DeepRatingsTest, ARatingReplacesTheFormerOneOfItsResponse) {
-  DeepRatings ratings;
+  learning::DeepRatings ratings;
   for (int i = 0; i < 20; ++i) {
     ratings.Add({.response_id = fmt::format("a{}", i), .version = 1, .rating = 0.9});
     ratings.Add({.response_id = fmt::format("b{}", i), .version = 2, .rating = 0.1});
@@ -271,7 +272,7 @@ TEST(DeepRatingsTest, AVersionThatIsNoWorseIsRarelyTakenBackHoweverOftenOneLooks
     for (const int before : {20, 60}) {
       int regressed = 0;
       for (int i = 0; i < kVersions; ++i) {
-        DeepRatings ratings;
+        learning::DeepRatings ratings;
         const auto rate = [&](uint32_t version, int number) {
           ratings.Add({.response_id = fmt::format("{}/{}", version, number),
                        .version = version,
@@ -293,7 +294,7 @@ TEST(DeepRatingsTest, AVersionThatIsNoWorseIsRarelyTakenBackHoweverOftenOneLooks
 }
 
 TEST(DeepRatingsTest, AVersionThatIsMuchWorseIsFound) {
-  DeepRatings ratings;
+  learning::DeepRatings ratings;
   bool worse = false;
   for (int n = 0; n < 60; ++n) {
     ratings.Add(
@@ -322,4 +323,4 @@ TEST_F(DeepActorTest, ARoundThatFailsIsTriedLessAndLessOften) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::actors

@@ -18,48 +18,49 @@
 #include "node/process/learning_options.h"
 #include "tests/node/deep_round_fixture.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
 class DeepGuardTest : public DeepRoundFixture {
  protected:
   // Whether a round that another set of options interrupted goes on under these.
-  bool GoesOnUnder(const DeepOptions& options) {
+  bool GoesOnUnder(const learning::DeepOptions& options) {
     {
       const auto round = Begin(5);
       while (round->step() < 2) {
         EXPECT_TRUE(round->Work(Duration(1)).ok());
       }
     }
-    const DeepOptions before = options_;
+    const learning::DeepOptions before = options_;
     options_ = options;
     const auto round = Begin(6);
     const bool goes_on = round->step() == 2;
     options_ = before;
-    EXPECT_TRUE(RemoveDeepCheckpoint(Checkpoint()).ok());
+    EXPECT_TRUE(learning::RemoveDeepCheckpoint(Checkpoint()).ok());
     return goes_on;
   }
   std::string MemoryFile(uint32_t version) const {
     return (shared_folder_ / fmt::format("memory-{}", version)).string();
   }
   bool Remembers(uint32_t version) const { return std::filesystem::exists(MemoryFile(version)); }
-  std::shared_ptr<const Talora> Served() {
-    const auto served = catalog_->Find(kDeepAdapter, std::nullopt);
+  std::shared_ptr<const inference::Talora> Served() {
+    const auto served = catalog_->Find(serving::kDeepAdapter, std::nullopt);
     return served.ok() ? served->adapter : nullptr;
   }
 };
 
 TEST_F(DeepGuardTest, EveryGuardTrainsWhatIsPublished) {
   std::vector<Digest> ids;
-  for (const DeepGuard guard : {DeepGuard::kReplay, DeepGuard::kReplayKl, DeepGuard::kEwc,
-                                DeepGuard::kReplayEwc, DeepGuard::kReplayKlEwc}) {
-    SCOPED_TRACE(DeepGuardName(guard));
+  for (const learning::DeepGuard guard :
+       {learning::DeepGuard::kReplay, learning::DeepGuard::kReplayKl, learning::DeepGuard::kEwc,
+        learning::DeepGuard::kReplayEwc, learning::DeepGuard::kReplayKlEwc}) {
+    SCOPED_TRACE(learning::DeepGuardName(guard));
     options_.guard = guard;
-    const DeepResult result = Run();
-    ASSERT_EQ(result.outcome, DeepOutcome::kPublished);
+    const learning::DeepResult result = Run();
+    ASSERT_EQ(result.outcome, learning::DeepOutcome::kPublished);
     ids.push_back(ServedId());
-    EXPECT_EQ(Remembers(1), UsesEwc(guard));
-    ASSERT_TRUE(catalog_->Unload(kDeepAdapter, 1).ok());
+    EXPECT_EQ(Remembers(1), learning::UsesEwc(guard));
+    ASSERT_TRUE(catalog_->Unload(serving::kDeepAdapter, 1).ok());
     ASSERT_TRUE(changes_->Remove(result.change->number).ok());
   }
   EXPECT_NE(ids[0], ids[1]);
@@ -67,8 +68,8 @@ TEST_F(DeepGuardTest, EveryGuardTrainsWhatIsPublished) {
 }
 
 TEST_F(DeepGuardTest, EwcHoldsTheNextRoundWhereTheLastOneEnded) {
-  options_.guard = DeepGuard::kEwc;
-  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  options_.guard = learning::DeepGuard::kEwc;
+  ASSERT_EQ(Run().outcome, learning::DeepOutcome::kPublished);
   const Digest first = ServedId();
   const auto moved_by = [&](double strength) {
     options_.ewc_strength = strength;
@@ -77,14 +78,14 @@ TEST_F(DeepGuardTest, EwcHoldsTheNextRoundWhereTheLastOneEnded) {
     EXPECT_TRUE(memory.has_value());
     const auto round = Begin(2);
     EXPECT_TRUE(round->Work(std::chrono::hours(1)).ok());
-    const auto checkpoint = ReadDeepCheckpoint(Checkpoint(), seal_key_);
-    const auto state = train::DecodeRunState(AsBytes((*checkpoint)->run));
+    const auto checkpoint = learning::ReadDeepCheckpoint(Checkpoint(), seal_key_);
+    const auto state = inference::train::DecodeRunState(AsBytes((*checkpoint)->run));
     double weighted = 0;
     for (size_t i = 0; i < state->parameters.size(); ++i) {
       const double away = static_cast<double>(state->parameters[i] - memory->ewc.anchor[i]);
       weighted += memory->ewc.fisher[i] * away * away;
     }
-    EXPECT_TRUE(RemoveDeepCheckpoint(Checkpoint()).ok());
+    EXPECT_TRUE(learning::RemoveDeepCheckpoint(Checkpoint()).ok());
     return weighted;
   };
   const double freely = moved_by(0);
@@ -93,47 +94,47 @@ TEST_F(DeepGuardTest, EwcHoldsTheNextRoundWhereTheLastOneEnded) {
 }
 
 TEST_F(DeepGuardTest, TheMemoryOfAVersionLeavesWithItAndThatOfTheOneBeforeStays) {
-  options_.guard = DeepGuard::kReplayEwc;
-  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  options_.guard = learning::DeepGuard::kReplayEwc;
+  ASSERT_EQ(Run().outcome, learning::DeepOutcome::kPublished);
   options_.ewc_strength = 0;
-  const DeepResult second = Run(2);
-  ASSERT_EQ(second.outcome, DeepOutcome::kPublished);
+  const learning::DeepResult second = Run(2);
+  ASSERT_EQ(second.outcome, learning::DeepOutcome::kPublished);
   EXPECT_TRUE(Remembers(1) && Remembers(2));
   ASSERT_TRUE(WithdrawDeep(*catalog_, *second.change).ok());
-  SweepDeepMemories(Services());
+  learning::SweepDeepMemories(Services());
   EXPECT_TRUE(Remembers(1));
   EXPECT_FALSE(Remembers(2));
 }
 
 TEST_F(DeepGuardTest, TwoVersionsAtMostAreRemembered) {
-  options_.guard = DeepGuard::kReplayEwc;
-  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  options_.guard = learning::DeepGuard::kReplayEwc;
+  ASSERT_EQ(Run().outcome, learning::DeepOutcome::kPublished);
   options_.ewc_strength = 0;
   const auto round = Begin(2);
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
-  DeepMemory old = memories_.Find(1).value();
+  learning::DeepMemory old = memories_.Find(1).value();
   old.version = 0;
   ASSERT_TRUE(memories_.Keep(old).ok());
-  ASSERT_EQ(round->Finish()->outcome, DeepOutcome::kPublished);
+  ASSERT_EQ(round->Finish()->outcome, learning::DeepOutcome::kPublished);
   EXPECT_FALSE(Remembers(0));
   EXPECT_TRUE(Remembers(1) && Remembers(2));
 }
 
 TEST_F(DeepGuardTest, WhatIsRememberedOfAnErasedUserGoes) {
   AddLesson("hers", "alice");
-  options_.guard = DeepGuard::kEwc;
-  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
-  SweepDeepMemories(Services());
+  options_.guard = learning::DeepGuard::kEwc;
+  ASSERT_EQ(Run().outcome, learning::DeepOutcome::kPublished);
+  learning::SweepDeepMemories(Services());
   ASSERT_TRUE(Remembers(1));
   EXPECT_EQ(memories_.Find(1)->responses, std::vector<std::string>{"hers"});
-  ASSERT_TRUE(database_->Erase(KeyScope::User("alice")).ok());
-  SweepDeepMemories(Services());
+  ASSERT_TRUE(database_->Erase(storage::KeyScope::User("alice")).ok());
+  learning::SweepDeepMemories(Services());
   EXPECT_FALSE(Remembers(1));
 }
 
 TEST_F(DeepGuardTest, ADamagedMemoryCostsThePenaltyOnly) {
-  options_.guard = DeepGuard::kEwc;
-  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  options_.guard = learning::DeepGuard::kEwc;
+  ASSERT_EQ(Run().outcome, learning::DeepOutcome::kPublished);
   ASSERT_TRUE(WriteFileAtomically(MemoryFile(1), "damaged", 0600).ok());
   const auto round = Begin(2);
   EXPECT_TRUE(round->Work(std::chrono::hours(1)).ok());
@@ -142,17 +143,17 @@ TEST_F(DeepGuardTest, ADamagedMemoryCostsThePenaltyOnly) {
 
 TEST_F(DeepGuardTest, ARoundUnderOtherOptionsBeginsAnew) {
   EXPECT_TRUE(GoesOnUnder(options_));
-  std::vector<DeepOptions> others(5, options_);
-  others[0].guard = DeepGuard::kReplayKl;
-  others[1].guard = DeepGuard::kReplayEwc;
+  std::vector<learning::DeepOptions> others(5, options_);
+  others[0].guard = learning::DeepGuard::kReplayKl;
+  others[1].guard = learning::DeepGuard::kReplayEwc;
   others[2].learning_rate *= 2;
   others[3].banks = 3;
   others[4].rank = 4;
-  for (const DeepOptions& other : others) {
+  for (const learning::DeepOptions& other : others) {
     EXPECT_FALSE(GoesOnUnder(other)) << &other - others.data();
   }
   options_.banks = 2;
-  options_.guard = DeepGuard::kEwc;
+  options_.guard = learning::DeepGuard::kEwc;
   EXPECT_TRUE(GoesOnUnder(options_));
   others.assign(5, options_);
   others[0].bank_rank = 2;
@@ -160,7 +161,7 @@ TEST_F(DeepGuardTest, ARoundUnderOtherOptionsBeginsAnew) {
   others[2].bank_training.residual_decay = 0.1F;
   others[3].ewc_strength = 1;
   others[4].banks = 3;
-  for (const DeepOptions& other : others) {
+  for (const learning::DeepOptions& other : others) {
     EXPECT_FALSE(GoesOnUnder(other)) << "banks " << &other - others.data();
   }
 }
@@ -171,7 +172,7 @@ TEST_F(DeepGuardTest, OtherGeneralTextBeginsAnewToo) {
     for (int i = 0; i < 3000; ++i) {
       text += fmt::format("{} {} ", word, i);
     }
-    return PassagesOf(std::vector<std::string>{text}, *model_).value();
+    return learning::PassagesOf(std::vector<std::string>{text}, *model_).value();
   };
   general_ = general("ship");
   EXPECT_TRUE(GoesOnUnder(options_));
@@ -187,7 +188,7 @@ TEST_F(DeepGuardTest, BanksArePublishedServedByTAndGoneOnFrom) {
   options_.banks = 3;
   options_.bank_rank = 1;
   options_.bank_training = {.residual_rate = 0.5F, .residual_decay = 0.01F};
-  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  ASSERT_EQ(Run().outcome, learning::DeepOutcome::kPublished);
   catalog_ = MakeCatalog();
   catalog_->LoadLearned();
   const auto served = Served();
@@ -197,14 +198,15 @@ TEST_F(DeepGuardTest, BanksArePublishedServedByTAndGoneOnFrom) {
   EXPECT_EQ(served->training.residual_rate, 0.5F);
   const auto parts = catalog_->Choose({});
   ASSERT_EQ(parts->size(), 1u);
-  EXPECT_FALSE(IsStatic(*parts->front().adapter));
-  EXPECT_EQ(train::SitesFrom(model_->config(), 0, false).size(), served->trunk->targets.size());
+  EXPECT_FALSE(inference::IsStatic(*parts->front().adapter));
+  EXPECT_EQ(inference::train::SitesFrom(model_->config(), 0, false).size(),
+            served->trunk->targets.size());
   // At a rate at which nothing moves the next version is this one.
   options_.learning_rate = 1e-30;
   const auto round = Begin(2);
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
-  const DeepResult second = round->Finish().value();
-  EXPECT_EQ(second.outcome, DeepOutcome::kNoImprovement);
+  const learning::DeepResult second = round->Finish().value();
+  EXPECT_EQ(second.outcome, learning::DeepOutcome::kNoImprovement);
   EXPECT_NEAR(second.held_out_after, second.held_out_before, 1e-2);
 }
 
@@ -212,53 +214,53 @@ TEST_F(DeepGuardTest, BanksArePublishedServedByTAndGoneOnFrom) {
 TEST_F(DeepGuardTest, ItIsTrainedAndJudgedOnTopOfTheOtherServedAdapters) {
   const double bare = Run().held_out_before;
   const Digest alone = ServedId();
-  Talora other = *Served();  // of an operator
-  auto trunk = std::make_shared<Adapter>(*other.trunk);
+  inference::Talora other = *Served();  // of an operator
+  auto trunk = std::make_shared<inference::Adapter>(*other.trunk);
   trunk->name = other.name = "other";
   other.trunk = trunk;
-  ASSERT_TRUE(catalog_->Unload(kDeepAdapter, 1).ok());
+  ASSERT_TRUE(catalog_->Unload(serving::kDeepAdapter, 1).ok());
   ASSERT_TRUE(changes_->Remove(changes_->Last()->number).ok());
-  ASSERT_TRUE(catalog_->Publish(std::make_shared<const Talora>(other), 1).ok());
-  const DeepResult on_top = Run();
+  ASSERT_TRUE(catalog_->Publish(std::make_shared<const inference::Talora>(other), 1).ok());
+  const learning::DeepResult on_top = Run();
   EXPECT_LT(on_top.held_out_before, bare);
-  ASSERT_EQ(on_top.outcome, DeepOutcome::kPublished);
+  ASSERT_EQ(on_top.outcome, learning::DeepOutcome::kPublished);
   EXPECT_NE(ServedId(), alone);
 }
 
 TEST(DeepOptionsTest, GuardsHaveNames) {
   for (const char* name : {"replay", "replay_kl", "ewc", "replay_ewc", "replay_kl_ewc"}) {
-    ASSERT_TRUE(DeepGuardByName(name).has_value()) << name;
-    EXPECT_EQ(DeepGuardName(*DeepGuardByName(name)), name);
+    ASSERT_TRUE(learning::DeepGuardByName(name).has_value()) << name;
+    EXPECT_EQ(learning::DeepGuardName(*DeepGuardByName(name)), name);
   }
-  EXPECT_FALSE(DeepGuardByName("none").has_value());
+  EXPECT_FALSE(learning::DeepGuardByName("none").has_value());
 }
 
 TEST(DeepOptionsTest, BanksShareT) {
-  EXPECT_EQ(DeepBanks(0).banks(), 1u);
-  EXPECT_EQ(DeepBanks(4).boundaries, (std::vector<float>{0.25F, 0.5F, 0.75F}));
+  EXPECT_EQ(learning::DeepBanks(0).banks(), 1u);
+  EXPECT_EQ(learning::DeepBanks(4).boundaries, (std::vector<float>{0.25F, 0.5F, 0.75F}));
   for (int banks = 1; banks <= static_cast<int>(limits::kMaxTimestepBanks); ++banks) {
-    EXPECT_EQ(DeepBanks(banks).banks(), static_cast<size_t>(banks));
-    EXPECT_TRUE(CheckSchedule(DeepBanks(banks)).ok());
+    EXPECT_EQ(learning::DeepBanks(banks).banks(), static_cast<size_t>(banks));
+    EXPECT_TRUE(inference::CheckSchedule(learning::DeepBanks(banks)).ok());
   }
 }
 
 TEST(DeepOptionsTest, FewLessonsAreNotLearnedByHeart) {
-  const DeepOptions options{.steps = 300, .epochs = 4, .batch = 8};
-  EXPECT_EQ(DeepSteps(options, 1), 1);
-  EXPECT_EQ(DeepSteps(options, 12), 6);
-  EXPECT_EQ(DeepSteps(options, 600), 300);
-  EXPECT_EQ(DeepSteps(options, 4096), 300);
+  const learning::DeepOptions options{.steps = 300, .epochs = 4, .batch = 8};
+  EXPECT_EQ(learning::DeepSteps(options, 1), 1);
+  EXPECT_EQ(learning::DeepSteps(options, 12), 6);
+  EXPECT_EQ(learning::DeepSteps(options, 600), 300);
+  EXPECT_EQ(learning::DeepSteps(options, 4096), 300);
 }
 
 TEST(DeepOptionsTest, TheConfigurationReachesTheRound) {
-  NodeConfig::LearningSection learning;
-  const DeepOptions usual = DeepOptionsOf(learning, kPlainSimilarity);
-  EXPECT_EQ(usual.guard, DeepGuard::kReplayKl);
-  EXPECT_EQ(usual.steps, DeepOptions{}.steps);
+  config::NodeConfig::LearningSection learning;
+  const learning::DeepOptions usual = node::DeepOptionsOf(learning, inference::kPlainSimilarity);
+  EXPECT_EQ(usual.guard, learning::DeepGuard::kReplayKl);
+  EXPECT_EQ(usual.steps, learning::DeepOptions{}.steps);
   EXPECT_EQ(usual.learning_rate,
-            static_cast<double>(static_cast<float>(DeepOptions{}.learning_rate)));
+            static_cast<double>(static_cast<float>(learning::DeepOptions{}.learning_rate)));
   EXPECT_EQ(usual.banks, 0);
-  EXPECT_EQ(usual.ewc_strength, DeepOptions{}.ewc_strength);
+  EXPECT_EQ(usual.ewc_strength, learning::DeepOptions{}.ewc_strength);
   learning.deep_guard = "replay_kl_ewc";
   learning.deep_learning_rate = 0.25F;
   learning.deep_ewc_strength = 7;
@@ -266,8 +268,8 @@ TEST(DeepOptionsTest, TheConfigurationReachesTheRound) {
   learning.deep_bank_rank = 3;
   learning.deep_bank_rate = 0.5F;
   learning.deep_bank_decay = 0.125F;
-  const DeepOptions options = DeepOptionsOf(learning, kPlainSimilarity);
-  EXPECT_EQ(options.guard, DeepGuard::kReplayKlEwc);
+  const learning::DeepOptions options = node::DeepOptionsOf(learning, inference::kPlainSimilarity);
+  EXPECT_EQ(options.guard, learning::DeepGuard::kReplayKlEwc);
   EXPECT_EQ(options.learning_rate, 0.25);
   EXPECT_EQ(options.ewc_strength, 7);
   EXPECT_EQ(options.banks, 2);
@@ -277,4 +279,4 @@ TEST(DeepOptionsTest, TheConfigurationReachesTheRound) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::actors

@@ -18,7 +18,7 @@
 #include "tests/federation/fixture.h"
 #include "tests/node/federated_model_fixture.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
 using testing::Contains;
@@ -29,14 +29,16 @@ class GossipActorTest : public FederatedModelTest {
   void SetUp() override {
     FederatedModelTest::SetUp();
     wall().StepWall(test::kWallStart + 1000 - wall().WallMillis());
-    consent_ = std::make_unique<ConsentStore>(*database_);
-    item_store_ = std::make_unique<ItemStore>(*database_);
-    catalog_ = std::make_unique<AdapterCatalog>(*model_, AdapterCatalogOptions{});
-    adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, SelectionOptions{}, *catalog_);
-    release_ = DpRelease::Create(
-        {.policy = SitePolicy::Parse("version = 1\n[scope.lab]\ntiers = [\"dp\", \"masked\"]\n"
-                                     "purposes = [\"training\", \"sharing\"]\n")
-                       .value(),
+    consent_ = std::make_unique<storage::ConsentStore>(*database_);
+    item_store_ = std::make_unique<storage::ItemStore>(*database_);
+    catalog_ = std::make_unique<serving::AdapterCatalog>(*model_, serving::AdapterCatalogOptions{});
+    adapters_ = std::make_unique<serving::AdapterSource>(*patterns_, *model_,
+                                                         inference::SelectionOptions{}, *catalog_);
+    release_ = sharing::DpRelease::Create(
+        {.policy =
+             privacy::SitePolicy::Parse("version = 1\n[scope.lab]\ntiers = [\"dp\", \"masked\"]\n"
+                                        "purposes = [\"training\", \"sharing\"]\n")
+                 .value(),
          .scope = "lab",
          .layout = options_.layout,
          .clock = &wall()});
@@ -61,7 +63,7 @@ class GossipActorTest : public FederatedModelTest {
     start_.trust = {
         .load_revocations = [this] { return revoked_; },
         .keep_revocations =
-            [this](const RevocationList& list) {
+            [this](const privacy::RevocationList& list) {
               revoked_ = list;
               return absl::OkStatus();
             },
@@ -73,21 +75,22 @@ class GossipActorTest : public FederatedModelTest {
 
   void Start() {
     start_.model = federated_.get();
-    system_ = std::make_unique<ActorSystem>(executor_, ActorSystemOptions{});
+    system_ = std::make_unique<runtime::ActorSystem>(executor_, runtime::ActorSystemOptions{});
     auto started = StartFederationActor(*system_, start_);
     ASSERT_TRUE(started.ok()) << started.status();
     federation_ = *std::move(started);
     executor_.RunFor(std::chrono::seconds(30));
   }
-  FederationView View() {
-    absl::StatusOr<FederationView> view = absl::UnknownError("no answer");
-    federation_->View([&](absl::StatusOr<FederationView> given) { view = std::move(given); });
+  sharing::FederationView View() {
+    absl::StatusOr<sharing::FederationView> view = absl::UnknownError("no answer");
+    federation_->View(
+        [&](absl::StatusOr<sharing::FederationView> given) { view = std::move(given); });
     executor_.RunFor(std::chrono::seconds(1));
     EXPECT_TRUE(view.ok()) << view.status();
-    return view.value_or(FederationView());
+    return view.value_or(sharing::FederationView());
   }
-  RevocationList ListOf(const NodeId& revoked) {
-    return RevokeNodes({}, {revoked}, wall().WallMillis(), issuer_).value();
+  privacy::RevocationList ListOf(const privacy::NodeId& revoked) {
+    return privacy::RevokeNodes({}, {revoked}, wall().WallMillis(), issuer_).value();
   }
   // As of rounds before: an update of 9, and a sum that newer ones have replaced since.
   void ServeASumOf(const std::vector<uint8_t>& members) {
@@ -97,19 +100,20 @@ class GossipActorTest : public FederatedModelTest {
   }
 
   SimExecutor executor_{1};
-  const SigningKey issuer_ = SigningKey::FromSeed(test::SeedOf(1000));  // of test::Authority()
-  const NodeKey node_key_ = NodeKey::FromSeed(test::SeedOf(0));
-  std::unique_ptr<ConsentStore> consent_;
-  std::unique_ptr<ItemStore> item_store_;
-  std::unique_ptr<AdapterCatalog> catalog_;
-  std::unique_ptr<AdapterSource> adapters_;
-  std::unique_ptr<DpRelease> release_;
-  RevocationList revoked_;
+  const privacy::SigningKey issuer_ =
+      privacy::SigningKey::FromSeed(test::SeedOf(1000));  // of test::Authority()
+  const privacy::NodeKey node_key_ = privacy::NodeKey::FromSeed(test::SeedOf(0));
+  std::unique_ptr<storage::ConsentStore> consent_;
+  std::unique_ptr<storage::ItemStore> item_store_;
+  std::unique_ptr<serving::AdapterCatalog> catalog_;
+  std::unique_ptr<serving::AdapterSource> adapters_;
+  std::unique_ptr<sharing::DpRelease> release_;
+  privacy::RevocationList revoked_;
   uint64_t lives_ = 0;
   uint64_t failing_lives_ = 0;
   FederationActorOptions start_;
-  std::unique_ptr<ActorSystem> system_;
-  std::unique_ptr<FederationActor> federation_;
+  std::unique_ptr<runtime::ActorSystem> system_;
+  std::unique_ptr<sharing::FederationActor> federation_;
 };
 
 // It went on with the one of the node's start, which peers refuse once that is over.
@@ -119,10 +123,10 @@ TEST_F(GossipActorTest, AnActorThatBeginsAgainHasTheNewestCertificate) {
   const int64_t newest_ms = first_ms + 5 * test::kDayMillis;
   failing_lives_ = 1;
   start_.certificate = [this, newest_ms] {
-    return lives_ == 0
-               ? start_.gossip.certificate
-               : test::CertificateFor(node_key_, "node-0", test::Authority(), roles::kMember,
-                                      test::kWallStart - test::kDayMillis, newest_ms);
+    return lives_ == 0 ? start_.gossip.certificate
+                       : test::CertificateFor(node_key_, "node-0", test::Authority(),
+                                              privacy::roles::kMember,
+                                              test::kWallStart - test::kDayMillis, newest_ms);
   };
   Start();
   EXPECT_EQ(lives_, 2u);
@@ -155,7 +159,7 @@ TEST_F(GossipActorTest, AnExpelledMemberOfASumThatWasReplacedIsTakenOut) {
   federation_->SetRevocations(ListOf(IdOf(5)));
   EXPECT_EQ(View().federated_adapter_version, 1u) << "5 was in nothing";
   federation_->SetRevocations(
-      RevokeNodes(revoked_, {IdOf(3)}, wall().WallMillis() + 1, issuer_).value());
+      privacy::RevokeNodes(revoked_, {IdOf(3)}, wall().WallMillis() + 1, issuer_).value());
   EXPECT_EQ(View().federated_adapter_version, 0u);
   EXPECT_EQ(federated_->adapter(), nullptr);
   EXPECT_THAT(federated_->Contributors(), ElementsAre());
@@ -176,20 +180,21 @@ TEST_F(GossipActorTest, AMemberThatWasExpelledBeforeARestartIsTakenOutAfterIt) {
 TEST_F(GossipActorTest, TheReleaseKnowsTheOperatorsTierAlsoAfterARestart) {
   Open();
   Start();
-  ASSERT_NE(release_->View(ConsentTier::kMasked).epsilon, release_->View(ConsentTier::kDp).epsilon);
-  EXPECT_EQ(release_->View().epsilon, release_->View(ConsentTier::kDp).epsilon);
-  absl::StatusOr<ConsentAnswer> granted = absl::UnknownError("no answer");
-  federation_->SetConsent(ConsentTier::kMasked, [&granted](absl::StatusOr<ConsentAnswer> answer) {
-    granted = std::move(answer);
-  });
+  ASSERT_NE(release_->View(privacy::ConsentTier::kMasked).epsilon,
+            release_->View(privacy::ConsentTier::kDp).epsilon);
+  EXPECT_EQ(release_->View().epsilon, release_->View(privacy::ConsentTier::kDp).epsilon);
+  absl::StatusOr<sharing::ConsentAnswer> granted = absl::UnknownError("no answer");
+  federation_->SetConsent(
+      privacy::ConsentTier::kMasked,
+      [&granted](absl::StatusOr<sharing::ConsentAnswer> answer) { granted = std::move(answer); });
   executor_.RunFor(std::chrono::seconds(1));
   ASSERT_TRUE(granted.ok()) << granted.status();
-  const double of_share = release_->View(ConsentTier::kMasked).epsilon;
+  const double of_share = release_->View(privacy::ConsentTier::kMasked).epsilon;
   EXPECT_EQ(release_->View().epsilon, of_share);
-  release_->SetTier(ConsentTier::kPrivate);  // as a release that is made anew
+  release_->SetTier(privacy::ConsentTier::kPrivate);  // as a release that is made anew
   Start();
   EXPECT_EQ(release_->View().epsilon, of_share);
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::actors

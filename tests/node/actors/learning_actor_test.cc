@@ -27,7 +27,7 @@
 #include "tests/node/node_fixture.h"
 #include "tests/node/router_world.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
 constexpr int kCallsBeforePatternsAreRead = 2;
@@ -36,19 +36,19 @@ class LearningActorTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    model_ = Model::Load(kSmallModel).value();
-    transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
-    metrics_ = Metrics::Create("").value();
+    model_ = inference::Model::Load(kSmallModel).value();
+    transformer_ = std::make_unique<inference::CpuTransformer>(model_, SerialRunner());
+    metrics_ = metrics::Metrics::Create("").value();
     const auto width = static_cast<uint32_t>(model_->config().width);
     embedding_.assign(width, 1 / std::sqrt(static_cast<float>(width)));
     other_ = embedding_;  // orthogonal to the former
     for (size_t i = 0; i < other_.size(); i += 2) {
       other_[i] = -other_[i];
     }
-    patterns_ = PatternStore::Open(*database_, {.dimension = width}).value();
-    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
-    changes_ = ChangeStore::Open(*database_).value();
-    answers_ = AnswerStore::Open(*database_).value();
+    patterns_ = storage::PatternStore::Open(*database_, {.dimension = width}).value();
+    trajectories_ = storage::TrajectoryStore::Open(*database_, {}).value();
+    changes_ = storage::ChangeStore::Open(*database_).value();
+    answers_ = storage::AnswerStore::Open(*database_).value();
     AddResponse("r", embedding_);
     Start();
   }
@@ -65,16 +65,17 @@ class LearningActorTest : public DatabaseTest {
   }
   // The commits of a response, of which its session may learn.
   void KeepCommits(const std::string& id) {
-    InstantTrail trail{.session = {"", "session"}, .commits = CommitTrail(1)};
+    serving::InstantTrail trail{.session = {"", "session"}, .commits = inference::CommitTrail(1)};
     const std::array<float, 1> hidden = {1};
-    const std::array<TokenProbability, 1> candidates = {{{TokenId{1}, 0.5F}}};
-    trail.commits.Add(0, TokenId{1}, 0.5F, hidden, candidates);
+    const std::array<inference::TokenProbability, 1> candidates = {{{inference::TokenId{1}, 0.5F}}};
+    trail.commits.Add(0, inference::TokenId{1}, 0.5F, hidden, candidates);
     instant_->Keep(id, std::move(trail));
   }
   // As a node starts.
   void Start() {
-    instant_ = std::make_unique<InstantLoop>(InstantLoopOptions{.clock = &executor_.clock()});
-    system_ = std::make_unique<ActorSystem>(executor_, ActorSystemOptions{});
+    instant_ = std::make_unique<serving::InstantLoop>(
+        serving::InstantLoopOptions{.clock = &executor_.clock()});
+    system_ = std::make_unique<runtime::ActorSystem>(executor_, runtime::ActorSystemOptions{});
     LearningActorOptions options{
         .services = {.clock = &executor_.clock(),
                      .transformer = transformer_.get(),
@@ -98,59 +99,65 @@ class LearningActorTest : public DatabaseTest {
         .answers = answers_.get(),
         .instant = instant_.get(),
         .router = router_learner_.get(),
-        .on_pattern = [this](const PatternId& id) { learned_.push_back(id); },
+        .on_pattern = [this](const storage::PatternId& id) { learned_.push_back(id); },
     };
     learning_ = StartLearningActor(*system_, options);
     executor_.RunFor(std::chrono::seconds(1));
   }
-  FeedbackAnswer Accept() { return Submit({.response_id = "r", .accepted = true}); }
-  FeedbackAnswer Submit(const Feedback& feedback) {
-    absl::StatusOr<FeedbackAnswer> answer = absl::UnknownError("no answer");
+  learning::FeedbackAnswer Accept() { return Submit({.response_id = "r", .accepted = true}); }
+  learning::FeedbackAnswer Submit(const learning::Feedback& feedback) {
+    absl::StatusOr<learning::FeedbackAnswer> answer = absl::UnknownError("no answer");
     EXPECT_TRUE(
-        learning_->Submit(feedback, [&](absl::StatusOr<FeedbackAnswer> given) { answer = given; })
+        learning_
+            ->Submit(feedback,
+                     [&](absl::StatusOr<learning::FeedbackAnswer> given) { answer = given; })
             .ok());
     executor_.RunFor(std::chrono::seconds(1));
     EXPECT_TRUE(answer.ok()) << answer.status();
-    return answer.value_or(FeedbackAnswer{});
+    return answer.value_or(learning::FeedbackAnswer{});
   }
-  LearningStatus SetPaused(bool paused) {
-    absl::StatusOr<LearningStatus> status = absl::UnknownError("no answer");
-    learning_->SetPaused(paused, [&](absl::StatusOr<LearningStatus> given) { status = given; });
+  learning::LearningStatus SetPaused(bool paused) {
+    absl::StatusOr<learning::LearningStatus> status = absl::UnknownError("no answer");
+    learning_->SetPaused(paused,
+                         [&](absl::StatusOr<learning::LearningStatus> given) { status = given; });
     executor_.RunFor(std::chrono::seconds(1));
     EXPECT_TRUE(status.ok()) << status.status();
-    return status.value_or(LearningStatus{});
+    return status.value_or(learning::LearningStatus{});
   }
-  absl::StatusOr<RoundSummary> RunRound(bool replay) {
-    absl::StatusOr<RoundSummary> summary = absl::UnknownError("no answer");
-    learning_->RunBackground(replay, [&](absl::StatusOr<RoundSummary> given) { summary = given; });
+  absl::StatusOr<learning::RoundSummary> RunRound(bool replay) {
+    absl::StatusOr<learning::RoundSummary> summary = absl::UnknownError("no answer");
+    learning_->RunBackground(
+        replay, [&](absl::StatusOr<learning::RoundSummary> given) { summary = given; });
     executor_.RunFor(std::chrono::seconds(1));
     return summary;
   }
-  absl::StatusOr<LearningChange> Undo(const std::string& token) {
-    absl::StatusOr<LearningChange> change = absl::UnknownError("no answer");
-    learning_->Undo(token, [&](absl::StatusOr<LearningChange> given) { change = given; });
+  absl::StatusOr<storage::LearningChange> Undo(const std::string& token) {
+    absl::StatusOr<storage::LearningChange> change = absl::UnknownError("no answer");
+    learning_->Undo(token, [&](absl::StatusOr<storage::LearningChange> given) { change = given; });
     executor_.RunFor(std::chrono::seconds(1));
     return change;
   }
-  std::vector<LearningChange> ListChanges() {
-    absl::StatusOr<std::vector<LearningChange>> list = absl::UnknownError("no answer");
+  std::vector<storage::LearningChange> ListChanges() {
+    absl::StatusOr<std::vector<storage::LearningChange>> list = absl::UnknownError("no answer");
     learning_->ListChanges(
-        10, [&](absl::StatusOr<std::vector<LearningChange>> given) { list = given; });
+        10, [&](absl::StatusOr<std::vector<storage::LearningChange>> given) { list = given; });
     executor_.RunFor(std::chrono::seconds(1));
     EXPECT_TRUE(list.ok()) << list.status();
-    return list.value_or(std::vector<LearningChange>{});
+    return list.value_or(std::vector<storage::LearningChange>{});
   }
   // With a router that learns, and requests that it chose for.
   void StartWithRouter(int served) {
     system_.reset();
-    router_ = std::make_unique<RequestRouter>(RequestRouterOptions{.exploration = 0.2, .seed = 1});
-    router_learner_ = RouterLearner::Open(
-                          {.router = router_.get(), .folder = folder_, .key = SealKey::Generate()},
-                          *trajectories_)
-                          .value();
+    router_ = std::make_unique<serving::RequestRouter>(
+        serving::RequestRouterOptions{.exploration = 0.2, .seed = 1});
+    router_learner_ =
+        learning::RouterLearner::Open(
+            {.router = router_.get(), .folder = folder_, .key = privacy::SealKey::Generate()},
+            *trajectories_)
+            .value();
     test::RouterWorld world(1);
     for (int i = 0; i < served; ++i) {
-      Trajectory trajectory = world.Serve(*router_, fmt::format("served-{}", i));
+      storage::Trajectory trajectory = world.Serve(*router_, fmt::format("served-{}", i));
       ratings_.push_back(*std::exchange(trajectory.rating, std::nullopt));
       ASSERT_TRUE(trajectories_->Put(trajectory).ok());
     }
@@ -166,21 +173,21 @@ class LearningActorTest : public DatabaseTest {
   SimExecutor executor_{1};
   bool enabled_ = true;
   Digest package_ = Sha256("package");
-  std::shared_ptr<const Model> model_;
-  std::unique_ptr<CpuTransformer> transformer_;
-  std::unique_ptr<Metrics> metrics_;
-  std::unique_ptr<PatternStore> patterns_;
-  std::unique_ptr<TrajectoryStore> trajectories_;
-  std::unique_ptr<ChangeStore> changes_;
-  std::unique_ptr<AnswerStore> answers_;
-  std::unique_ptr<InstantLoop> instant_;
-  std::unique_ptr<RequestRouter> router_;
-  std::unique_ptr<RouterLearner> router_learner_;
-  std::unique_ptr<ActorSystem> system_;
-  std::unique_ptr<LearningActor> learning_;
+  std::shared_ptr<const inference::Model> model_;
+  std::unique_ptr<inference::CpuTransformer> transformer_;
+  std::unique_ptr<metrics::Metrics> metrics_;
+  std::unique_ptr<storage::PatternStore> patterns_;
+  std::unique_ptr<storage::TrajectoryStore> trajectories_;
+  std::unique_ptr<storage::ChangeStore> changes_;
+  std::unique_ptr<storage::AnswerStore> answers_;
+  std::unique_ptr<serving::InstantLoop> instant_;
+  std::unique_ptr<serving::RequestRouter> router_;
+  std::unique_ptr<learning::RouterLearner> router_learner_;
+  std::unique_ptr<runtime::ActorSystem> system_;
+  std::unique_ptr<learning::LearningActor> learning_;
   std::vector<float> embedding_;
   std::vector<float> other_;
-  std::vector<PatternId> learned_;
+  std::vector<storage::PatternId> learned_;
   std::vector<float> ratings_;
   std::function<void()> on_training_;
 };
@@ -216,7 +223,7 @@ TEST_F(LearningActorTest, WhatOneModelLearnedAnotherLearnsAnew) {
 TEST_F(LearningActorTest, ANodeThatDoesNotLearnStartsNoRoundForWhatItFinds) {
   enabled_ = false;
   Start();
-  const FeedbackAnswer answer = Accept();
+  const learning::FeedbackAnswer answer = Accept();
   EXPECT_FALSE(answer.learned);
   EXPECT_EQ(answer.explanation, "recorded; the model has no mask token");
   Start();
@@ -231,13 +238,13 @@ TEST_F(LearningActorTest, APatternThatIsDeletedWhileItTrainsIsNotToldAsOneThatDi
 }
 
 TEST_F(LearningActorTest, AnAnswerSaysWhatChangedAndHowToUndoIt) {
-  const FeedbackAnswer answer = Accept();
+  const learning::FeedbackAnswer answer = Accept();
   ASSERT_TRUE(answer.learned);
   ASSERT_EQ(answer.changes.size(), 1u);
-  EXPECT_EQ(answer.changes[0].kind, ChangeKind::kPatternStored);
+  EXPECT_EQ(answer.changes[0].kind, storage::ChangeKind::kPatternStored);
   EXPECT_EQ(answer.changes[0].adapter_name, answer.adapter_name);
   EXPECT_FALSE(answer.changes[0].on_demand);
-  const auto undone = Undo(TokenOf(answer.changes[0]));
+  const auto undone = Undo(storage::TokenOf(answer.changes[0]));
   ASSERT_TRUE(undone.ok()) << undone.status();
   EXPECT_EQ(patterns_->size(), 0u);
   EXPECT_EQ(learned_.size(), 2u) << "peers are told";
@@ -254,18 +261,19 @@ TEST_F(LearningActorTest, TheLastChangeIsUndoneWithoutAToken) {
 
 // The undo took it from what waited, so that no round learned it, though its answer promised that.
 TEST_F(LearningActorTest, FeedbackThatIsNewerThanWhatIsUndoneIsLearned) {
-  const FeedbackAnswer first = Accept();
+  const learning::FeedbackAnswer first = Accept();
   ASSERT_EQ(first.changes.size(), 1u);
   AddResponse("far", other_);
-  absl::StatusOr<FeedbackAnswer> edited = absl::UnknownError("no answer");
-  absl::StatusOr<LearningChange> undone = absl::UnknownError("no answer");
+  absl::StatusOr<learning::FeedbackAnswer> edited = absl::UnknownError("no answer");
+  absl::StatusOr<storage::LearningChange> undone = absl::UnknownError("no answer");
   on_training_ = [&] {
-    ASSERT_TRUE(learning_
-                    ->Submit({.response_id = "r", .edited_text = " slept."},
-                             [&](absl::StatusOr<FeedbackAnswer> given) { edited = given; })
-                    .ok());
-    learning_->Undo(TokenOf(first.changes[0]),
-                    [&](absl::StatusOr<LearningChange> given) { undone = given; });
+    ASSERT_TRUE(
+        learning_
+            ->Submit({.response_id = "r", .edited_text = " slept."},
+                     [&](absl::StatusOr<learning::FeedbackAnswer> given) { edited = given; })
+            .ok());
+    learning_->Undo(storage::TokenOf(first.changes[0]),
+                    [&](absl::StatusOr<storage::LearningChange> given) { undone = given; });
   };
   ASSERT_TRUE(Submit({.response_id = "far", .accepted = true}).learned);
   ASSERT_TRUE(undone.ok()) << undone.status();
@@ -278,10 +286,10 @@ TEST_F(LearningActorTest, FeedbackThatIsNewerThanWhatIsUndoneIsLearned) {
 // Only the queue forgot it, so that the next start taught it all the same.
 TEST_F(LearningActorTest, WhatWasUndoneInASessionIsTaughtByNoRoundAlsoAfterARestart) {
   KeepCommits("r");
-  const FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.9F});
+  const learning::FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.9F});
   ASSERT_EQ(rated.changes.size(), 1u);
-  ASSERT_EQ(rated.changes[0].kind, ChangeKind::kSessionTaught);
-  ASSERT_TRUE(Undo(TokenOf(rated.changes[0])).ok());
+  ASSERT_EQ(rated.changes[0].kind, storage::ChangeKind::kSessionTaught);
+  ASSERT_TRUE(Undo(storage::TokenOf(rated.changes[0])).ok());
   EXPECT_EQ(RunRound(false)->patterns_kept, 0u);
   Start();
   EXPECT_EQ(RunRound(false)->patterns_kept, 0u);
@@ -293,30 +301,30 @@ TEST_F(LearningActorTest, NewFeedbackOfLessonsThatMoveWithAnUndoneMergeIsLearned
   ASSERT_TRUE(Accept().learned);
   AddResponse("far", other_);
   ASSERT_TRUE(Submit({.response_id = "far", .accepted = true}).learned);
-  Pattern moved = *patterns_->Get(learned_.back());
+  storage::Pattern moved = *patterns_->Get(learned_.back());
   moved.embedding = embedding_;
   ASSERT_TRUE(patterns_->Put(moved).ok());
   AddResponse("s", embedding_);
   ASSERT_TRUE(Submit({.response_id = "s", .accepted = true}).learned);
-  const LearningChange merge = *changes_->Last();
-  ASSERT_EQ(merge.kind, ChangeKind::kPatternsMerged);
+  const storage::LearningChange merge = *changes_->Last();
+  ASSERT_EQ(merge.kind, storage::ChangeKind::kPatternsMerged);
   ASSERT_FALSE(merge.responses.empty());
   for (const std::string& response : merge.responses) {
     Submit({.response_id = response, .copied = true});
   }
-  ASSERT_TRUE(Undo(TokenOf(merge)).ok());
+  ASSERT_TRUE(Undo(storage::TokenOf(merge)).ok());
   EXPECT_GE(RunRound(false)->patterns_kept, 1u);
 }
 
 // The undo of the first took back what the second had taught, whose own undo then found nothing.
 TEST_F(LearningActorTest, OfTwoFeedbacksOfOneResponseTheSecondIsUndone) {
   KeepCommits("r");
-  const FeedbackAnswer first = Submit({.response_id = "r", .rating = 1.0F});
-  const FeedbackAnswer second = Submit({.response_id = "r", .rating = 0.0F});
+  const learning::FeedbackAnswer first = Submit({.response_id = "r", .rating = 1.0F});
+  const learning::FeedbackAnswer second = Submit({.response_id = "r", .rating = 0.0F});
   ASSERT_EQ(first.changes.size(), 1u);
   ASSERT_EQ(second.changes.size(), 1u);
-  EXPECT_EQ(ReasonOf(Undo(TokenOf(first.changes[0])).status()), reasons::kCannotUndo);
-  EXPECT_TRUE(Undo(TokenOf(second.changes[0])).ok());
+  EXPECT_EQ(ReasonOf(Undo(storage::TokenOf(first.changes[0])).status()), reasons::kCannotUndo);
+  EXPECT_TRUE(Undo(storage::TokenOf(second.changes[0])).ok());
   EXPECT_FALSE(instant_->Remembers({"", "session"}, "r"));
 }
 
@@ -328,22 +336,23 @@ TEST_F(LearningActorTest, TheLastChangeIsUndoneThoughASessionForgotANewerOne) {
   ASSERT_EQ(Submit({.response_id = "s", .rating = 0.0F}).changes.size(), 1u);
   EXPECT_FALSE(ListChanges()[0].forgotten);
   executor_.RunFor(2 * limits::kInstantIdle);
-  ASSERT_EQ(ListChanges()[0].kind, ChangeKind::kSessionTaught);
+  ASSERT_EQ(ListChanges()[0].kind, storage::ChangeKind::kSessionTaught);
   EXPECT_TRUE(ListChanges()[0].forgotten);
   const auto undone = Undo("");
   ASSERT_TRUE(undone.ok()) << undone.status();
-  EXPECT_EQ(undone->kind, ChangeKind::kPatternStored);
+  EXPECT_EQ(undone->kind, storage::ChangeKind::kPatternStored);
   EXPECT_EQ(ReasonOf(Undo("").status()), reasons::kCannotUndo) << "the session's is left";
 }
 
 TEST_F(LearningActorTest, FeedbackThatIsSentAgainIsLearnedOnceAlsoAfterARestart) {
-  const Feedback feedback{.response_id = "r", .accepted = true, .idempotency_key = "once"};
-  const FeedbackAnswer first = Submit(feedback);
+  const learning::Feedback feedback{
+      .response_id = "r", .accepted = true, .idempotency_key = "once"};
+  const learning::FeedbackAnswer first = Submit(feedback);
   ASSERT_TRUE(first.learned);
-  const FeedbackAnswer second = Submit(feedback);
+  const learning::FeedbackAnswer second = Submit(feedback);
   Start();
-  const FeedbackAnswer third = Submit(feedback);
-  for (const FeedbackAnswer& again : {second, third}) {
+  const learning::FeedbackAnswer third = Submit(feedback);
+  for (const learning::FeedbackAnswer& again : {second, third}) {
     EXPECT_TRUE(again.learned);
     EXPECT_EQ(again.pattern_id, first.pattern_id);
     EXPECT_EQ(again.adapter_version, first.adapter_version);
@@ -369,14 +378,16 @@ TEST_F(LearningActorTest, AKeyThatIsUsedForAnotherFeedbackNamesThatOne) {
 
 // The round that ran did not know of it, so that the next one learned it again.
 TEST_F(LearningActorTest, FeedbackThatIsSentAgainWhileItIsLearnedIsLearnedOnce) {
-  const Feedback feedback{.response_id = "r", .accepted = true, .idempotency_key = "once"};
-  absl::StatusOr<FeedbackAnswer> again = absl::UnknownError("no answer");
+  const learning::Feedback feedback{
+      .response_id = "r", .accepted = true, .idempotency_key = "once"};
+  absl::StatusOr<learning::FeedbackAnswer> again = absl::UnknownError("no answer");
   on_training_ = [&] {
-    ASSERT_TRUE(
-        learning_->Submit(feedback, [&](absl::StatusOr<FeedbackAnswer> given) { again = given; })
-            .ok());
+    ASSERT_TRUE(learning_
+                    ->Submit(feedback,
+                             [&](absl::StatusOr<learning::FeedbackAnswer> given) { again = given; })
+                    .ok());
   };
-  const FeedbackAnswer first = Submit(feedback);
+  const learning::FeedbackAnswer first = Submit(feedback);
   ASSERT_TRUE(first.learned);
   PassTheAgeOfARound();
   EXPECT_EQ(learned_.size(), 1u);
@@ -387,14 +398,14 @@ TEST_F(LearningActorTest, FeedbackThatIsSentAgainWhileItIsLearnedIsLearnedOnce) 
 
 TEST_F(LearningActorTest, APauseLetsFeedbackWaitAlsoAfterARestart) {
   EXPECT_TRUE(SetPaused(true).paused);
-  const FeedbackAnswer answer = Accept();
+  const learning::FeedbackAnswer answer = Accept();
   EXPECT_FALSE(answer.learned);
   EXPECT_NE(answer.explanation.find("paused"), std::string::npos) << answer.explanation;
   EXPECT_EQ(ReasonOf(RunRound(false).status()), "LEARNING_PAUSED");
   Start();
   PassTheAgeOfARound();
   EXPECT_EQ(patterns_->size(), 0u);
-  const LearningStatus resumed = SetPaused(false);
+  const learning::LearningStatus resumed = SetPaused(false);
   EXPECT_FALSE(resumed.paused);
   EXPECT_EQ(patterns_->size(), 1u) << "what waited is learned";
 }
@@ -402,15 +413,16 @@ TEST_F(LearningActorTest, APauseLetsFeedbackWaitAlsoAfterARestart) {
 // They got no answer until learning was resumed, or the caller had no patience left.
 TEST_F(LearningActorTest, WhoWaitsForARoundThatAPausePreventsIsAnswered) {
   AddResponse("s", other_);
-  absl::StatusOr<FeedbackAnswer> late = absl::UnknownError("no answer");
-  absl::StatusOr<RoundSummary> asked = absl::UnknownError("no answer");
+  absl::StatusOr<learning::FeedbackAnswer> late = absl::UnknownError("no answer");
+  absl::StatusOr<learning::RoundSummary> asked = absl::UnknownError("no answer");
   on_training_ = [&] {
     ASSERT_TRUE(learning_
                     ->Submit({.response_id = "s", .accepted = true},
-                             [&](absl::StatusOr<FeedbackAnswer> given) { late = given; })
+                             [&](absl::StatusOr<learning::FeedbackAnswer> given) { late = given; })
                     .ok());
-    learning_->RunBackground(false, [&](absl::StatusOr<RoundSummary> given) { asked = given; });
-    learning_->SetPaused(true, [](const absl::StatusOr<LearningStatus>&) {});
+    learning_->RunBackground(false,
+                             [&](absl::StatusOr<learning::RoundSummary> given) { asked = given; });
+    learning_->SetPaused(true, [](const absl::StatusOr<learning::LearningStatus>&) {});
   };
   Accept();
   ASSERT_TRUE(late.ok()) << late.status();
@@ -423,9 +435,9 @@ TEST_F(LearningActorTest, WhoWaitsForARoundThatAPausePreventsIsAnswered) {
 }
 
 TEST_F(LearningActorTest, AnOperatorStartsARoundOfWhatWaitsOrOfAll) {
-  const FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.9F});
+  const learning::FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.9F});
   EXPECT_FALSE(rated.learned) << "waits for others";
-  absl::StatusOr<RoundSummary> summary = RunRound(false);
+  absl::StatusOr<learning::RoundSummary> summary = RunRound(false);
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_EQ(summary->patterns_kept, 1u);
   ASSERT_EQ(summary->changes.size(), 1u);
@@ -439,9 +451,9 @@ TEST_F(LearningActorTest, AnOperatorStartsARoundOfWhatWaitsOrOfAll) {
 }
 
 TEST_F(LearningActorTest, ARoundOfAllTeachesNothingThatWasUndoneOrDeleted) {
-  const FeedbackAnswer answer = Accept();
+  const learning::FeedbackAnswer answer = Accept();
   ASSERT_EQ(answer.changes.size(), 1u);
-  ASSERT_TRUE(Undo(TokenOf(answer.changes[0])).ok());
+  ASSERT_TRUE(Undo(storage::TokenOf(answer.changes[0])).ok());
   ASSERT_EQ(RunRound(true)->patterns_kept, 0u);
   ASSERT_TRUE(Accept().learned) << "new feedback counts";
   ASSERT_TRUE(patterns_->Delete(learned_.back()).ok());
@@ -457,14 +469,14 @@ TEST_F(LearningActorTest, WhatUsersDoTeachesUnlessTheyDidOtherwise) {
   PassTheAgeOfARound();
   ASSERT_EQ(patterns_->size(), 1u);
   EXPECT_FLOAT_EQ(patterns_->Get(learned_[0])->quality, 0.5F);
-  const FeedbackAnswer regenerated = Submit({.response_id = "r", .regenerated = true});
+  const learning::FeedbackAnswer regenerated = Submit({.response_id = "r", .regenerated = true});
   EXPECT_NE(regenerated.explanation.find("not liked"), std::string::npos);
   EXPECT_EQ(RunRound(true)->patterns_kept, 0u);
 }
 
 TEST_F(LearningActorTest, ABadRatingAfterAnAcceptanceTeachesNothing) {
   ASSERT_TRUE(Accept().learned);
-  const FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.0F});
+  const learning::FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.0F});
   EXPECT_NE(rated.explanation.find("not liked"), std::string::npos) << rated.explanation;
   EXPECT_EQ(RunRound(true)->patterns_kept, 0u);
   ASSERT_FALSE(Submit({.response_id = "r", .rating = 1.0F}).learned) << "waits for others";
@@ -485,12 +497,12 @@ TEST_F(LearningActorTest, TheRouterIsTrainedBesideTheRoundsAndUndoneLikePatterns
   const auto summary = RunRound(false);
   ASSERT_TRUE(summary.ok()) << summary.status();
   ASSERT_EQ(summary->changes.size(), 1u) << "an operator's round does not wait until it is due";
-  const LearningChange change = summary->changes[0];
-  EXPECT_EQ(change.kind, ChangeKind::kRouterTrained);
-  EXPECT_EQ(change.loop, LearningLoop::kBackground);
+  const storage::LearningChange change = summary->changes[0];
+  EXPECT_EQ(change.kind, storage::ChangeKind::kRouterTrained);
+  EXPECT_EQ(change.loop, storage::LearningLoop::kBackground);
   EXPECT_TRUE(change.on_demand);
   EXPECT_EQ(SetPaused(false).router.version, 1u);
-  const auto undone = Undo(TokenOf(change));
+  const auto undone = Undo(storage::TokenOf(change));
   ASSERT_TRUE(undone.ok()) << undone.status();
   EXPECT_EQ(SetPaused(false).router.version, 0u);
 }
@@ -500,15 +512,15 @@ TEST_F(LearningActorTest, ARouterIsTrainedOnceItIsDueAlsoWhereNothingWasLiked) {
   for (float& rating : ratings_) {
     rating = 0.1F;
   }
-  RateServed(0, RouterLearner::kNewOutcomes - 1);
+  RateServed(0, learning::RouterLearner::kNewOutcomes - 1);
   PassTheAgeOfARound();
-  EXPECT_EQ(SetPaused(false).router.waiting, RouterLearner::kNewOutcomes - 1);
-  RateServed(RouterLearner::kNewOutcomes - 1, 1);
+  EXPECT_EQ(SetPaused(false).router.waiting, learning::RouterLearner::kNewOutcomes - 1);
+  RateServed(learning::RouterLearner::kNewOutcomes - 1, 1);
   PassTheAgeOfARound();
-  const RouterStatus status = SetPaused(false).router;
+  const learning::RouterStatus status = SetPaused(false).router;
   EXPECT_EQ(status.waiting, 0u);
   ASSERT_TRUE(status.last.has_value());
-  EXPECT_EQ(status.last->outcomes, RouterLearner::kNewOutcomes);
+  EXPECT_EQ(status.last->outcomes, learning::RouterLearner::kNewOutcomes);
 }
 
 TEST_F(LearningActorTest, APausedNodeTrainsNoRouter) {
@@ -521,4 +533,4 @@ TEST_F(LearningActorTest, APausedNodeTrainsNoRouter) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::actors

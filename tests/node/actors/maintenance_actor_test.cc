@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "tests/node/database_fixture.h"
 
-namespace ruvd {
+namespace ruvd::actors {
 namespace {
 
 class MaintenanceActorTest : public DatabaseTest {
@@ -27,15 +27,16 @@ class MaintenanceActorTest : public DatabaseTest {
   void SetUp() override {
     DatabaseTest::SetUp();
     patterns_ =
-        PatternStore::Open(*database_, {.dimension = 4, .model_hash = Sha256("model")}).value();
+        storage::PatternStore::Open(*database_, {.dimension = 4, .model_hash = Sha256("model")})
+            .value();
   }
-  DatabaseOptions Options() override {
-    DatabaseOptions options = DatabaseTest::Options();
+  storage::DatabaseOptions Options() override {
+    storage::DatabaseOptions options = DatabaseTest::Options();
     options.clock = &executor_.clock();
     return options;
   }
   void Start() {
-    system_ = std::make_unique<ActorSystem>(executor_, ActorSystemOptions{});
+    system_ = std::make_unique<runtime::ActorSystem>(executor_, runtime::ActorSystemOptions{});
     StartMaintenanceActor(*system_, {.database = database_.get(),
                                      .patterns = patterns_.get(),
                                      .pool = &executor_,
@@ -43,21 +44,21 @@ class MaintenanceActorTest : public DatabaseTest {
   }
   void PutRows(int rows) {
     for (int i = 0; i < rows; ++i) {
-      Batch batch;
-      batch.Put(ColumnFamily::kItem, "row " + std::to_string(i), "value");
-      ASSERT_TRUE(database_->Write(std::move(batch), Durability::kProcessCrash).ok());
+      storage::Batch batch;
+      batch.Put(storage::ColumnFamily::kItem, "row " + std::to_string(i), "value");
+      ASSERT_TRUE(database_->Write(std::move(batch), storage::Durability::kProcessCrash).ok());
     }
   }
   size_t Retired() const {
     const auto keys = database_->DataKeys();
-    return static_cast<size_t>(
-        std::ranges::count(keys, DataKeyInfo::State::kRetired, &DataKeyInfo::state));
+    return static_cast<size_t>(std::ranges::count(keys, storage::DataKeyInfo::State::kRetired,
+                                                  &storage::DataKeyInfo::state));
   }
 
   SimExecutor executor_{1};
   bool cancelled_ = false;
-  std::unique_ptr<PatternStore> patterns_;
-  std::unique_ptr<ActorSystem> system_;
+  std::unique_ptr<storage::PatternStore> patterns_;
+  std::unique_ptr<runtime::ActorSystem> system_;
 };
 
 TEST_F(MaintenanceActorTest, GoesOnWithARotationThatWasInterrupted) {
@@ -68,7 +69,7 @@ TEST_F(MaintenanceActorTest, GoesOnWithARotationThatWasInterrupted) {
   Start();
   executor_.RunFor(std::chrono::seconds(3));
   EXPECT_EQ(Retired(), 0u);
-  EXPECT_EQ(database_->Get(ColumnFamily::kItem, "row 4999").value(), "value");
+  EXPECT_EQ(database_->Get(storage::ColumnFamily::kItem, "row 4999").value(), "value");
   EXPECT_TRUE(database_->Verify()->ok());
 }
 
@@ -99,4 +100,4 @@ TEST_F(MaintenanceActorTest, ANodeThatStopsStartsNoMore) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::actors

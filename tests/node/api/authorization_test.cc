@@ -29,7 +29,7 @@
 #include "node/transport/tls.h"
 #include "privacy/identity/admission.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 namespace fs = std::filesystem;
@@ -82,7 +82,7 @@ TEST(AuthorizationTest, AMethodWithoutARuleIsNobodys) {
   for (const char* method :
        {"/ruvd.admin.v1.AdminService/DropEverything", "", "/",
         "/ruvd.admin.v1.AdminService/GetStatu", "/ruvd.admin.v1.AdminService/GetStatuss"}) {
-    EXPECT_FALSE(MayCall(method, roles::kAll)) << method;
+    EXPECT_FALSE(MayCall(method, privacy::roles::kAll)) << method;
   }
 }
 
@@ -127,14 +127,15 @@ class TokenServerTest : public ::testing::Test {
               ::testing::UnitTest::GetInstance()->current_test_info()->name();
     fs::remove_all(folder_);
     fs::create_directories(folder_);
-    ASSERT_TRUE(RequireTls13().ok());
-    certificate_ = MakeSelfSignedCertificate("IP:127.0.0.1").value();
+    ASSERT_TRUE(transport::RequireTls13().ok());
+    certificate_ = transport::MakeSelfSignedCertificate("IP:127.0.0.1").value();
     Write("cert.pem", certificate_.certificate);
     Write("key.pem", certificate_.private_key);
     WriteTokens();
-    tokens_ = std::make_shared<ApiTokens>(folder_ / "tokens");
+    tokens_ = std::make_shared<transport::ApiTokens>(folder_ / "tokens");
     ASSERT_TRUE(tokens_->Reload().ok());
-    const auto credentials = ServerCredentials(folder_ / "cert.pem", folder_ / "key.pem");
+    const auto credentials =
+        transport::ServerCredentials(folder_ / "cert.pem", folder_ / "key.pem");
     credentials->SetAuthMetadataProcessor(MakeTokenProcessor(tokens_));
     int port = 0;
     grpc::ServerBuilder builder;
@@ -187,8 +188,8 @@ class TokenServerTest : public ::testing::Test {
   }
 
   fs::path folder_;
-  TlsCertificate certificate_;
-  std::shared_ptr<ApiTokens> tokens_;
+  transport::TlsCertificate certificate_;
+  std::shared_ptr<transport::ApiTokens> tokens_;
   Agreeable service_;
   std::unique_ptr<grpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
@@ -252,12 +253,13 @@ TEST_F(TokenServerTest, AFileThatIsNoListOfTokensIsRefusedWithoutItsSecrets) {
 }
 
 TEST_F(TokenServerTest, AClientReadsItsTokenFromALineOfTheNodesFile) {
-  EXPECT_EQ(ReadClientToken(folder_ / "tokens").value(), TokenOf("observer"));
+  EXPECT_EQ(transport::ReadClientToken(folder_ / "tokens").value(), TokenOf("observer"));
   Write("mine", "\n" + TokenOf("admin") + "\n");
-  EXPECT_EQ(ReadClientToken(folder_ / "mine").value(), TokenOf("admin"));
+  EXPECT_EQ(transport::ReadClientToken(folder_ / "mine").value(), TokenOf("admin"));
   Write("mine", "# none\n");
-  EXPECT_EQ(ReasonOf(ReadClientToken(folder_ / "mine").status()), reasons::kConfigInvalid);
+  EXPECT_EQ(ReasonOf(transport::ReadClientToken(folder_ / "mine").status()),
+            reasons::kConfigInvalid);
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::api

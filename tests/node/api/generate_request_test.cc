@@ -15,7 +15,7 @@
 #include "node/cli/prompt_syntax.h"
 #include "node/limits.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 using inference::v1::GenerateRequest;
@@ -39,13 +39,13 @@ TEST(ReadGenerateTest, AConversationArrives) {
   GenerateRequest request;
   Say("system", "Be brief.", &request);
   Say("user", "Hi", &request);
-  const GenerationJob job = ReadGenerate(request).value();
+  const serving::GenerationJob job = ReadGenerate(request).value();
   ASSERT_EQ(job.conversation.messages.size(), 2U);
   EXPECT_EQ(job.conversation.messages[0].role, "system");
   EXPECT_EQ(job.conversation.messages[1].content, "Hi");
   EXPECT_EQ(job.conversation.format, std::nullopt);
   request.set_chat_format("llama-3");
-  EXPECT_EQ(ReadGenerate(request).value().conversation.format, ChatFormat::kLlama3);
+  EXPECT_EQ(ReadGenerate(request).value().conversation.format, inference::ChatFormat::kLlama3);
 }
 
 TEST(ReadGenerateTest, TextComesInOneWay) {
@@ -90,15 +90,15 @@ TEST(ReadGenerateTest, ASuffixMakesOneGap) {
   GenerateRequest request;
   request.set_prompt("a");
   request.set_suffix("b");
-  const GenerationJob job = ReadGenerate(request).value();
+  const serving::GenerationJob job = ReadGenerate(request).value();
   ASSERT_EQ(job.parts.size(), 3U);
-  EXPECT_EQ(job.parts[1].gap, SamplingOptions().max_tokens);
+  EXPECT_EQ(job.parts[1].gap, inference::SamplingOptions().max_tokens);
   EXPECT_EQ(job.prompt, "a");
 }
 
 TEST(PromptSyntaxTest, GapsAreReadAndOthersRefused) {
   GenerateRequest request;
-  ASSERT_TRUE(ReadGaps("The [[2]] of [x] is [[3]]", &request).ok());
+  ASSERT_TRUE(cli::ReadGaps("The [[2]] of [x] is [[3]]", &request).ok());
   ASSERT_EQ(request.parts_size(), 4);
   EXPECT_EQ(request.parts(0).text(), "The ");
   EXPECT_EQ(request.parts(1).gap(), 2U);
@@ -106,19 +106,19 @@ TEST(PromptSyntaxTest, GapsAreReadAndOthersRefused) {
   EXPECT_EQ(request.parts(3).gap(), 3U);
   for (const char* text : {"[[", "[[0]]", "[[-1]]", "[[2]", "[[a]]", "[[99999999999]]", "[[ 2]]"}) {
     GenerateRequest refused;
-    EXPECT_EQ(ReasonOf(ReadGaps(text, &refused)), reasons::kUsage) << text;
+    EXPECT_EQ(ReasonOf(cli::ReadGaps(text, &refused)), reasons::kUsage) << text;
   }
 }
 
 TEST(PromptSyntaxTest, AMessageIsARoleAndAText) {
   GenerateRequest request;
-  ASSERT_TRUE(ReadMessage("assistant=1 + 1 = 2", &request).ok());
+  ASSERT_TRUE(cli::ReadMessage("assistant=1 + 1 = 2", &request).ok());
   EXPECT_EQ(request.messages(0).role(), "assistant");
   EXPECT_EQ(request.messages(0).content(), "1 + 1 = 2");
   for (const char* text : {"", "user", "tool=x", " user=x", "=x"}) {
-    EXPECT_EQ(ReasonOf(ReadMessage(text, &request)), reasons::kUsage) << text;
+    EXPECT_EQ(ReasonOf(cli::ReadMessage(text, &request)), reasons::kUsage) << text;
   }
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::api

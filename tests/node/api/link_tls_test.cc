@@ -27,7 +27,7 @@
 #include "node/limits.h"
 #include "node/transport/tls.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 namespace fs = std::filesystem;
@@ -39,7 +39,7 @@ class ChannelProbe final : public grpc::health::v1::Health::Service {
  public:
   grpc::Status Check(grpc::ServerContext* context, const HealthCheckRequest*,
                      HealthCheckResponse*) override {
-    seen = PeerCertificateOf(*context->auth_context());
+    seen = transport::PeerCertificateOf(*context->auth_context());
     return grpc::Status::OK;
   }
   std::optional<Digest> seen;
@@ -52,8 +52,8 @@ class LinkTlsTest : public ::testing::Test {
               ::testing::UnitTest::GetInstance()->current_test_info()->name();
     fs::remove_all(folder_);
     fs::create_directories(folder_);
-    listener_ = LinkTls::Create(folder_ / "listener.pem").value();
-    dialer_ = LinkTls::Create(folder_ / "dialer.pem").value();
+    listener_ = transport::LinkTls::Create(folder_ / "listener.pem").value();
+    dialer_ = transport::LinkTls::Create(folder_ / "dialer.pem").value();
     int port = 0;
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", listener_->server_credentials(), &port);
@@ -70,12 +70,12 @@ class LinkTlsTest : public ::testing::Test {
   // One call over a connection of its own; what the client then knows of the channel.
   struct Seen {
     grpc::Status status;
-    LinkChannel channel;
+    federation::LinkChannel channel;
   };
   Seen Call(const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetSslTargetNameOverride(kSelfSignedName);
+    arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
     const auto stub = grpc::health::v1::Health::NewStub(
         grpc::CreateCustomChannel(address_, credentials, arguments));
     grpc::ClientContext context;
@@ -87,14 +87,14 @@ class LinkTlsTest : public ::testing::Test {
   }
 
   fs::path folder_;
-  std::unique_ptr<LinkTls> listener_;
-  std::unique_ptr<LinkTls> dialer_;
+  std::unique_ptr<transport::LinkTls> listener_;
+  std::unique_ptr<transport::LinkTls> dialer_;
   ChannelProbe probe_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
 };
 
-bool Knows(const LinkTls& tls, const Digest& certificate) {
+bool Knows(const transport::LinkTls& tls, const Digest& certificate) {
   const std::vector<Digest> own = tls.own_certificates();
   return std::ranges::find(own, certificate) != own.end();
 }
@@ -179,30 +179,33 @@ class ServerCertificateTest : public LinkTlsTest {
 };
 
 TEST_F(ServerCertificateTest, WhatAServerCannotUseIsNamedAtTheStart) {
-  const TlsCertificate one = MakeSelfSignedCertificate("DNS:a.example,IP:127.0.0.1").value();
-  const TlsCertificate other = MakeSelfSignedCertificate().value();
+  const transport::TlsCertificate one =
+      transport::MakeSelfSignedCertificate("DNS:a.example,IP:127.0.0.1").value();
+  const transport::TlsCertificate other = transport::MakeSelfSignedCertificate().value();
   const std::string certificate = Write("c.pem", one.certificate);
   const std::string key = Write("k.pem", one.private_key);
   const int64_t now = 1'800'000'000'000;
-  EXPECT_TRUE(CheckServerCertificate(certificate, key, now).ok());
-  EXPECT_EQ(ReasonOf(CheckServerCertificate(certificate, Write("o.pem", other.private_key), now)),
+  EXPECT_TRUE(transport::CheckServerCertificate(certificate, key, now).ok());
+  EXPECT_EQ(ReasonOf(transport::CheckServerCertificate(certificate,
+                                                       Write("o.pem", other.private_key), now)),
             reasons::kConfigInvalid);
-  EXPECT_EQ(ReasonOf(CheckServerCertificate(key, key, now)), reasons::kConfigInvalid);
-  EXPECT_EQ(ReasonOf(CheckServerCertificate(certificate, certificate, now)),
+  EXPECT_EQ(ReasonOf(transport::CheckServerCertificate(key, key, now)), reasons::kConfigInvalid);
+  EXPECT_EQ(ReasonOf(transport::CheckServerCertificate(certificate, certificate, now)),
             reasons::kConfigInvalid);
-  EXPECT_EQ(ReasonOf(CheckServerCertificate(certificate, folder_ / "none", now)),
+  EXPECT_EQ(ReasonOf(transport::CheckServerCertificate(certificate, folder_ / "none", now)),
             reasons::kFileNotFound);
-  EXPECT_EQ(
-      ReasonOf(CheckServerCertificate(certificate, Write("open.pem", one.private_key, 0644), now)),
-      reasons::kKeyFileMode);
-  const absl::Status early = CheckServerCertificate(certificate, key, 1'000'000'000'000);
+  EXPECT_EQ(ReasonOf(transport::CheckServerCertificate(
+                certificate, Write("open.pem", one.private_key, 0644), now)),
+            reasons::kKeyFileMode);
+  const absl::Status early = transport::CheckServerCertificate(certificate, key, 1'000'000'000'000);
   EXPECT_EQ(ReasonOf(early), reasons::kCertificateExpired);
   EXPECT_NE(MessageOf(early).find("check the clock"), std::string::npos);
 }
 
 TEST_F(ServerCertificateTest, ANameThatIsNoneIsRefused) {
-  EXPECT_EQ(ReasonOf(MakeSelfSignedCertificate("nonsense").status()), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(transport::MakeSelfSignedCertificate("nonsense").status()),
+            reasons::kInvalidArgument);
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::api

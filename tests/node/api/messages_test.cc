@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "node/limits.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 using ProtoSampling = inference::v1::SamplingOptions;
@@ -31,7 +31,7 @@ TEST(ReadSamplingTest, DefaultsAreValid) {
   auto options = ReadSampling(ProtoSampling());
   ASSERT_TRUE(options.ok());
   EXPECT_FALSE(options->mode.has_value());
-  EXPECT_EQ(options->max_tokens, ruvd::SamplingOptions().max_tokens);
+  EXPECT_EQ(options->max_tokens, ruvd::inference::SamplingOptions().max_tokens);
 }
 
 TEST(ReadSamplingTest, EveryOptionArrives) {
@@ -65,7 +65,7 @@ TEST(ReadSamplingTest, EveryOptionArrives) {
   message.set_logprobs(5);
   auto options = ReadSampling(message);
   ASSERT_TRUE(options.ok());
-  EXPECT_EQ(options->mode, DecodingMode::kAutoregressive);
+  EXPECT_EQ(options->mode, inference::DecodingMode::kAutoregressive);
   EXPECT_EQ(options->max_tokens, 7);
   EXPECT_EQ(options->steps, 3);
   EXPECT_EQ(options->block_length, 16);
@@ -77,7 +77,7 @@ TEST(ReadSamplingTest, EveryOptionArrives) {
   EXPECT_EQ(options->top_k, 40);
   EXPECT_FLOAT_EQ(options->top_p, 0.95F);
   EXPECT_FLOAT_EQ(options->repetition_penalty, 1.2F);
-  EXPECT_EQ(options->sampler, SamplerKind::kKlass);
+  EXPECT_EQ(options->sampler, inference::SamplerKind::kKlass);
   EXPECT_EQ(options->position_temperature, 0.25F);
   EXPECT_EQ(options->min_p, 0.125F);
   EXPECT_EQ(options->presence_penalty, 0.5F);
@@ -89,7 +89,7 @@ TEST(ReadSamplingTest, EveryOptionArrives) {
   EXPECT_EQ(options->factor, 2.0F);
   EXPECT_EQ(options->stability_kl, 0.5F);
   EXPECT_EQ(options->stability_steps, 4);
-  EXPECT_EQ(options->remask, RemaskKind::kRescale);
+  EXPECT_EQ(options->remask, inference::RemaskKind::kRescale);
   EXPECT_EQ(options->remask_strength, 0.5F);
   EXPECT_EQ(options->logprobs, 5);
 }
@@ -161,8 +161,8 @@ TEST(ReadScoreTest, SamplesAreLimited) {
   ASSERT_TRUE(job.ok());
   EXPECT_EQ(job->mode, std::nullopt) << "the model's best";
   message.set_mode(inference::v1::DECODING_MODE_DIFFUSION);
-  EXPECT_EQ(ReadScore(message)->mode, DecodingMode::kDiffusion);
+  EXPECT_EQ(ReadScore(message)->mode, inference::DecodingMode::kDiffusion);
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "tests/node/pattern_service_fixture.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 using namespace pattern::v1;  // NOLINT(google-build-using-namespace): all messages of one package
@@ -250,4 +250,4 @@ TEST_F(PatternServiceTest, QuestionsThatMakeNoSenseAreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -30,7 +30,7 @@
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
 #include "storage/reasons.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 using testing::HasSubstr;
@@ -118,7 +118,7 @@ class PatternTransferTest : public testing::Test {
 
   void WriteExport(int patterns) {
     std::string bytes;
-    PatternFileWriter writer([&bytes](std::string_view piece) {
+    cli::PatternFileWriter writer([&bytes](std::string_view piece) {
       bytes += piece;
       return absl::OkStatus();
     });
@@ -138,9 +138,9 @@ class PatternTransferTest : public testing::Test {
   // What `ruvd` prints, errors included.
   std::string Run(const std::string& verb) {
     std::ostringstream out;
-    CommandContext context{.out = out, .err = out};
+    cli::CommandContext context{.out = out, .err = out};
     exit_code_ =
-        RunProgram({"pattern", verb, file_.string(), "--server", server_.address}, context);
+        node::RunProgram({"pattern", verb, file_.string(), "--server", server_.address}, context);
     return out.str();
   }
 
@@ -200,4 +200,4 @@ TEST_F(PatternTransferTest, AnExportLeavesOutWhatIsDamagedAndWaitsForABusyNode) 
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -17,34 +17,36 @@
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 constexpr uint32_t kUpsertDimension = 4;
-constexpr PatternId kUpsertId{1, 2, 3};
+constexpr storage::PatternId kUpsertId{1, 2, 3};
 
 class PatternUpsertTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    model_ = Model::Load(kSmallModel).value();
+    model_ = inference::Model::Load(kSmallModel).value();
     frame_.id.fill(7);
     frame_.target = "blk.0.attn_output.weight";
     frame_.rank = 2;
-    patterns_ = PatternStore::Open(*database_, {.dimension = kUpsertDimension}).value();
+    patterns_ = storage::PatternStore::Open(*database_, {.dimension = kUpsertDimension}).value();
     upsert_ = std::make_unique<PatternUpsert>(PatternUpsert::Options{
         .clock = &clock_, .model = model_.get(), .patterns = patterns_.get()});
   }
-  std::shared_ptr<const Adapter> AdapterOf(uint64_t seed, const std::string& name) const {
+  std::shared_ptr<const inference::Adapter> AdapterOf(uint64_t seed,
+                                                      const std::string& name) const {
     const std::string target = "blk.1.attn_output.weight";
-    auto adapter = std::make_shared<Adapter>(
-        *test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, seed));
+    auto adapter = std::make_shared<inference::Adapter>(
+        *test::RandomAdapter(*model_, {{target, inference::FindMatrix(*model_, target)}}, seed));
     adapter->name = name;
     return adapter;
   }
   // A pattern that the node learned, with what it may share.
   void StoreLearned(const std::string& adapter) {
-    PatternPayload payload{.adapter = adapter, .core = {1, 2, 3, 4}, .frame_id = frame_.id};
+    serving::PatternPayload payload{
+        .adapter = adapter, .core = {1, 2, 3, 4}, .frame_id = frame_.id};
     ASSERT_TRUE(patterns_
                     ->Put({.id = kUpsertId,
                            .embedding = {1, 2, 3, 4},
@@ -54,12 +56,12 @@ class PatternUpsertTest : public DatabaseTest {
                            .created_ms = 1,
                            .adapter_name = "learned",
                            .adapter_version = 7,
-                           .payload = EncodePatternPayload(payload)})
+                           .payload = serving::EncodePatternPayload(payload)})
                     .ok());
   }
   // The stored pattern as a client says it again.
   pattern::v1::UpsertPatternRequest Again() {
-    const Pattern stored = *patterns_->Get(kUpsertId);
+    const storage::Pattern stored = *patterns_->Get(kUpsertId);
     pattern::v1::UpsertPatternRequest request;
     auto& pattern = *request.mutable_pattern();
     pattern.set_id(ToHex(kUpsertId));
@@ -68,23 +70,23 @@ class PatternUpsertTest : public DatabaseTest {
     pattern.set_task(stored.task);
     pattern.set_quality(stored.quality);
     pattern.set_examples(stored.examples);
-    pattern.set_adapter(EncodeAdapter(*AdapterOf(1, "anything")));
+    pattern.set_adapter(inference::EncodeAdapter(*AdapterOf(1, "anything")));
     return request;
   }
   absl::Status Upsert(const pattern::v1::UpsertPatternRequest& request) {
     pattern::v1::UpsertPatternResponse response;
     return upsert_->Run(request, &response);
   }
-  bool Shareable() { return ShareablePattern(*patterns_->Get(kUpsertId), frame_).ok(); }
+  bool Shareable() { return sharing::ShareablePattern(*patterns_->Get(kUpsertId), frame_).ok(); }
 
-  std::shared_ptr<const Model> model_;
-  Frame frame_;
-  std::unique_ptr<PatternStore> patterns_;
+  std::shared_ptr<const inference::Model> model_;
+  inference::Frame frame_;
+  std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<PatternUpsert> upsert_;
 };
 
 TEST_F(PatternUpsertTest, WhatAClientChangesIsNotSharedAsLearned) {
-  StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
+  StoreLearned(inference::EncodeAdapter(*AdapterOf(1, "learned")));
   ASSERT_TRUE(Shareable());
   auto request = Again();
   request.mutable_pattern()->set_expires_ms(clock_.WallMillis() + 1000);
@@ -98,7 +100,7 @@ TEST_F(PatternUpsertTest, WhatAClientChangesIsNotSharedAsLearned) {
 }
 
 TEST_F(PatternUpsertTest, APatternThatAClientMadePrivateIsNotShared) {
-  StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
+  StoreLearned(inference::EncodeAdapter(*AdapterOf(1, "learned")));
   auto request = Again();
   request.mutable_pattern()->set_tier(pattern::v1::SHARING_TIER_PRIVATE);
   ASSERT_TRUE(Upsert(request).ok());
@@ -114,12 +116,12 @@ TEST_F(PatternUpsertTest, APatternThatAClientMadePrivateIsNotShared) {
 
 // "private" was shown of a pattern that went on being shared.
 TEST_F(PatternUpsertTest, WhoNamesNoTierLeavesItAsItWas) {
-  StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
-  ASSERT_TRUE(patterns_->SetTier(kUpsertId, SharingTier::kPublic).ok());
+  StoreLearned(inference::EncodeAdapter(*AdapterOf(1, "learned")));
+  ASSERT_TRUE(patterns_->SetTier(kUpsertId, storage::SharingTier::kPublic).ok());
   auto request = Again();
   request.mutable_pattern()->set_expires_ms(clock_.WallMillis() + 1000);
   ASSERT_TRUE(Upsert(request).ok());
-  EXPECT_EQ(patterns_->Get(kUpsertId)->tier, SharingTier::kPublic);
+  EXPECT_EQ(patterns_->Get(kUpsertId)->tier, storage::SharingTier::kPublic);
   EXPECT_TRUE(Shareable());
 }
 
@@ -127,15 +129,16 @@ TEST_F(PatternUpsertTest, WhoNamesNoTierLeavesItAsItWas) {
 // suggests itself.
 TEST_F(PatternUpsertTest, ADamagedPatternIsReplacedWhateverItsTime) {
   constexpr uint32_t kOtherGeneration = 99;  // than the row has: it does not open
-  for (const ColumnFamily family : {ColumnFamily::kPayload, ColumnFamily::kMeta}) {
-    StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
+  for (const storage::ColumnFamily family :
+       {storage::ColumnFamily::kPayload, storage::ColumnFamily::kMeta}) {
+    StoreLearned(inference::EncodeAdapter(*AdapterOf(1, "learned")));
     auto request = Again();
     request.mutable_pattern()->set_updated_ms(1);
     request.set_only_if_newer(true);
-    Batch damage;
-    damage.Put(family, patterns::IdKey(patterns_->collection(), kUpsertId), "damage",
+    storage::Batch damage;
+    damage.Put(family, storage::patterns::IdKey(patterns_->collection(), kUpsertId), "damage",
                kOtherGeneration);
-    ASSERT_TRUE(database_->Write(std::move(damage), Durability::kProcessCrash).ok());
+    ASSERT_TRUE(database_->Write(std::move(damage), storage::Durability::kProcessCrash).ok());
     ASSERT_TRUE(absl::IsDataLoss(patterns_->Get(kUpsertId).status()));
     pattern::v1::UpsertPatternResponse response;
     ASSERT_TRUE(upsert_->Run(request, &response).ok());
@@ -149,14 +152,15 @@ TEST_F(PatternUpsertTest, ADamagedPatternIsReplacedWhateverItsTime) {
 TEST_F(PatternUpsertTest, AStoredAdapterThatDoesNotDecodeIsReplaced) {
   StoreLearned("no adapter");
   ASSERT_TRUE(Upsert(Again()).ok());
-  const Pattern stored = *patterns_->Get(kUpsertId);
-  EXPECT_EQ(stored.adapter_name,
-            PatternAdapterName(kUpsertId, AdapterId(*AdapterOf(1, "whatever its name"))));
+  const storage::Pattern stored = *patterns_->Get(kUpsertId);
+  EXPECT_EQ(
+      stored.adapter_name,
+      PatternAdapterName(kUpsertId, inference::AdapterId(*AdapterOf(1, "whatever its name"))));
   EXPECT_EQ(stored.adapter_version, 1U);
 }
 
 TEST_F(PatternUpsertTest, AReplacementKeepsTheTimeOfTheLastUse) {
-  StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
+  StoreLearned(inference::EncodeAdapter(*AdapterOf(1, "learned")));
   ASSERT_TRUE(patterns_->RecordUse(kUpsertId).ok());
   const int64_t used_ms = patterns_->Get(kUpsertId)->last_used_ms;
   EXPECT_GT(used_ms, 0);
@@ -168,4 +172,4 @@ TEST_F(PatternUpsertTest, AReplacementKeepsTheTimeOfTheLastUse) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::api

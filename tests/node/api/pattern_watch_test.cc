@@ -12,7 +12,7 @@
 #include "storage/reasons.h"
 #include "tests/node/pattern_service_fixture.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 using namespace pattern::v1;  // NOLINT(google-build-using-namespace): all messages of one package
@@ -74,10 +74,10 @@ TEST_F(PatternServiceTest, AWatcherBehindTheLogIsToldWhereToGoOn) {
   }
   const uint64_t newest = patterns_->Stats().last_sequence;
   Close();
-  Batch cut;  // as if 65,536 changes had followed
-  cut.Delete(ColumnFamily::kOplog, RowKey().U64(1).Take());
-  cut.Delete(ColumnFamily::kOplog, RowKey().U64(2).Take());
-  ASSERT_TRUE(database_->Write(std::move(cut), Durability::kProcessCrash).ok());
+  storage::Batch cut;  // as if 65,536 changes had followed
+  cut.Delete(storage::ColumnFamily::kOplog, storage::RowKey().U64(1).Take());
+  cut.Delete(storage::ColumnFamily::kOplog, storage::RowKey().U64(2).Take());
+  ASSERT_TRUE(database_->Write(std::move(cut), storage::Durability::kProcessCrash).ok());
   Open();
   grpc::ClientContext context;
   const Stream stream = Watch(&context, 0);
@@ -228,10 +228,11 @@ TEST_F(PatternServiceTest, AWatchFromNowOnBeginsThereWhileOthersWrite) {
 TEST_F(PatternServiceTest, AWatchGoesOnBehindAPatternThatDoesNotOpen) {
   Put(1);
   Put(2);
-  const PatternId id = patterns_->List(1, "")->patterns[0].id;
-  Batch damage;
-  damage.Put(ColumnFamily::kMeta, patterns::IdKey(patterns_->collection(), id), "damage", 1);
-  ASSERT_TRUE(database_->Write(std::move(damage), Durability::kProcessCrash).ok());
+  const storage::PatternId id = patterns_->List(1, "")->patterns[0].id;
+  storage::Batch damage;
+  damage.Put(storage::ColumnFamily::kMeta, storage::patterns::IdKey(patterns_->collection(), id),
+             "damage", 1);
+  ASSERT_TRUE(database_->Write(std::move(damage), storage::Durability::kProcessCrash).ok());
   ASSERT_FALSE(patterns_->Get(id).ok());
   grpc::ClientContext context;
   const Stream stream = Watch(&context, 0);
@@ -243,10 +244,10 @@ TEST_F(PatternServiceTest, AWatchGoesOnBehindAPatternThatDoesNotOpen) {
 
 // A power cut takes the second version back, and no later change would tell the watcher.
 TEST_F(PatternServiceTest, AChangeIsNotShownWithAVersionThatMayBeUndone) {
-  ruvd::Pattern pattern{.id = {1}, .embedding = {1, 2, 3, 4}, .quality = 0.25F};
+  ruvd::storage::Pattern pattern{.id = {1}, .embedding = {1, 2, 3, 4}, .quality = 0.25F};
   ASSERT_TRUE(patterns_->Put(pattern).ok());
   pattern.quality = 0.5F;
-  ASSERT_TRUE(patterns_->Put(pattern, Durability::kProcessCrash).ok());
+  ASSERT_TRUE(patterns_->Put(pattern, storage::Durability::kProcessCrash).ok());
   grpc::ClientContext context;
   const Stream stream = Watch(&context, 0);
   EXPECT_TRUE(Next(stream).has_started());
@@ -261,4 +262,4 @@ TEST_F(PatternServiceTest, AChangeIsNotShownWithAVersionThatMayBeUndone) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -11,7 +11,7 @@
 #include "node/cli/release_fields.h"
 #include "privacy/consent/withdrawal.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 using testing::AllOf;
@@ -19,52 +19,52 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-FederationView ViewOfReleases(ConsentTier tier) {
-  FederationView view;
+sharing::FederationView ViewOfReleases(privacy::ConsentTier tier) {
+  sharing::FederationView view;
   view.tier = tier;
-  view.release = DpReleaseView{.delta = 1e-6, .spent_epsilon = 1.5, .releases = 2};
+  view.release = sharing::DpReleaseView{.delta = 1e-6, .spent_epsilon = 1.5, .releases = 2};
   return view;
 }
 
 // Whoever withdrew was told less than what centroids and masked sums say of them.
 TEST(ResidualOfTest, CountsCentroidsWithTheUpdatesOfTheirLessons) {
-  FederationView view = ViewOfReleases(ConsentTier::kDp);
+  sharing::FederationView view = ViewOfReleases(privacy::ConsentTier::kDp);
   view.plain_left = true;
-  ResidualPrivacy residual = ResidualOf(view);
+  privacy::ResidualPrivacy residual = ResidualOf(view);
   EXPECT_EQ(residual.releases, 2u);
   EXPECT_EQ(residual.epsilon, 1.5);
   EXPECT_EQ(residual.delta, 1e-6);
   EXPECT_TRUE(residual.plain);
   EXPECT_FALSE(residual.sums);
-  view.centroids = DpCentroidsView{.enabled = true, .spent_epsilon = 9};
+  view.centroids = sharing::DpCentroidsView{.enabled = true, .spent_epsilon = 9};
   view.plain_left = false;
   EXPECT_EQ(ResidualOf(view).epsilon, 1.5) << "none left";
   view.centroids->releases = 3;
   residual = ResidualOf(view);
   EXPECT_EQ(residual.releases, 5u);
   EXPECT_EQ(residual.epsilon, 9) << "that of updates is in it";
-  EXPECT_THAT(ResidualStatement(residual),
+  EXPECT_THAT(privacy::ResidualStatement(residual),
               AllOf(HasSubstr("5 noised release(s)"), HasSubstr("epsilon 9.000"),
                     Not(HasSubstr("masked sum"))));
 }
 
 // It was said under the tier masked only, and of noised updates that no sum holds.
 TEST(ResidualOfTest, SaysThatMaskedSumsStayAsTheyAreWhereOneWasPaidFor) {
-  FederationView view = ViewOfReleases(ConsentTier::kMasked);
+  sharing::FederationView view = ViewOfReleases(privacy::ConsentTier::kMasked);
   EXPECT_THAT(ResidualText(view),
               AllOf(HasSubstr("2 noised release(s)"), Not(HasSubstr("masked sum"))));
-  view = ViewOfReleases(ConsentTier::kPrivate);
+  view = ViewOfReleases(privacy::ConsentTier::kPrivate);
   view.release->sums = true;
   EXPECT_THAT(ResidualText(view), AllOf(HasSubstr("2 noised release(s)"), HasSubstr("masked sum"),
                                         HasSubstr("stays as it is")));
-  FederationView none = view;
+  sharing::FederationView none = view;
   none.release->releases = 0;
   EXPECT_THAT(ResidualText(none), HasSubstr("Nothing was released"));
 }
 
 // "Nothing was released" was said of a ledger that nobody could read.
 TEST(ResidualOfTest, ALedgerThatIsBrokenIsNoEmptyOne) {
-  FederationView view = ViewOfReleases(ConsentTier::kPrivate);
+  sharing::FederationView view = ViewOfReleases(privacy::ConsentTier::kPrivate);
   view.release->releases = 0;
   view.release->unknown = absl::DataLossError("the ledger is broken");
   EXPECT_THAT(ResidualText(view),
@@ -76,16 +76,16 @@ TEST(ResidualOfTest, ALedgerThatIsBrokenIsNoEmptyOne) {
 
 TEST(CentroidFieldsTest, AreThereWhereCentroidsAreOnOrHaveLeft) {
   admin::v1::CentroidStatus status;
-  EXPECT_THAT(CentroidFields(status), IsEmpty());
-  DpCentroidsView view{.enabled = true,
-                       .epsilon = 4,
-                       .delta = 1e-6,
-                       .examples = 50,
-                       .spent_epsilon = 5,
-                       .budget_epsilon = 20,
-                       .releases = 2};
+  EXPECT_THAT(cli::CentroidFields(status), IsEmpty());
+  sharing::DpCentroidsView view{.enabled = true,
+                                .epsilon = 4,
+                                .delta = 1e-6,
+                                .examples = 50,
+                                .spent_epsilon = 5,
+                                .budget_epsilon = 20,
+                                .releases = 2};
   WriteCentroidStatus(view, &status);
-  auto fields = CentroidFields(status);
+  auto fields = cli::CentroidFields(status);
   ASSERT_EQ(fields.size(), 3u);
   EXPECT_THAT(fields[0].second, AllOf(HasSubstr("epsilon 4.000"), HasSubstr("more than 50")));
   EXPECT_THAT(fields[1].second, HasSubstr("epsilon 5.000 of 20.000 in 2 release(s)"));
@@ -94,11 +94,11 @@ TEST(CentroidFieldsTest, AreThereWhereCentroidsAreOnOrHaveLeft) {
   view.refusal = absl::UnavailableError("no");
   status.Clear();
   WriteCentroidStatus(view, &status);
-  fields = CentroidFields(status);
+  fields = cli::CentroidFields(status);
   ASSERT_EQ(fields.size(), 3u);
   EXPECT_THAT(fields[0].second, HasSubstr("off"));
   EXPECT_THAT(fields[2].second, HasSubstr("no ["));
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::api

@@ -10,7 +10,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 TEST(RpcStatusTest, OkStaysOk) {
@@ -67,4 +67,4 @@ TEST(RpcStatusTest, AForeignServersErrorHasNoReason) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::api

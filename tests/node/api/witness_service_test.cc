@@ -22,24 +22,25 @@
 #include "tests/node/database_fixture.h"
 #include "tests/node/holding_executor.h"
 
-namespace ruvd {
+namespace ruvd::api {
 namespace {
 
 using testing::HasSubstr;
 
-using Call = AsyncCall<witness::v1::GetStatsRequest, witness::v1::GetStatsResponse>;
+using Call =
+    AsyncCall<storage::witness::v1::GetStatsRequest, storage::witness::v1::GetStatsResponse>;
 
 class WitnessServiceTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    log_ = WitnessLog::Open(*database_).value();
+    log_ = storage::WitnessLog::Open(*database_).value();
     ServiceDependencies dependencies;
     dependencies.witness = log_.get();
     dependencies.queries = &queries_;
     service_ = MakeWitnessService(dependencies);
     server_ = StartServer("127.0.0.1:0", 1 << 20, {service_.get()}).value();
-    stub_ = witness::v1::WitnessService::NewStub(
+    stub_ = storage::witness::v1::WitnessService::NewStub(
         grpc::CreateChannel(server_.address, grpc::InsecureChannelCredentials()));
   }
   std::unique_ptr<Call> Ask() {
@@ -48,11 +49,11 @@ class WitnessServiceTest : public DatabaseTest {
     return call;
   }
 
-  std::unique_ptr<WitnessLog> log_;
+  std::unique_ptr<storage::WitnessLog> log_;
   HoldingExecutor queries_;
   std::unique_ptr<grpc::Service> service_;
   RunningServer server_;
-  std::unique_ptr<witness::v1::WitnessService::Stub> stub_;
+  std::unique_ptr<storage::witness::v1::WitnessService::Stub> stub_;
 };
 
 // Found by review: queries piled up without a bound.
@@ -93,9 +94,9 @@ TEST_F(WitnessServiceTest, AStopCancelsTheQueriesThatWait) {
 // word.
 TEST_F(WitnessServiceTest, QuestionsThatMakeNoSenseAreRefusedByName) {
   const auto error = [this](auto change) {
-    witness::v1::ListEntriesRequest request;
+    storage::witness::v1::ListEntriesRequest request;
     change(&request);
-    witness::v1::ListEntriesResponse response;
+    storage::witness::v1::ListEntriesResponse response;
     grpc::ClientContext context;
     std::thread lane([this] {
       queries_.WaitFor(1);
@@ -126,4 +127,4 @@ TEST_F(WitnessServiceTest, QuestionsThatMakeNoSenseAreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::api

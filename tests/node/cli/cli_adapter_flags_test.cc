@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "node/cli/adapter_flags.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 absl::StatusOr<inference::v1::AdapterChoice> Read(const std::string& text) {
@@ -50,4 +50,4 @@ TEST(AdapterFlagsTest, WhatIsMisspeltIsRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -12,7 +12,7 @@
 #include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using ::testing::ElementsAre;
@@ -164,4 +164,4 @@ TEST(CliDenoiseViewTest, FooterCountsTokensPerForward) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "node/reasons.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -32,8 +32,8 @@ PatternFileHeader TwoValues() {
           .exported_ms = 1'700'000'000'000};
 }
 
-Pattern SomePattern() {
-  Pattern pattern;
+storage::Pattern SomePattern() {
+  storage::Pattern pattern;
   pattern.set_id("000102030405060708090a0b0c0d0e0f");
   pattern.set_bank(2);
   pattern.set_task("Br\xC3\xBC\x63ke \"\\\n");
@@ -51,24 +51,25 @@ Pattern SomePattern() {
   return pattern;
 }
 
-std::string Written(const PatternFileHeader& header, const std::vector<Pattern>& patterns) {
+std::string Written(const PatternFileHeader& header,
+                    const std::vector<storage::Pattern>& patterns) {
   std::string bytes;
   PatternFileWriter writer([&bytes](std::string_view piece) {
     bytes += piece;
     return absl::OkStatus();
   });
   EXPECT_TRUE(writer.Begin(header).ok());
-  for (const Pattern& pattern : patterns) {
+  for (const storage::Pattern& pattern : patterns) {
     EXPECT_TRUE(writer.Add(pattern).ok());
   }
   EXPECT_TRUE(writer.End().ok());
   return bytes;
 }
 
-absl::StatusOr<std::vector<Pattern>> ReadAll(const std::string& bytes) {
+absl::StatusOr<std::vector<storage::Pattern>> ReadAll(const std::string& bytes) {
   std::istringstream in(bytes);
   ASSIGN_OR_RETURN(PatternFileReader reader, PatternFileReader::Open(in));
-  std::vector<Pattern> patterns;
+  std::vector<storage::Pattern> patterns;
   for (;;) {
     ASSIGN_OR_RETURN(auto pattern, reader.Next());
     if (!pattern) {
@@ -93,7 +94,7 @@ std::string ErrorOf(const std::function<void(nlohmann::ordered_json*)>& change) 
 }
 
 TEST(PatternFileTest, WhatIsWrittenIsReadAgain) {
-  Pattern bare = SomePattern();
+  storage::Pattern bare = SomePattern();
   bare.clear_adapter();
   bare.set_task("");
   const std::string bytes = Written(TwoValues(), {SomePattern(), bare});
@@ -112,7 +113,7 @@ TEST(PatternFileTest, WhatIsWrittenIsReadAgain) {
 
 // The example of docs/pattern-export.md.
 TEST(PatternFileTest, TheBytesAreThoseOfTheDocumentation) {
-  Pattern pattern = SomePattern();
+  storage::Pattern pattern = SomePattern();
   pattern.set_task("");
   pattern.set_quality(0.5F);
   pattern.set_uses(7);
@@ -228,4 +229,4 @@ TEST(PatternFileTest, AKeyThatIsThereTwiceIsRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -14,7 +14,7 @@
 #include "node/client/client.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
 
-namespace ruvd {
+namespace ruvd::client {
 namespace {
 
 using pattern::v1::UpsertPatternRequest;
@@ -53,4 +53,4 @@ TEST(CallbackQueueTest, OutlivesTheLastChannelThatUsedIt) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::client

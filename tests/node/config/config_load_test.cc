@@ -12,7 +12,7 @@
 #include "node/config/config.h"
 #include "node/config/keys.h"
 
-namespace ruvd {
+namespace ruvd::config {
 namespace {
 
 using ::testing::AllOf;
@@ -64,7 +64,7 @@ TEST_F(ConfigLoadTest, FlagBeatsEnvironmentBeatsFileBeatsDefault) {
   EXPECT_EQ(origins_["inference.queue"], "env RUVD_INFERENCE__QUEUE");
   EXPECT_EQ(origins_["inference.max_tokens_limit"], "flag");
   EXPECT_EQ(origins_["learning.rank"], "default");
-  EXPECT_EQ(origins_.size(), ConfigKeys().size());
+  EXPECT_EQ(origins_.size(), inference::ConfigKeys().size());
 }
 
 TEST_F(ConfigLoadTest, NoFileGivesDefaults) {
@@ -245,4 +245,4 @@ TEST(ConfigCheckTest, GeneralTextIsReplayedOnlyWhereThereIsSome) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::config

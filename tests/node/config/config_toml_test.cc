@@ -15,7 +15,7 @@
 #include "node/config/keys.h"
 #include "node/config/toml.h"
 
-namespace ruvd {
+namespace ruvd::config {
 namespace {
 
 // Applies a document to a default configuration.
@@ -46,7 +46,7 @@ TEST(ConfigTomlTest, DefaultsReadBackUnchanged) {
 
 TEST(ConfigTomlTest, EveryKeyIsWrittenOnceWithItsMeaning) {
   const std::string toml = ConfigToToml(NodeConfig());
-  for (const ConfigKey& key : ConfigKeys()) {
+  for (const ConfigKey& key : inference::ConfigKeys()) {
     EXPECT_FALSE(key.doc.empty()) << key.dotted();
     EXPECT_THAT(toml, ::testing::HasSubstr("# " + std::string(key.doc) + "\n" +
                                            std::string(key.name) + " = "));
@@ -55,7 +55,7 @@ TEST(ConfigTomlTest, EveryKeyIsWrittenOnceWithItsMeaning) {
 
 TEST(ConfigKeysTest, NamesAreUniqueAndDefaultsAreAllowed) {
   std::set<std::string> names;
-  for (const ConfigKey& key : ConfigKeys()) {
+  for (const ConfigKey& key : inference::ConfigKeys()) {
     EXPECT_TRUE(names.insert(key.dotted()).second) << key.dotted();
     EXPECT_EQ(FindConfigKey(key.dotted()), &key);
   }
@@ -127,4 +127,4 @@ TEST(ConfigClosestTest, SuggestsOnlyPlausibleSlips) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::config

@@ -34,21 +34,21 @@
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
-constexpr PatternId kId{1, 2, 3};
+constexpr storage::PatternId kId{1, 2, 3};
 const Digest kRoundPackage = Sha256("package");
 
 class BackgroundRoundTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    model_ = Model::Load(kSmallModel).value();
+    model_ = inference::Model::Load(kSmallModel).value();
     const auto width = static_cast<uint32_t>(model_->config().width);
-    transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
-    patterns_ = PatternStore::Open(*database_, {.dimension = width}).value();
-    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
+    transformer_ = std::make_unique<inference::CpuTransformer>(model_, SerialRunner());
+    patterns_ = storage::PatternStore::Open(*database_, {.dimension = width}).value();
+    trajectories_ = storage::TrajectoryStore::Open(*database_, {}).value();
     embedding_.assign(width, 1 / std::sqrt(static_cast<float>(width)));
     other_ = embedding_;  // orthogonal to the former
     for (size_t i = 0; i < other_.size(); i += 2) {
@@ -72,10 +72,10 @@ class BackgroundRoundTest : public DatabaseTest {
     ASSERT_TRUE(trajectories_->SetFeedback(id, {.accepted = true}).ok());
   }
   // A pattern that lies where the lesson "r" does.
-  Pattern Known() const {
+  storage::Pattern Known() const {
     return {.id = kId,
             .embedding = embedding_,
-            .bank = static_cast<uint32_t>(BankOf(1)),
+            .bank = static_cast<uint32_t>(inference::BankOf(1)),
             .task = "walks",
             .created_ms = clock_.WallMillis(),
             .updated_ms = clock_.WallMillis() + 1000,
@@ -114,8 +114,8 @@ class BackgroundRoundTest : public DatabaseTest {
     return round.patterns.empty() ? LearnedPattern{} : round.patterns.front();
   }
 
-  DatabaseOptions Options() override {
-    DatabaseOptions options = DatabaseTest::Options();
+  storage::DatabaseOptions Options() override {
+    storage::DatabaseOptions options = DatabaseTest::Options();
     options.soft_reserve_bytes = 2000;
     options.hard_reserve_bytes = 1000;
     options.free_bytes = [this](const std::string&) -> absl::StatusOr<uint64_t> {
@@ -128,38 +128,38 @@ class BackgroundRoundTest : public DatabaseTest {
   Duration slice_ = std::chrono::milliseconds(100);
   std::function<absl::Status(uint64_t)> between_slices_;
   uint64_t free_bytes_ = uint64_t{1} << 40;
-  std::shared_ptr<const Model> model_;
-  std::unique_ptr<CpuTransformer> transformer_;
-  std::unique_ptr<PatternStore> patterns_;
-  std::unique_ptr<TrajectoryStore> trajectories_;
+  std::shared_ptr<const inference::Model> model_;
+  std::unique_ptr<inference::CpuTransformer> transformer_;
+  std::unique_ptr<storage::PatternStore> patterns_;
+  std::unique_ptr<storage::TrajectoryStore> trajectories_;
   std::vector<float> embedding_;
   std::vector<float> other_;
-  std::optional<Frame> frame_;               // none: nothing is prepared for sharing
-  std::unique_ptr<ConsentBook> consents_;    // null: everybody agrees
-  std::unique_ptr<AdapterCatalog> catalog_;  // null: nothing acts beneath patterns
+  std::optional<inference::Frame> frame_;             // none: nothing is prepared for sharing
+  std::unique_ptr<storage::ConsentBook> consents_;    // null: everybody agrees
+  std::unique_ptr<serving::AdapterCatalog> catalog_;  // null: nothing acts beneath patterns
   bool stale_patterns_ = false;
   std::set<std::string> waiting_;  // after Learn
 };
 
 // What is shared is trained on the lessons of those who agreed, and says whose they are.
 TEST_F(BackgroundRoundTest, TheSharedCoreHoldsLessonsOfThoseWhoAgreedOnly) {
-  const NodeKey key = NodeKey::FromSeed(KeySeed{1});
-  UserConsentStore store(*database_);
-  consents_ = ConsentBook::Open(store, key).value();
-  frame_ = RandomFrame(*model_, 8, 1).value();
+  const privacy::NodeKey key = privacy::NodeKey::FromSeed(privacy::KeySeed{1});
+  storage::UserConsentStore store(*database_);
+  consents_ = storage::ConsentBook::Open(store, key).value();
+  frame_ = inference::RandomFrame(*model_, 8, 1).value();
   AddLesson("b", embedding_, "The lighthouse keeper", kRoundPackage, "bob");
   ASSERT_TRUE(Run({"r", "b"}).status.ok());
-  PatternPayload payload = DecodePatternPayload(patterns_->Get(kId)->payload).value();
-  const Contributor operators = consents_->ContributorOf({});
-  const Contributor bob = consents_->ContributorOf({.user_id = "bob"});
+  serving::PatternPayload payload = DecodePatternPayload(patterns_->Get(kId)->payload).value();
+  const privacy::Contributor operators = consents_->ContributorOf({});
+  const privacy::Contributor bob = consents_->ContributorOf({.user_id = "bob"});
   ASSERT_FALSE(payload.core.empty());
-  EXPECT_EQ(payload.contributors, std::vector<Contributor>{operators});
+  EXPECT_EQ(payload.contributors, std::vector<privacy::Contributor>{operators});
   EXPECT_TRUE(payload.holds_others);
 
   ASSERT_TRUE(consents_
                   ->Record({.subject = {.id = "bob"},
-                            .purposes = consent_purposes::kAll,
-                            .widest = ConsentTier::kMasked,
+                            .purposes = privacy::consent_purposes::kAll,
+                            .widest = privacy::ConsentTier::kMasked,
                             .expires_ms = 1'000'000},
                            clock_.WallMillis())
                   .ok());
@@ -173,7 +173,7 @@ TEST_F(BackgroundRoundTest, TheSharedCoreHoldsLessonsOfThoseWhoAgreedOnly) {
 
 // A quarter of the lessons judges what peers send and what this node does.
 TEST_F(BackgroundRoundTest, TheSharedCoreIsNotTaughtALessonThatJudges) {
-  frame_ = RandomFrame(*model_, 8, 1).value();
+  frame_ = inference::RandomFrame(*model_, 8, 1).value();
   const auto core = [this] {
     return DecodePatternPayload(patterns_->Get(kId)->payload).value().core;
   };
@@ -200,15 +200,15 @@ TEST_F(BackgroundRoundTest, TheSharedCoreIsNotTaughtALessonThatJudges) {
 TEST_F(BackgroundRoundTest, WhatAUserSaysWhileARoundTrainsStays) {
   const int64_t expires_ms = clock_.WallMillis() + 1'000'000;
   const LearnedPattern learned = Learn([&] {
-    Pattern pattern = *patterns_->Get(kId);
+    storage::Pattern pattern = *patterns_->Get(kId);
     pattern.task = "runs";
     pattern.expires_ms = expires_ms;
-    pattern.payload = EncodePatternPayload({.withheld = true});
+    pattern.payload = serving::EncodePatternPayload({.withheld = true});
     ASSERT_TRUE(patterns_->Put(pattern).ok());
     ASSERT_TRUE(patterns_->RecordUse(kId).ok());
   });
   EXPECT_EQ(learned.outcome, RoundOutcome::kKept);
-  const Pattern stored = *patterns_->Get(kId);
+  const storage::Pattern stored = *patterns_->Get(kId);
   EXPECT_EQ(stored.task, "runs");
   EXPECT_EQ(stored.expires_ms, expires_ms);
   EXPECT_EQ(stored.uses, 1U);
@@ -227,12 +227,12 @@ TEST_F(BackgroundRoundTest, APatternThatIsDeletedWhileARoundTrainsStaysDeleted) 
 
 // What was learned of the words would have outlived them.
 TEST_F(BackgroundRoundTest, AUserWhoIsErasedWhileARoundTrainsTeachesNothing) {
-  Trajectory hers = *trajectories_->Get("r");
+  storage::Trajectory hers = *trajectories_->Get("r");
   hers.user_id = "alice";
   ASSERT_TRUE(trajectories_->Put(hers).ok());
   const uint64_t before = patterns_->Stats().last_sequence;
   const LearnedPattern learned = Learn([&] {
-    ASSERT_TRUE(database_->Erase(KeyScope::User("alice")).ok());
+    ASSERT_TRUE(database_->Erase(storage::KeyScope::User("alice")).ok());
     ASSERT_TRUE(trajectories_->ForgetErased().ok());
   });
   EXPECT_EQ(learned.outcome, RoundOutcome::kErased);
@@ -243,15 +243,15 @@ TEST_F(BackgroundRoundTest, AUserWhoIsErasedWhileARoundTrainsTeachesNothing) {
 // An embedding or an adapter that a user stored during the minutes of training was overwritten.
 TEST_F(BackgroundRoundTest, APatternThatAUserTurnsIntoAnotherWhileARoundTrainsStaysAsItIs) {
   const LearnedPattern learned = Learn([&] {
-    Pattern pattern = *patterns_->Get(kId);
+    storage::Pattern pattern = *patterns_->Get(kId);
     pattern.embedding = other_;
     pattern.adapter_name = "a user's";
-    pattern.payload = EncodePatternPayload({.adapter = "a user's"});
+    pattern.payload = serving::EncodePatternPayload({.adapter = "a user's"});
     ASSERT_TRUE(patterns_->Put(pattern).ok());
   });
   EXPECT_EQ(learned.outcome, RoundOutcome::kChanged);
   EXPECT_EQ(waiting_, std::set<std::string>{"r"}) << "a later round learns it";
-  const Pattern stored = *patterns_->Get(kId);
+  const storage::Pattern stored = *patterns_->Get(kId);
   EXPECT_EQ(stored.embedding, other_);
   EXPECT_EQ(DecodePatternPayload(stored.payload)->adapter, "a user's");
   EXPECT_EQ(trajectories_->Get("r")->learned_by, "");
@@ -260,9 +260,9 @@ TEST_F(BackgroundRoundTest, APatternThatAUserTurnsIntoAnotherWhileARoundTrainsSt
 // With the length taken for one, a pattern of length ten was near everything, one of a tenth near
 // nothing.
 TEST_F(BackgroundRoundTest, ThePatternOfALessonIsTheNearestByAngleWhateverTheLengths) {
-  constexpr PatternId kFar{9};
-  Pattern near = Known();
-  Pattern far = Known();
+  constexpr storage::PatternId kFar{9};
+  storage::Pattern near = Known();
+  storage::Pattern far = Known();
   far.id = kFar;
   far.embedding = other_;
   for (size_t i = 0; i < near.embedding.size(); ++i) {
@@ -277,19 +277,19 @@ TEST_F(BackgroundRoundTest, ThePatternOfALessonIsTheNearestByAngleWhateverTheLen
 
 // Completions look into one bank only: what was learned in a pattern of another served nobody.
 TEST_F(BackgroundRoundTest, APatternThatCompletionsDoNotFindLearnsNothing) {
-  Pattern low = Known();
+  storage::Pattern low = Known();
   low.bank = 0;
   ASSERT_TRUE(patterns_->Put(low).ok());
   const LearnedPattern learned = Learn();
   EXPECT_EQ(learned.outcome, RoundOutcome::kKept);
   EXPECT_NE(learned.id, kId);
-  EXPECT_EQ(patterns_->Get(learned.id)->bank, static_cast<uint32_t>(BankOf(1)));
+  EXPECT_EQ(patterns_->Get(learned.id)->bank, static_cast<uint32_t>(inference::BankOf(1)));
 }
 
 TEST_F(BackgroundRoundTest, AnAdapterThatAClientGaveIsNotReplacedByWhatIsLearnedNearIt) {
-  Pattern given = Known();
+  storage::Pattern given = Known();
   given.adapter_name = "a client's";
-  given.payload = EncodePatternPayload({.adapter = "a client's"});
+  given.payload = serving::EncodePatternPayload({.adapter = "a client's"});
   ASSERT_TRUE(patterns_->Put(given).ok());
   EXPECT_NE(Learn().id, kId);
   EXPECT_EQ(DecodePatternPayload(patterns_->Get(kId)->payload)->adapter, "a client's");
@@ -398,7 +398,7 @@ TEST_F(BackgroundRoundTest, AnAdapterChangesAllLinearsOfTheLastLayers) {
   options_.layers = 2;
   Learn();
   const auto payload = DecodePatternPayload(patterns_->Get(kId)->payload);
-  const auto adapter = DecodeAdapter(AsBytes(payload->adapter));
+  const auto adapter = inference::DecodeAdapter(AsBytes(payload->adapter));
   ASSERT_TRUE(adapter.ok()) << adapter.status();
   EXPECT_EQ((*adapter)->targets.size(), 14u);
   const int layers = model_->config().layers;
@@ -477,10 +477,10 @@ TEST_F(BackgroundRoundTest, PatternsThatCameNearEachOtherBecomeOneWithAllLessons
   const BackgroundRound apart = Run({"far"});
   ASSERT_EQ(apart.patterns.size(), 1u);
   ASSERT_TRUE(apart.merged.empty());
-  const PatternId far = apart.patterns[0].id;
-  Pattern moved = *patterns_->Get(far);
+  const storage::PatternId far = apart.patterns[0].id;
+  storage::Pattern moved = *patterns_->Get(far);
   moved.embedding = embedding_;
-  moved.payload = EncodePatternPayload(
+  moved.payload = serving::EncodePatternPayload(
       {.adapter = DecodePatternPayload(moved.payload)->adapter, .withheld = true});
   ASSERT_TRUE(patterns_->Put(moved).ok());
   AddLesson("s", embedding_);
@@ -489,7 +489,8 @@ TEST_F(BackgroundRoundTest, PatternsThatCameNearEachOtherBecomeOneWithAllLessons
   ASSERT_EQ(round.merged.size(), 1u);
   const MergedPattern& merged = round.merged[0];
   EXPECT_LE(merged.kept_loss, merged.gone_loss);
-  EXPECT_EQ((std::set<PatternId>{merged.kept, merged.gone}), (std::set<PatternId>{kId, far}));
+  EXPECT_EQ((std::set<storage::PatternId>{merged.kept, merged.gone}),
+            (std::set<storage::PatternId>{kId, far}));
   EXPECT_EQ(patterns_->size(), 1u);
   EXPECT_TRUE(DecodePatternPayload(patterns_->Get(merged.kept)->payload)->withheld)
       << "the lessons of one were not to be shared";
@@ -502,7 +503,7 @@ TEST_F(BackgroundRoundTest, PatternsThatCameNearEachOtherBecomeOneWithAllLessons
 // It read them all, twice and with their adapters, whatever had been cancelled.
 TEST_F(BackgroundRoundTest, ARoundThatIsCancelledEndsWithThePageOfPatternsItReads) {
   for (uint16_t i = 0; i < 600; ++i) {
-    Pattern pattern = Known();
+    storage::Pattern pattern = Known();
     pattern.id = {9, static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i)};
     pattern.embedding = other_;
     ASSERT_TRUE(patterns_->Put(pattern).ok());
@@ -519,9 +520,9 @@ TEST_F(BackgroundRoundTest, ARoundThatIsCancelledEndsWithThePageOfPatternsItRead
 
 TEST_F(BackgroundRoundTest, PatternsThatSomebodyElseTaughtAreNotMerged) {
   ASSERT_EQ(Learn().id, kId);
-  Pattern given = *patterns_->Get(kId);
+  storage::Pattern given = *patterns_->Get(kId);
   const Digest own = given.origin;
-  given.id = PatternId{9};
+  given.id = storage::PatternId{9};
   given.origin = Sha256("a peer");
   ASSERT_TRUE(patterns_->Put(given).ok());
   AddLesson("s", embedding_);
@@ -534,4 +535,4 @@ TEST_F(BackgroundRoundTest, PatternsThatSomebodyElseTaughtAreNotMerged) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::learning

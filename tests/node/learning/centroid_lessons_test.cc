@@ -18,7 +18,7 @@
 #include "tests/node/consent_fixture.h"
 #include "tests/node/database_fixture.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 constexpr uint32_t kLessonDimension = 8;
@@ -27,22 +27,22 @@ class CentroidLessonsTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    store_ = std::make_unique<UserConsentStore>(*database_);
-    book_ = ConsentBook::Open(*store_, key_).value();
-    patterns_ = PatternStore::Open(*database_, {.dimension = kLessonDimension}).value();
-    trajectories_ = TrajectoryStore::Open(*database_).value();
-    Say("alice", consent_purposes::kAll);
-    Say("bob", consent_purposes::kAll);
+    store_ = std::make_unique<storage::UserConsentStore>(*database_);
+    book_ = storage::ConsentBook::Open(*store_, key_).value();
+    patterns_ = storage::PatternStore::Open(*database_, {.dimension = kLessonDimension}).value();
+    trajectories_ = storage::TrajectoryStore::Open(*database_).value();
+    Say("alice", privacy::consent_purposes::kAll);
+    Say("bob", privacy::consent_purposes::kAll);
   }
   void Say(const std::string& user, uint8_t purposes) {
     SayUnderDp(*book_, user, purposes, clock_.WallMillis());
   }
 
-  const NodeKey key_ = NodeKey::FromSeed(test::SeedOf(1));
-  std::unique_ptr<UserConsentStore> store_;
-  std::unique_ptr<ConsentBook> book_;
-  std::unique_ptr<PatternStore> patterns_;
-  std::unique_ptr<TrajectoryStore> trajectories_;
+  const privacy::NodeKey key_ = privacy::NodeKey::FromSeed(test::SeedOf(1));
+  std::unique_ptr<storage::UserConsentStore> store_;
+  std::unique_ptr<storage::ConsentBook> book_;
+  std::unique_ptr<storage::PatternStore> patterns_;
+  std::unique_ptr<storage::TrajectoryStore> trajectories_;
 };
 
 TEST_F(CentroidLessonsTest, OnlyLessonsThatMayLeaveAreGathered) {
@@ -53,45 +53,45 @@ TEST_F(CentroidLessonsTest, OnlyLessonsThatMayLeaveAreGathered) {
                                   .package_id = package};
   int number = 0;
   const auto put = [&](const std::string& user, auto change) {
-    Trajectory trajectory{.response_id = fmt::format("r{}", ++number),
-                          .user_id = user,
-                          .prompt = "p",
-                          .completion = "c",
-                          .embedding = std::vector<float>(kLessonDimension, 0.1F),
-                          .embedded_by = std::string(AsText(package)),
-                          .created_ms = 1,
-                          .accepted = true};
+    storage::Trajectory trajectory{.response_id = fmt::format("r{}", ++number),
+                                   .user_id = user,
+                                   .prompt = "p",
+                                   .completion = "c",
+                                   .embedding = std::vector<float>(kLessonDimension, 0.1F),
+                                   .embedded_by = std::string(AsText(package)),
+                                   .created_ms = 1,
+                                   .accepted = true};
     change(&trajectory);
     ASSERT_TRUE(trajectories_->Put(trajectory).ok());
   };
-  const auto learned_in = [&](const PatternId& id) {
-    return [&, id](Trajectory* trajectory) {
+  const auto learned_in = [&](const storage::PatternId& id) {
+    return [&, id](storage::Trajectory* trajectory) {
       trajectory->learned_by = AsText(package);
       trajectory->learned_in = id;
     };
   };
-  const auto pattern = [&](const PatternId& id, bool withheld) {
+  const auto pattern = [&](const storage::PatternId& id, bool withheld) {
     ASSERT_TRUE(patterns_
                     ->Put({.id = id,
                            .embedding = std::vector<float>(kLessonDimension, 0.1F),
                            .origin = key_.id(),
                            .created_ms = 1,
                            .updated_ms = 2,
-                           .payload = EncodePatternPayload({.withheld = withheld})})
+                           .payload = serving::EncodePatternPayload({.withheld = withheld})})
                     .ok());
   };
-  pattern(PatternId{1}, false);
-  pattern(PatternId{2}, true);
-  put("alice", [](Trajectory*) {});
-  put("alice", learned_in(PatternId{1}));
-  put("bob", [](Trajectory*) {});
+  pattern(storage::PatternId{1}, false);
+  pattern(storage::PatternId{2}, true);
+  put("alice", [](storage::Trajectory*) {});
+  put("alice", learned_in(storage::PatternId{1}));
+  put("bob", [](storage::Trajectory*) {});
   // Patterns merge and go by what other lessons say, so they decide of none.
-  put("alice", learned_in(PatternId{2}));  // made private
-  put("alice", learned_in(PatternId{3}));  // removed or evicted
-  put("alice", [](Trajectory* trajectory) { trajectory->accepted = false; });
-  put("alice", [](Trajectory* trajectory) { trajectory->embedded_by = "another model"; });
-  put("alice", [](Trajectory* trajectory) { trajectory->embedding.pop_back(); });
-  put("carol", [](Trajectory*) {});  // was never asked
+  put("alice", learned_in(storage::PatternId{2}));  // made private
+  put("alice", learned_in(storage::PatternId{3}));  // removed or evicted
+  put("alice", [](storage::Trajectory* trajectory) { trajectory->accepted = false; });
+  put("alice", [](storage::Trajectory* trajectory) { trajectory->embedded_by = "another model"; });
+  put("alice", [](storage::Trajectory* trajectory) { trajectory->embedding.pop_back(); });
+  put("carol", [](storage::Trajectory*) {});  // was never asked
   const CentroidLessons all =
       GatherCentroidLessons(services, *book_, 0.7F, clock_.WallMillis()).value();
   EXPECT_EQ(all.embeddings.size(), 5u);
@@ -105,4 +105,4 @@ TEST_F(CentroidLessonsTest, OnlyLessonsThatMayLeaveAreGathered) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -17,7 +17,7 @@
 #include "node/learning/deep_limits.h"
 #include "tests/node/deep_round_fixture.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 class DeepLessonsTest : public DeepRoundFixture {
@@ -48,7 +48,7 @@ TEST_F(DeepLessonsTest, TheNewestOfManyAreChosenAndFewJudge) {
 // Found by review: lessons of users that newer completions displaced during a round were taken for
 // erased ones, and the round ended without a version.
 TEST_F(DeepLessonsTest, LessonsThatSoonLeaveTheStoreAreNotChosen) {
-  trajectories_ = TrajectoryStore::Open(*database_, {.capacity = 20}).value();
+  trajectories_ = storage::TrajectoryStore::Open(*database_, {.capacity = 20}).value();
   const auto choose = [&] { return ChooseDeepLessons(Services().learning, 0.7F).value(); };
   DeepLessons chosen = choose();
   EXPECT_EQ(chosen.taught.size() + chosen.held_back.size(), 10u) << "of 16";
@@ -98,7 +98,7 @@ TEST_F(DeepLessonsTest, AUserWhoseLessonOnlySaidWhenToStopIsErasedLikeOthers) {
   const auto round = Begin();
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
   const std::string user = trajectories_->Get(*of_user)->user_id;
-  ASSERT_TRUE(database_->Erase(KeyScope::User(user)).ok());
+  ASSERT_TRUE(database_->Erase(storage::KeyScope::User(user)).ok());
   const auto result = round->Finish();
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->outcome, DeepOutcome::kErased);
@@ -111,7 +111,7 @@ TEST_F(DeepLessonsTest, AnInterruptedRoundEndsWhereItWouldHave) {
   const DeepResult whole = Run(5);
   ASSERT_EQ(whole.outcome, DeepOutcome::kPublished);
   const Digest id = ServedId();
-  ASSERT_TRUE(catalog_->Unload(kDeepAdapter, whole.version).ok());
+  ASSERT_TRUE(catalog_->Unload(serving::kDeepAdapter, whole.version).ok());
   ASSERT_TRUE(changes_->Remove(whole.change->number).ok());
   {
     const auto round = Begin(5);
@@ -126,4 +126,4 @@ TEST_F(DeepLessonsTest, AnInterruptedRoundEndsWhereItWouldHave) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::learning

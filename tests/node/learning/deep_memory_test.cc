@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 DeepMemory Sample() {
@@ -33,7 +33,7 @@ class DeepMemoriesTest : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   DeepMemories Memories(const char* key = "key") const {
-    return {folder_.string(), SealKey::FromBytes(Sha256(key)).value()};
+    return {folder_.string(), privacy::SealKey::FromBytes(Sha256(key)).value()};
   }
   std::filesystem::path PathOf(uint32_t version) const {
     return folder_ / fmt::format("memory-{}", version);
@@ -81,4 +81,4 @@ TEST_F(DeepMemoriesTest, AFileOfAnotherStoreOrVersionIsSaidOnceAndRemoved) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::learning

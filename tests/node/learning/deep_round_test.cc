@@ -28,7 +28,7 @@
 #include "storage/reasons.h"
 #include "tests/node/deep_round_fixture.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 constexpr size_t kDeepLessons = kDeepTestLessons;
@@ -47,7 +47,7 @@ TEST_F(DeepRoundTest, WhatHelpsBecomesAVersionThatAllRequestsGetAlsoAfterARestar
   EXPECT_GT(result.held_out_before - result.held_out_after, result.standard_error);
   EXPECT_LE(result.general_after, 1.005 * result.general_before);
   ASSERT_TRUE(result.change.has_value());
-  EXPECT_EQ(result.change->kind, ChangeKind::kAdapterPublished);
+  EXPECT_EQ(result.change->kind, storage::ChangeKind::kAdapterPublished);
   const auto chosen = catalog_->Choose({});
   ASSERT_EQ(chosen->size(), 1u);
   EXPECT_EQ(chosen->front().weight, 1.0F);
@@ -67,12 +67,13 @@ TEST_F(DeepRoundTest, TheNextVersionBeginsFromTheServedOneAndUndoServesThatAgain
   EXPECT_EQ(second.version, 2u);
   EXPECT_EQ(second.change->version_before, 1u);
   EXPECT_NE(ServedId(), first);
-  const UndoServices undo{
-      .clock = &clock_,
-      .changes = changes_.get(),
-      .patterns = patterns_.get(),
-      .trajectories = trajectories_.get(),
-      .withdraw = [&](const LearningChange& change) { return WithdrawDeep(*catalog_, change); }};
+  const UndoServices undo{.clock = &clock_,
+                          .changes = changes_.get(),
+                          .patterns = patterns_.get(),
+                          .trajectories = trajectories_.get(),
+                          .withdraw = [&](const storage::LearningChange& change) {
+                            return actors::WithdrawDeep(*catalog_, change);
+                          }};
   ASSERT_TRUE(UndoChange(undo, *second.change).ok());
   EXPECT_EQ(ServedId(), first);
   catalog_ = MakeCatalog();
@@ -84,8 +85,8 @@ TEST_F(DeepRoundTest, TheNextVersionBeginsFromTheServedOneAndUndoServesThatAgain
 TEST_F(DeepRoundTest, AVersionThatSomebodyUnloadedCannotBeUndone) {
   const DeepResult result = Run();
   ASSERT_TRUE(result.change.has_value());
-  ASSERT_TRUE(catalog_->Unload(kDeepAdapter, 1).ok());
-  EXPECT_EQ(ReasonOf(WithdrawDeep(*catalog_, *result.change)), reasons::kCannotUndo);
+  ASSERT_TRUE(catalog_->Unload(serving::kDeepAdapter, 1).ok());
+  EXPECT_EQ(ReasonOf(actors::WithdrawDeep(*catalog_, *result.change)), reasons::kCannotUndo);
 }
 
 // Pauses that came more often than every tenth step kept a round at step 0 for ever.
@@ -146,7 +147,7 @@ TEST_F(DeepRoundTest, AProcessThatIsKilledCostsNothing) {
     if (!checkpoint.ok() || !checkpoint->has_value()) {
       return 0;
     }
-    const auto state = train::DecodeRunState(AsBytes((*checkpoint)->run));
+    const auto state = inference::train::DecodeRunState(AsBytes((*checkpoint)->run));
     return state.ok() ? state->step : 0;
   };
   int status = 0;
@@ -209,11 +210,11 @@ TEST_F(DeepRoundTest, UndoServesWhatWasServedBefore) {
   ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
   const Digest first = ServedId();
   ASSERT_EQ(Run(2).outcome, DeepOutcome::kPublished);
-  ASSERT_TRUE(catalog_->Rollback(kDeepAdapter, 1).ok());
+  ASSERT_TRUE(catalog_->Rollback(serving::kDeepAdapter, 1).ok());
   const DeepResult third = Run(3);
   ASSERT_EQ(third.outcome, DeepOutcome::kPublished);
   EXPECT_EQ(third.change->version_before, 1u);
-  ASSERT_TRUE(WithdrawDeep(*catalog_, *third.change).ok());
+  ASSERT_TRUE(actors::WithdrawDeep(*catalog_, *third.change).ok());
   EXPECT_EQ(ServedId(), first);
 }
 
@@ -221,10 +222,10 @@ TEST_F(DeepRoundTest, UndoServesWhatWasServedBefore) {
 TEST_F(DeepRoundTest, AVersionBeneathAServedOneIsNotUndone) {
   const DeepResult first = Run();
   ASSERT_EQ(Run(2).outcome, DeepOutcome::kPublished);
-  const absl::Status refused = WithdrawDeep(*catalog_, *first.change);
+  const absl::Status refused = actors::WithdrawDeep(*catalog_, *first.change);
   EXPECT_EQ(ReasonOf(refused), reasons::kCannotUndo);
-  EXPECT_EQ(ServedDeepVersion(*catalog_), 2u);
-  EXPECT_TRUE(catalog_->Find(kDeepAdapter, 1).ok());
+  EXPECT_EQ(serving::ServedDeepVersion(*catalog_), 2u);
+  EXPECT_TRUE(catalog_->Find(serving::kDeepAdapter, 1).ok());
 }
 
 TEST_F(DeepRoundTest, PromptsLikeTheLessonsGetItAndOthersDoNot) {
@@ -249,12 +250,12 @@ TEST_F(DeepRoundTest, TheNextVersionReachesWhatTheOneBeforeReached) {
   options_.scope = 0.8F;
   ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
   ASSERT_EQ(Run(2).outcome, DeepOutcome::kPublished);
-  const auto served = catalog_->Find(kDeepAdapter, std::nullopt);
+  const auto served = catalog_->Find(serving::kDeepAdapter, std::nullopt);
   ASSERT_NE(served->reach, nullptr);
   EXPECT_EQ(served->reach->centroids.size(), 1u) << "of equal prompts one is enough";
   options_.scope = std::nullopt;
   ASSERT_EQ(Run(3).outcome, DeepOutcome::kPublished);
-  EXPECT_EQ(catalog_->Find(kDeepAdapter, std::nullopt)->reach, nullptr);
+  EXPECT_EQ(catalog_->Find(serving::kDeepAdapter, std::nullopt)->reach, nullptr);
 }
 
 // As served: nobody who writes general text gets it.
@@ -283,7 +284,7 @@ TEST_F(DeepRoundTest, AUserWhoIsErasedWhileItTrainsTeachesNothing) {
   AddLesson("hers", "alice");
   const auto round = Begin();
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
-  ASSERT_TRUE(database_->Erase(KeyScope::User("alice")).ok());
+  ASSERT_TRUE(database_->Erase(storage::KeyScope::User("alice")).ok());
   const auto result = round->Finish();
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->outcome, DeepOutcome::kErased);
@@ -302,7 +303,7 @@ TEST_F(DeepRoundTest, AStopBetweenSlicesKeepsTheCheckpoint) {
 TEST_F(DeepRoundTest, ALessonOfNobodyThatNewerOnesDisplacedCostsNothing) {
   const auto round = Begin();
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
-  const auto small = TrajectoryStore::Open(*database_, {.capacity = kDeepLessons}).value();
+  const auto small = storage::TrajectoryStore::Open(*database_, {.capacity = kDeepLessons}).value();
   ASSERT_TRUE(small->Put({.response_id = "newer", .created_ms = clock_.WallMillis()}).ok());
   ASSERT_TRUE(absl::IsNotFound(trajectories_->Get("lesson 00").status()));
   EXPECT_EQ(round->Finish()->outcome, DeepOutcome::kPublished);
@@ -314,7 +315,7 @@ TEST_F(DeepRoundTest, ARoundWhoseBaseIsTakenBackMeanwhileIsNotPublished) {
   ASSERT_EQ(first.outcome, DeepOutcome::kPublished);
   const auto round = Begin(2);
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
-  ASSERT_TRUE(WithdrawDeep(*catalog_, *first.change).ok());
+  ASSERT_TRUE(actors::WithdrawDeep(*catalog_, *first.change).ok());
   EXPECT_EQ(round->Finish()->outcome, DeepOutcome::kBaseChanged);
   EXPECT_TRUE(catalog_->List().empty());
 }
@@ -326,7 +327,7 @@ TEST_F(DeepRoundTest, AnInterruptedRoundWhoseBaseWasTakenBackBeginsAnew) {
     const auto round = Begin(2);
     ASSERT_TRUE(round->Work(Duration(1)).ok());
   }
-  ASSERT_TRUE(WithdrawDeep(*catalog_, *first.change).ok());
+  ASSERT_TRUE(actors::WithdrawDeep(*catalog_, *first.change).ok());
   const DeepResult next = Run(3);
   EXPECT_EQ(next.resumed_at, 0u);
   EXPECT_EQ(next.outcome, DeepOutcome::kPublished);
@@ -364,4 +365,4 @@ TEST(DeepCheckpointTest, BytesThatAreNoneAreRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::learning

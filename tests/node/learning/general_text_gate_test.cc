@@ -14,7 +14,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 using test::TextModel;
@@ -27,19 +27,20 @@ class GeneralTextGateTest : public ::testing::Test {
     options.context = context;  // 1024: the passage, byte by byte
     return std::make_shared<const TextModel>(options);
   }
-  std::shared_ptr<const Adapter> RandomChange() const {
+  std::shared_ptr<const inference::Adapter> RandomChange() const {
     return test::RandomAdapter(
-        *model_, {{"blk.0.attn_v.weight", FindMatrix(*model_, "blk.0.attn_v.weight")}}, 1);
+        *model_, {{"blk.0.attn_v.weight", inference::FindMatrix(*model_, "blk.0.attn_v.weight")}},
+        1);
   }
 
-  std::shared_ptr<const Adapter> NoChange() const {
-    auto adapter = std::make_shared<Adapter>();
+  std::shared_ptr<const inference::Adapter> NoChange() const {
+    auto adapter = std::make_shared<inference::Adapter>();
     adapter->model_hash = model_->hash();
     return adapter;
   }
 
   const std::shared_ptr<const TextModel> model_ = MakeModel();
-  CpuTransformer transformer_{model_, SerialRunner()};
+  inference::CpuTransformer transformer_{model_, SerialRunner()};
   GeneralTextGate gate_;
 };
 
@@ -62,8 +63,8 @@ TEST_F(GeneralTextGateTest, AStoppingNodeWaitedForTheWholeCheck) {
 // It could be judged nowhere: the passage was not cut.
 TEST_F(GeneralTextGateTest, AContextThatIsShorterThanThePassageStillJudges) {
   const auto small = MakeModel(256);
-  CpuTransformer transformer(small, SerialRunner());
-  auto adapter = std::make_shared<Adapter>();
+  inference::CpuTransformer transformer(small, SerialRunner());
+  auto adapter = std::make_shared<inference::Adapter>();
   adapter->model_hash = small->hash();
   const auto verdict = gate_.Check(transformer, adapter);
   ASSERT_TRUE(verdict.ok()) << verdict.status();
@@ -82,7 +83,7 @@ TEST_F(GeneralTextGateTest, PassagesOfTheOperatorAreWhatItMeasures) {
 
 TEST_F(GeneralTextGateTest, BanksActWhereTheyActInCompletions) {
   const auto residual = RandomChange();
-  Talora talora{.name = "banks", .model_hash = model_->hash()};
+  inference::Talora talora{.name = "banks", .model_hash = model_->hash()};
   talora.schedule.boundaries = {0.5F};
   talora.residuals = {residual, NoChange()};
   const auto low = gate_.Check(transformer_, talora).value();
@@ -91,4 +92,4 @@ TEST_F(GeneralTextGateTest, BanksActWhereTheyActInCompletions) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::learning

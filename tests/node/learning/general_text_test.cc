@@ -20,7 +20,7 @@
 #include "node/learning/deep_limits.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 using test::TextModel;
@@ -73,7 +73,7 @@ TEST_F(GeneralTextTest, WhatMeasuresIsNeverReplayed) {
     documents.emplace_back();
     const auto passages = PassagesOf(documents, *model_);
     ASSERT_TRUE(passages.ok()) << passages.status();
-    std::set<std::vector<TokenId>> all;
+    std::set<std::vector<inference::TokenId>> all;
     for (const auto* part : {&passages->replayed, &passages->measured}) {
       EXPECT_FALSE(part->empty());
       for (const auto& passage : *part) {
@@ -124,4 +124,4 @@ TEST_F(GeneralTextTest, LinesOfJsonAreDocuments) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -15,7 +15,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 constexpr double kUsual = 0.010;
@@ -42,7 +42,7 @@ class LearningThrottleTest : public ::testing::Test {
   }
   bool Waits(const std::function<bool()>& cancelled = nullptr) {
     sleeps_ = 0;
-    EXPECT_TRUE(throttle_.Wait(LearningLoop::kBackground, 0, cancelled).ok());
+    EXPECT_TRUE(throttle_.Wait(storage::LearningLoop::kBackground, 0, cancelled).ok());
     return sleeps_ > 0;
   }
 
@@ -112,7 +112,7 @@ TEST_F(LearningThrottleTest, AWaitEndsWhenLearningIsStopped) {
   const LearningThrottle::Working working(throttle_);
   Steps(100, 10 * kUsual);
   const absl::Status waited =
-      throttle_.Wait(LearningLoop::kBackground, 0, [&] { return sleeps_ >= 3; });
+      throttle_.Wait(storage::LearningLoop::kBackground, 0, [&] { return sleeps_ >= 3; });
   EXPECT_TRUE(absl::IsCancelled(waited)) << waited;
   EXPECT_EQ(sleeps_, 3);
 }
@@ -121,26 +121,27 @@ TEST_F(LearningThrottleTest, MemoryAboveTheBudgetIsWaitedForAMinute) {
   const LearningThrottle::Working working(throttle_);
   session_bytes_ = 600;
   while_waiting_ = [&] { session_bytes_ = sleeps_ > 5 ? 400 : 600; };
-  EXPECT_TRUE(throttle_.Wait(LearningLoop::kDeep, 600, nullptr).ok()) << "sessions gave some back";
+  EXPECT_TRUE(throttle_.Wait(storage::LearningLoop::kDeep, 600, nullptr).ok())
+      << "sessions gave some back";
   EXPECT_EQ(sleeps_, 6);
   EXPECT_EQ(throttle_.status().memory_bytes, 600u);
   while_waiting_ = nullptr;
-  const absl::Status waited = throttle_.Wait(LearningLoop::kDeep, 601, nullptr);
+  const absl::Status waited = throttle_.Wait(storage::LearningLoop::kDeep, 601, nullptr);
   EXPECT_EQ(ReasonOf(waited), reasons::kLimitExceeded);
 }
 
 // Each would else wait for the other's memory for a minute, and both would end.
 TEST_F(LearningThrottleTest, OfTwoLoopsThatDoNotFitTheDeepOneGoesOn) {
   const LearningThrottle::Working working(throttle_);
-  ASSERT_TRUE(throttle_.Wait(LearningLoop::kBackground, 500, nullptr).ok());
-  EXPECT_TRUE(throttle_.Wait(LearningLoop::kDeep, 600, nullptr).ok());
+  ASSERT_TRUE(throttle_.Wait(storage::LearningLoop::kBackground, 500, nullptr).ok());
+  EXPECT_TRUE(throttle_.Wait(storage::LearningLoop::kDeep, 600, nullptr).ok());
   EXPECT_EQ(throttle_.status().memory_bytes, 1100u);
-  const absl::Status waited = throttle_.Wait(LearningLoop::kBackground, 500, nullptr);
+  const absl::Status waited = throttle_.Wait(storage::LearningLoop::kBackground, 500, nullptr);
   EXPECT_TRUE(absl::IsCancelled(waited)) << waited << ": feedback was told after a minute that it "
                                          << "failed, for as long as a deep round went on";
   EXPECT_EQ(sleeps_, 0);
-  throttle_.RoundEnded(LearningLoop::kDeep);
-  EXPECT_TRUE(throttle_.Wait(LearningLoop::kBackground, 500, nullptr).ok());
+  throttle_.RoundEnded(storage::LearningLoop::kDeep);
+  EXPECT_TRUE(throttle_.Wait(storage::LearningLoop::kBackground, 500, nullptr).ok());
   EXPECT_EQ(throttle_.status().memory_bytes, 500u);
 }
 
@@ -149,7 +150,7 @@ TEST_F(LearningThrottleTest, LoopsOfTwoThreadsWorkInTurns) {
   constexpr int kSlices = 20;
   std::atomic<int> at_work = 0;
   std::atomic<int> deep_slices = 0;
-  const auto slice = [&](LearningLoop loop) {
+  const auto slice = [&](storage::LearningLoop loop) {
     EXPECT_EQ(++at_work, 1) << "both at once";
     for (int i = 0; i < 100; ++i) {
       std::this_thread::yield();
@@ -162,15 +163,15 @@ TEST_F(LearningThrottleTest, LoopsOfTwoThreadsWorkInTurns) {
     std::thread deep([&] {
       const LearningThrottle::Working own(throttle_);
       for (; deep_slices < kSlices; ++deep_slices) {
-        slice(LearningLoop::kDeep);
+        slice(storage::LearningLoop::kDeep);
       }
     });
     while (deep_slices < kSlices) {  // for ever, where the other one gets no turn
-      slice(LearningLoop::kBackground);
+      slice(storage::LearningLoop::kBackground);
     }
     deep.join();
   }
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::learning

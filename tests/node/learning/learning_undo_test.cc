@@ -25,7 +25,7 @@
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 const Digest kUndoPackage = Sha256("package");
@@ -34,13 +34,14 @@ class LearningUndoTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    model_ = Model::Load(kSmallModel).value();
-    transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
+    model_ = inference::Model::Load(kSmallModel).value();
+    transformer_ = std::make_unique<inference::CpuTransformer>(model_, SerialRunner());
     const auto width = static_cast<uint32_t>(model_->config().width);
-    patterns_ = PatternStore::Open(*database_, {.dimension = width}).value();
-    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
-    changes_ = ChangeStore::Open(*database_).value();
-    instant_ = std::make_unique<InstantLoop>(InstantLoopOptions{.clock = &clock_});
+    patterns_ = storage::PatternStore::Open(*database_, {.dimension = width}).value();
+    trajectories_ = storage::TrajectoryStore::Open(*database_, {}).value();
+    changes_ = storage::ChangeStore::Open(*database_).value();
+    instant_ =
+        std::make_unique<serving::InstantLoop>(serving::InstantLoopOptions{.clock = &clock_});
     embedding_.assign(width, 1 / std::sqrt(static_cast<float>(width)));
     other_ = embedding_;  // orthogonal to the former
     for (size_t i = 0; i < other_.size(); i += 2) {
@@ -59,7 +60,7 @@ class LearningUndoTest : public DatabaseTest {
     ASSERT_TRUE(trajectories_->SetFeedback(id, {.accepted = true}).ok());
   }
   // A round that learns these; the change of its last pattern.
-  LearningChange Learn(const std::set<std::string>& fresh) {
+  storage::LearningChange Learn(const std::set<std::string>& fresh) {
     const LearningServices services{.clock = &clock_,
                                     .transformer = transformer_.get(),
                                     .trajectories = trajectories_.get(),
@@ -76,8 +77,8 @@ class LearningUndoTest : public DatabaseTest {
     }
     return *round_.patterns.back().change;
   }
-  absl::StatusOr<LearningChange> Undo(const LearningChange& change) {
-    const auto listed = changes_->Find(TokenOf(change));
+  absl::StatusOr<storage::LearningChange> Undo(const storage::LearningChange& change) {
+    const auto listed = changes_->Find(storage::TokenOf(change));
     return listed.ok() ? UndoChange({.clock = &clock_,
                                      .changes = changes_.get(),
                                      .patterns = patterns_.get(),
@@ -87,15 +88,17 @@ class LearningUndoTest : public DatabaseTest {
                                     *listed)
                        : listed;
   }
-  std::string ReasonOfUndo(const LearningChange& change) { return ReasonOf(Undo(change).status()); }
+  std::string ReasonOfUndo(const storage::LearningChange& change) {
+    return ReasonOf(Undo(change).status());
+  }
 
   // The change that learned each of two patterns, which a third round then merged.
-  std::vector<LearningChange> LearnAndMerge() {
+  std::vector<storage::LearningChange> LearnAndMerge() {
     AddLesson("r", embedding_);
-    std::vector<LearningChange> changes = {Learn({"r"})};
+    std::vector<storage::LearningChange> changes = {Learn({"r"})};
     AddLesson("far", other_);
     changes.push_back(Learn({"far"}));
-    Pattern moved = *patterns_->Get(*changes[1].pattern);
+    storage::Pattern moved = *patterns_->Get(*changes[1].pattern);
     EXPECT_NE(moved.id, *changes[0].pattern);
     moved.embedding = embedding_;
     EXPECT_TRUE(patterns_->Put(moved).ok());
@@ -106,12 +109,12 @@ class LearningUndoTest : public DatabaseTest {
 
   uint64_t seed_ = 0;
   Digest package_ = kUndoPackage;  // that is served when something is undone
-  std::shared_ptr<const Model> model_;
-  std::unique_ptr<CpuTransformer> transformer_;
-  std::unique_ptr<PatternStore> patterns_;
-  std::unique_ptr<TrajectoryStore> trajectories_;
-  std::unique_ptr<ChangeStore> changes_;
-  std::unique_ptr<InstantLoop> instant_;
+  std::shared_ptr<const inference::Model> model_;
+  std::unique_ptr<inference::CpuTransformer> transformer_;
+  std::unique_ptr<storage::PatternStore> patterns_;
+  std::unique_ptr<storage::TrajectoryStore> trajectories_;
+  std::unique_ptr<storage::ChangeStore> changes_;
+  std::unique_ptr<serving::InstantLoop> instant_;
   std::vector<float> embedding_;
   std::vector<float> other_;
   BackgroundRound round_;
@@ -119,8 +122,8 @@ class LearningUndoTest : public DatabaseTest {
 
 TEST_F(LearningUndoTest, ANewPatternGoesAndIsNotTaughtAgain) {
   AddLesson("r", embedding_);
-  const LearningChange change = Learn({"r"});
-  EXPECT_EQ(change.kind, ChangeKind::kPatternStored);
+  const storage::LearningChange change = Learn({"r"});
+  EXPECT_EQ(change.kind, storage::ChangeKind::kPatternStored);
   EXPECT_EQ(change.responses, std::vector<std::string>{"r"});
   EXPECT_EQ(change.version_before, 0u);
   const auto undone = Undo(change);
@@ -138,21 +141,21 @@ TEST_F(LearningUndoTest, ANewPatternGoesAndIsNotTaughtAgain) {
 
 TEST_F(LearningUndoTest, APatternGetsItsFormerAdapterAndKeepsWhatUsersSaidOfIt) {
   AddLesson("r", embedding_);
-  const PatternId id = *Learn({"r"}).pattern;
-  const Pattern before = *patterns_->Get(id);
+  const storage::PatternId id = *Learn({"r"}).pattern;
+  const storage::Pattern before = *patterns_->Get(id);
   AddLesson("s", embedding_);
-  const LearningChange change = Learn({"s"});
+  const storage::LearningChange change = Learn({"s"});
   ASSERT_EQ(change.pattern, id);
   EXPECT_EQ(change.version_before, before.adapter_version);
-  Pattern named = *patterns_->Get(id);
+  storage::Pattern named = *patterns_->Get(id);
   ASSERT_NE(named.adapter_name, before.adapter_name);
   named.task = "walks";
   auto withheld = *DecodePatternPayload(named.payload);
   withheld.withheld = true;
-  named.payload = EncodePatternPayload(withheld);
+  named.payload = serving::EncodePatternPayload(withheld);
   ASSERT_TRUE(patterns_->Put(named).ok());
   ASSERT_TRUE(Undo(change).ok());
-  const Pattern after = *patterns_->Get(id);
+  const storage::Pattern after = *patterns_->Get(id);
   EXPECT_EQ(after.adapter_name, before.adapter_name);
   EXPECT_EQ(after.adapter_version, before.adapter_version);
   EXPECT_EQ(after.embedding, before.embedding);
@@ -170,9 +173,9 @@ TEST_F(LearningUndoTest, APatternGetsItsFormerAdapterAndKeepsWhatUsersSaidOfIt) 
 
 TEST_F(LearningUndoTest, ChangesOfOnePatternAreUndoneNewestFirst) {
   AddLesson("r", embedding_);
-  const LearningChange first = Learn({"r"});
+  const storage::LearningChange first = Learn({"r"});
   AddLesson("s", embedding_);
-  const LearningChange second = Learn({"s"});
+  const storage::LearningChange second = Learn({"s"});
   EXPECT_EQ(ReasonOfUndo(first), reasons::kCannotUndo);
   ASSERT_TRUE(Undo(second).ok());
   ASSERT_TRUE(Undo(first).ok());
@@ -181,8 +184,8 @@ TEST_F(LearningUndoTest, ChangesOfOnePatternAreUndoneNewestFirst) {
 
 TEST_F(LearningUndoTest, WhatAUserDeletedOrReplacedStaysSo) {
   AddLesson("r", embedding_);
-  const LearningChange change = Learn({"r"});
-  Pattern given = *patterns_->Get(*change.pattern);
+  const storage::LearningChange change = Learn({"r"});
+  storage::Pattern given = *patterns_->Get(*change.pattern);
   given.adapter_name = "a client's";
   ASSERT_TRUE(patterns_->Put(given).ok());
   EXPECT_EQ(ReasonOfUndo(change), reasons::kCannotUndo);
@@ -196,13 +199,13 @@ TEST_F(LearningUndoTest, WhatAUserDeletedOrReplacedStaysSo) {
 TEST_F(LearningUndoTest, OfTwoPatternsThatWereMergedBothComeBackWithTheirLessons) {
   LearnAndMerge();
   ASSERT_EQ(round_.merged.size(), 1u);
-  const LearningChange change = round_.merged[0].change;
-  EXPECT_EQ(change.kind, ChangeKind::kPatternsMerged);
+  const storage::LearningChange change = round_.merged[0].change;
+  EXPECT_EQ(change.kind, storage::ChangeKind::kPatternsMerged);
   ASSERT_EQ(patterns_->size(), 1u);
   const uint32_t joined = patterns_->Get(*change.pattern)->examples;
   ASSERT_TRUE(Undo(change).ok());
   EXPECT_EQ(patterns_->size(), 2u);
-  const Pattern gone = *patterns_->Get(*change.merged);
+  const storage::Pattern gone = *patterns_->Get(*change.merged);
   EXPECT_FALSE(DecodePatternPayload(gone.payload)->adapter.empty());
   EXPECT_EQ(patterns_->Get(*change.pattern)->examples, joined) << "those of its own centroid";
   for (const std::string& response : change.responses) {
@@ -213,10 +216,10 @@ TEST_F(LearningUndoTest, OfTwoPatternsThatWereMergedBothComeBackWithTheirLessons
 
 // It removed the pattern that stayed, with what the other one had learned.
 TEST_F(LearningUndoTest, WhatIsBeneathAMergeIsUndoneAfterIt) {
-  const std::vector<LearningChange> learned = LearnAndMerge();
+  const std::vector<storage::LearningChange> learned = LearnAndMerge();
   ASSERT_EQ(round_.merged.size(), 1u);
-  const LearningChange merge = round_.merged[0].change;
-  for (const LearningChange& change : learned) {
+  const storage::LearningChange merge = round_.merged[0].change;
+  for (const storage::LearningChange& change : learned) {
     EXPECT_EQ(ReasonOfUndo(change), reasons::kCannotUndo);
   }
   ASSERT_EQ(patterns_->size(), 1u);
@@ -230,12 +233,12 @@ TEST_F(LearningUndoTest, WhatIsBeneathAMergeIsUndoneAfterIt) {
 // It was listed before a crash and never made, so that both patterns are there.
 TEST_F(LearningUndoTest, AMergeThatWasNotMadeIsInNobodysWay) {
   AddLesson("r", embedding_);
-  const LearningChange change = Learn({"r"});
+  const storage::LearningChange change = Learn({"r"});
   AddLesson("far", other_);
-  const LearningChange other = Learn({"far"});
+  const storage::LearningChange other = Learn({"far"});
   ASSERT_TRUE(changes_
-                  ->Add({.loop = LearningLoop::kBackground,
-                         .kind = ChangeKind::kPatternsMerged,
+                  ->Add({.loop = storage::LearningLoop::kBackground,
+                         .kind = storage::ChangeKind::kPatternsMerged,
                          .pattern = change.pattern,
                          .merged = other.pattern},
                         {})
@@ -255,8 +258,8 @@ TEST_F(LearningUndoTest, WhatAnotherModelLearnedIsUndoneWithThatOne) {
 }
 
 TEST_F(LearningUndoTest, WhatASessionForgotCannotBeTakenBack) {
-  const auto change = changes_->Add({.loop = LearningLoop::kInstant,
-                                     .kind = ChangeKind::kSessionTaught,
+  const auto change = changes_->Add({.loop = storage::LearningLoop::kInstant,
+                                     .kind = storage::ChangeKind::kSessionTaught,
                                      .responses = {"r"},
                                      .session_id = "s"},
                                     {});
@@ -265,4 +268,4 @@ TEST_F(LearningUndoTest, WhatASessionForgotCannotBeTakenBack) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 std::vector<Lesson> Lessons(size_t old, size_t fresh) {
@@ -65,7 +65,7 @@ TEST(LessonClustersTest, TheSameLessonsAreHeldBackInWhateverOrderTheyCome) {
 }
 
 TEST(LessonClustersTest, AnEditIsWantedBeforeWhatWasRatedAndALowRatingIsNot) {
-  Trajectory trajectory{.completion = "completion"};
+  storage::Trajectory trajectory{.completion = "completion"};
   EXPECT_EQ(WantedText(trajectory, 0.7F), "");
   trajectory.rating = 0.6F;
   EXPECT_EQ(WantedText(trajectory, 0.7F), "");
@@ -76,4 +76,4 @@ TEST(LessonClustersTest, AnEditIsWantedBeforeWhatWasRatedAndALowRatingIsNot) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::learning

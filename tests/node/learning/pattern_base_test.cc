@@ -31,7 +31,7 @@
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 constexpr char kPrompt[] = "The lighthouse keeper";
@@ -41,15 +41,15 @@ class PatternBaseTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    model_ = Model::Load(kSmallModel).value();
-    transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
+    model_ = inference::Model::Load(kSmallModel).value();
+    transformer_ = std::make_unique<inference::CpuTransformer>(model_, SerialRunner());
     const auto width = static_cast<uint32_t>(model_->config().width);
-    patterns_ = PatternStore::Open(*database_, {.dimension = width}).value();
-    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
-    changes_ = ChangeStore::Open(*database_).value();
-    catalog_ = std::make_unique<AdapterCatalog>(
-        *model_, AdapterCatalogOptions{.learned_folder = (folder_ / "learned").string(),
-                                       .learned_key = SealKey::Generate()});
+    patterns_ = storage::PatternStore::Open(*database_, {.dimension = width}).value();
+    trajectories_ = storage::TrajectoryStore::Open(*database_, {}).value();
+    changes_ = storage::ChangeStore::Open(*database_).value();
+    catalog_ = std::make_unique<serving::AdapterCatalog>(
+        *model_, serving::AdapterCatalogOptions{.learned_folder = (folder_ / "learned").string(),
+                                                .learned_key = privacy::SealKey::Generate()});
     ASSERT_TRUE(
         trajectories_
             ->Put({.response_id = "r",
@@ -62,23 +62,23 @@ class PatternBaseTest : public DatabaseTest {
     ASSERT_TRUE(trajectories_->SetFeedback("r", {.accepted = true}).ok());
   }
   // A version of the deep adapter that was taught the lesson, `steps` times.
-  std::shared_ptr<const Adapter> TrainDeep(uint32_t version, int steps) {
-    const Model& model = *model_;
-    const std::vector<TrainingExample> examples = {
+  std::shared_ptr<const inference::Adapter> TrainDeep(uint32_t version, int steps) {
+    const inference::Model& model = *model_;
+    const std::vector<inference::TrainingExample> examples = {
         {.prompt = model.tokenizer().EncodePrompt(kPrompt),
          .completion = model.tokenizer().EncodeContinuation(kBaseWanted)}};
-    const auto result =
-        TrainLora(*transformer_, train::SitesFrom(model.config(), 0, false), examples, {}, nullptr,
-                  {.rank = 2,
-                   .steps = steps,
-                   .learning_rate = 1e-3F,
-                   .name = kDeepAdapter,
-                   .version = version});
+    const auto result = TrainLora(
+        *transformer_, inference::train::SitesFrom(model.config(), 0, false), examples, {}, nullptr,
+        {.rank = 2,
+         .steps = steps,
+         .learning_rate = 1e-3F,
+         .name = serving::kDeepAdapter,
+         .version = version});
     EXPECT_TRUE(result.ok()) << result.status();
     return result->adapter;
   }
-  void Publish(const std::shared_ptr<const Adapter>& deep) {
-    ASSERT_TRUE(catalog_->Publish(StaticTalora(deep), 1).ok());
+  void Publish(const std::shared_ptr<const inference::Adapter>& deep) {
+    ASSERT_TRUE(catalog_->Publish(inference::StaticTalora(deep), 1).ok());
   }
   LearningServices Services() {
     return {.clock = &clock_,
@@ -97,15 +97,15 @@ class PatternBaseTest : public DatabaseTest {
     EXPECT_EQ(round.patterns.size(), 1u);
     return round.patterns.empty() ? LearnedPattern{} : round.patterns.front();
   }
-  PatternPayload PayloadOf(const PatternId& id) const {
+  serving::PatternPayload PayloadOf(const storage::PatternId& id) const {
     return DecodePatternPayload(patterns_->Get(id)->payload).value();
   }
-  std::shared_ptr<const Adapter> AdapterOf(const PatternId& id) const {
+  std::shared_ptr<const inference::Adapter> AdapterOf(const storage::PatternId& id) const {
     return DecodeAdapter(AsBytes(PayloadOf(id).adapter)).value();
   }
   // Of the lesson, with these adapters.
-  double Score(const std::vector<std::shared_ptr<const Adapter>>& adapters) {
-    AdapterMix mix;
+  double Score(const std::vector<std::shared_ptr<const inference::Adapter>>& adapters) {
+    inference::AdapterMix mix;
     for (const auto& adapter : adapters) {
       mix.parts.push_back({.adapter = adapter, .weight = 1});
     }
@@ -118,18 +118,18 @@ class PatternBaseTest : public DatabaseTest {
   const Digest package_ = Sha256("package");
   BackgroundOptions options_{.steps = 8};
   std::function<bool()> cancelled_;
-  std::shared_ptr<const Model> model_;
-  std::unique_ptr<CpuTransformer> transformer_;
-  std::unique_ptr<PatternStore> patterns_;
-  std::unique_ptr<TrajectoryStore> trajectories_;
-  std::unique_ptr<ChangeStore> changes_;
-  std::unique_ptr<AdapterCatalog> catalog_;
+  std::shared_ptr<const inference::Model> model_;
+  std::unique_ptr<inference::CpuTransformer> transformer_;
+  std::unique_ptr<storage::PatternStore> patterns_;
+  std::unique_ptr<storage::TrajectoryStore> trajectories_;
+  std::unique_ptr<storage::ChangeStore> changes_;
+  std::unique_ptr<serving::AdapterCatalog> catalog_;
 };
 
 // They were trained and measured on the bare model, and served on top of what all requests get.
 TEST_F(PatternBaseTest, APatternIsTrainedAndMeasuredOnTopOfWhatIsServed) {
   const double bare = Learn({.responses = {"r"}}).held_out_before;
-  const PatternId id = *trajectories_->Get("r")->learned_in;
+  const storage::PatternId id = *trajectories_->Get("r")->learned_in;
   EXPECT_EQ(PayloadOf(id).deep_version, 0u);
   const auto alone = AdapterOf(id);
 
@@ -140,13 +140,13 @@ TEST_F(PatternBaseTest, APatternIsTrainedAndMeasuredOnTopOfWhatIsServed) {
   ASSERT_EQ(learned.outcome, RoundOutcome::kKept);
   EXPECT_EQ(PayloadOf(id).deep_version, 1u);
   const auto on_top = AdapterOf(id);
-  EXPECT_NE(AdapterId(*on_top), AdapterId(*alone));
+  EXPECT_NE(inference::AdapterId(*on_top), inference::AdapterId(*alone));
   EXPECT_LT(Score({deep, on_top}), Score({deep}));
 }
 
 TEST_F(PatternBaseTest, PatternsStandOnWhatIsServedAgainAfterAPublicationAndARollback) {
   Learn({.responses = {"r"}});
-  const PatternId id = *trajectories_->Get("r")->learned_in;
+  const storage::PatternId id = *trajectories_->Get("r")->learned_in;
   EXPECT_TRUE(LessonsOfStalePatterns(Services(), 0.7F)->empty());
   Publish(TrainDeep(1, 5));
   EXPECT_EQ(*LessonsOfStalePatterns(Services(), 0.7F), std::set<std::string>{"r"});
@@ -156,10 +156,10 @@ TEST_F(PatternBaseTest, PatternsStandOnWhatIsServedAgainAfterAPublicationAndARol
   Publish(TrainDeep(2, 6));
   EXPECT_EQ(Learn({.stale_patterns = true}).outcome, RoundOutcome::kKept);
   EXPECT_EQ(PayloadOf(id).deep_version, 2u);
-  ASSERT_TRUE(catalog_->Unload(kDeepAdapter, 2).ok());
+  ASSERT_TRUE(catalog_->Unload(serving::kDeepAdapter, 2).ok());
   EXPECT_EQ(Learn({.stale_patterns = true}).outcome, RoundOutcome::kKept);
   EXPECT_EQ(PayloadOf(id).deep_version, 1u);
-  ASSERT_TRUE(catalog_->Unload(kDeepAdapter, 1).ok());
+  ASSERT_TRUE(catalog_->Unload(serving::kDeepAdapter, 1).ok());
   EXPECT_EQ(Learn({.stale_patterns = true}).outcome, RoundOutcome::kKept);
   EXPECT_EQ(PayloadOf(id).deep_version, 0u);
   EXPECT_EQ(trajectories_->Get("r")->learned_in, id);
@@ -167,8 +167,8 @@ TEST_F(PatternBaseTest, PatternsStandOnWhatIsServedAgainAfterAPublicationAndARol
 
 TEST_F(PatternBaseTest, AnAdapterThatIsNoLongerNeededIsTakenAwayAndUndoBringsItBack) {
   Learn({.responses = {"r"}});
-  const PatternId id = *trajectories_->Get("r")->learned_in;
-  const Pattern before = *patterns_->Get(id);
+  const storage::PatternId id = *trajectories_->Get("r")->learned_in;
+  const storage::Pattern before = *patterns_->Get(id);
   options_.min_improvement = 100;
   EXPECT_EQ(Learn({.responses = {"r"}}).outcome, RoundOutcome::kNoImprovement);
   EXPECT_EQ(patterns_->Get(id)->payload, before.payload) << "it stands on what is served";
@@ -197,7 +197,7 @@ TEST_F(PatternBaseTest, WhatWasTrainedOnAVersionThatIsTakenBackMeanwhileIsNotSto
   int calls = 0;
   cancelled_ = [&] {
     if (++calls == 8) {  // it trains
-      EXPECT_TRUE(catalog_->Unload(kDeepAdapter, 1).ok());
+      EXPECT_TRUE(catalog_->Unload(serving::kDeepAdapter, 1).ok());
     }
     return false;
   };
@@ -206,35 +206,36 @@ TEST_F(PatternBaseTest, WhatWasTrainedOnAVersionThatIsTakenBackMeanwhileIsNotSto
 }
 
 TEST_F(PatternBaseTest, OfAnAdapterWithBanksTheTrunkIsBeneath) {
-  auto banks = std::make_shared<Talora>();
-  banks->name = kDeepAdapter;
+  auto banks = std::make_shared<inference::Talora>();
+  banks->name = serving::kDeepAdapter;
   banks->version = 3;
   banks->model_hash = model_->hash();
   banks->trunk = TrainDeep(3, 2);
   banks->residuals = {TrainDeep(3, 3), TrainDeep(3, 3), TrainDeep(3, 3)};
   ASSERT_TRUE(catalog_->Publish(banks, 0.5F).ok());
-  const auto served = AdaptersBeneathPatterns(catalog_.get(), {});
+  const auto served = serving::AdaptersBeneathPatterns(catalog_.get(), {});
   ASSERT_TRUE(served.ok()) << served.status();
   EXPECT_EQ(served->deep_version, 3u);
   ASSERT_EQ(served->mix.parts.size(), 1u);
-  EXPECT_EQ(AdapterId(*served->mix.parts[0].adapter), AdapterId(*banks->trunk));
+  EXPECT_EQ(inference::AdapterId(*served->mix.parts[0].adapter),
+            inference::AdapterId(*banks->trunk));
   EXPECT_EQ(served->mix.parts[0].weight, 0.5F);
-  EXPECT_EQ(AdaptersBeneathPatterns(nullptr, {})->mix_or_null(), nullptr);
+  EXPECT_EQ(serving::AdaptersBeneathPatterns(nullptr, {})->mix_or_null(), nullptr);
 }
 
 // The learning actor looks for them by itself.
 TEST_F(PatternBaseTest, ARoundComesWhenAnotherVersionIsServed) {
   SimExecutor executor(1);
-  ActorSystem system(executor, ActorSystemOptions{});
-  const auto metrics = Metrics::Create("").value();
-  LearningActorOptions options{.services = Services(),
-                               .round = {.steps = 3, .min_improvement = -100},
-                               .round_after_age = std::chrono::seconds(60),
-                               .pool = &executor,
-                               .metrics = metrics.get(),
-                               .on_pattern = [](const PatternId&) {}};
+  runtime::ActorSystem system(executor, runtime::ActorSystemOptions{});
+  const auto metrics = metrics::Metrics::Create("").value();
+  actors::LearningActorOptions options{.services = Services(),
+                                       .round = {.steps = 3, .min_improvement = -100},
+                                       .round_after_age = std::chrono::seconds(60),
+                                       .pool = &executor,
+                                       .metrics = metrics.get(),
+                                       .on_pattern = [](const storage::PatternId&) {}};
   options.services.clock = &executor.clock();
-  const auto learning = StartLearningActor(system, options);
+  const auto learning = actors::StartLearningActor(system, options);
   executor.RunFor(std::chrono::seconds(70));
   const auto learned = trajectories_->Get("r")->learned_in;
   ASSERT_TRUE(learned.has_value());
@@ -248,4 +249,4 @@ TEST_F(PatternBaseTest, ARoundComesWhenAnotherVersionIsServed) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::learning

@@ -21,7 +21,7 @@
 #include "tests/node/database_fixture.h"
 #include "tests/node/router_world.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 using test::RouterWorld;
@@ -34,8 +34,8 @@ class RouterLearnerTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
-    changes_ = ChangeStore::Open(*database_).value();
+    trajectories_ = storage::TrajectoryStore::Open(*database_, {}).value();
+    changes_ = storage::ChangeStore::Open(*database_).value();
     services_.trajectories = trajectories_.get();
     services_.changes = changes_.get();
     std::filesystem::create_directories(Folder());
@@ -45,10 +45,10 @@ class RouterLearnerTest : public DatabaseTest {
   std::string PathOf(uint32_t version) const {
     return Folder() + "/router-" + std::to_string(version);
   }
-  absl::Status Start(ScorerKind kind = ScorerKind::kLogistic) {
+  absl::Status Start(inference::ScorerKind kind = inference::ScorerKind::kLogistic) {
     learner_.reset();
-    router_ = std::make_unique<RequestRouter>(
-        RequestRouterOptions{.kind = kind, .exploration = 0.2, .seed = 1});
+    router_ = std::make_unique<serving::RequestRouter>(
+        serving::RequestRouterOptions{.kind = kind, .exploration = 0.2, .seed = 1});
     auto learner = RouterLearner::Open({.router = router_.get(),
                                         .folder = Folder(),
                                         .key = key_,
@@ -62,7 +62,7 @@ class RouterLearnerTest : public DatabaseTest {
   // Requests that are served and rated.
   void Serve(int count) {
     for (int i = 0; i < count; ++i) {
-      Trajectory trajectory = world_.Serve(*router_, "r" + std::to_string(served_++));
+      storage::Trajectory trajectory = world_.Serve(*router_, "r" + std::to_string(served_++));
       trajectory.created_ms = clock_.WallMillis();
       clock_.Advance(std::chrono::milliseconds(1));
       ASSERT_TRUE(trajectories_->Put(trajectory).ok());
@@ -75,7 +75,7 @@ class RouterLearnerTest : public DatabaseTest {
     clock_.Advance(std::chrono::milliseconds(1));
     return round.value_or(RouterRound{});
   }
-  absl::Status Undo(const LearningChange& change) {
+  absl::Status Undo(const storage::LearningChange& change) {
     return UndoChange({.clock = &clock_,
                        .changes = changes_.get(),
                        .trajectories = trajectories_.get(),
@@ -87,20 +87,21 @@ class RouterLearnerTest : public DatabaseTest {
   int HalfSteps() {
     int count = 0;
     for (int i = 0; i < 100; ++i) {
-      const RoutedRequest routed = router_->Choose(
+      const serving::RoutedRequest routed = router_->Choose(
           {.prompt_tokens = 400, .max_tokens = 32, .diffusion = true}, RouterWorld::Open());
-      count += !routed.decision.explored && routed.decision.route == kRouteHalfSteps ? 1 : 0;
+      count +=
+          !routed.decision.explored && routed.decision.route == serving::kRouteHalfSteps ? 1 : 0;
     }
     return count;
   }
 
   RouterWorld world_{1};
-  SealKey key_ = SealKey::Generate();
+  privacy::SealKey key_ = privacy::SealKey::Generate();
   Random random_{2};
   int served_ = 0;
-  std::unique_ptr<TrajectoryStore> trajectories_;
-  std::unique_ptr<ChangeStore> changes_;
-  std::unique_ptr<RequestRouter> router_;
+  std::unique_ptr<storage::TrajectoryStore> trajectories_;
+  std::unique_ptr<storage::ChangeStore> changes_;
+  std::unique_ptr<serving::RequestRouter> router_;
   std::unique_ptr<RouterLearner> learner_;
   LearningServices services_{.clock = &clock_};
 };
@@ -110,7 +111,7 @@ TEST_F(RouterLearnerTest, ATrainingIsDueAfterEnoughOutcomesAlsoOverARestart) {
   EXPECT_FALSE(learner_->due());
   ASSERT_TRUE(Start().ok());
   EXPECT_EQ(learner_->status().waiting, RouterLearner::kNewOutcomes - 1);
-  Trajectory unrated = world_.Serve(*router_, "unrated");
+  storage::Trajectory unrated = world_.Serve(*router_, "unrated");
   unrated.rating.reset();
   learner_->OnFeedback(unrated);
   EXPECT_FALSE(learner_->due());
@@ -145,13 +146,13 @@ TEST_F(RouterLearnerTest, WhatWasLearnedChoosesAtOnceAndAfterARestart) {
 
 TEST_F(RouterLearnerTest, AnUndoLetsTheFormerVersionChooseForGood) {
   Serve(1200);
-  const LearningChange first = Train().change.value();
+  const storage::LearningChange first = Train().change.value();
   Serve(100);
   EXPECT_EQ(Train().verdict, RouterVerdict::kNoGain) << "it is no better than the first";
   EXPECT_EQ(learner_->status().version, 1u);
   world_.Change();
   Serve(6000);
-  const LearningChange second = Train().change.value();
+  const storage::LearningChange second = Train().change.value();
   EXPECT_EQ(second.version, 2u);
   ASSERT_TRUE(Undo(second).ok());
   EXPECT_EQ(learner_->status().version, 1u);
@@ -184,7 +185,7 @@ TEST_F(RouterLearnerTest, AnUndoneRouterIsNotBackWithoutNewFeedback) {
 
 TEST_F(RouterLearnerTest, ATrainingUnderWayDoesNotBringAnUndoneRouterBack) {
   Serve(1200);
-  const LearningChange change = Train().change.value();
+  const storage::LearningChange change = Train().change.value();
   world_.Change();
   Serve(6000);
   bool undone = false;
@@ -206,7 +207,7 @@ TEST_F(RouterLearnerTest, AnUndoBesideADamagedFileLeavesNoRouter) {
   ASSERT_EQ(Train().verdict, RouterVerdict::kPublished);
   world_.Change();
   Serve(6000);
-  const LearningChange second = Train().change.value();
+  const storage::LearningChange second = Train().change.value();
   ASSERT_TRUE(WriteFileAtomically(PathOf(1), "no router").ok());
   ASSERT_TRUE(Undo(second).ok());
   EXPECT_EQ(learner_->status().version, 0u);
@@ -214,12 +215,12 @@ TEST_F(RouterLearnerTest, AnUndoBesideADamagedFileLeavesNoRouter) {
 }
 
 TEST_F(RouterLearnerTest, ARouterThatOutcomesSpeakAgainstIsTakenBack) {
-  RouterFiles files(Folder(), key_, {});
-  ASSERT_TRUE(
-      files
-          .Write(1,
-                 {.trained_ms = 0, .outcomes = 9, .router = test::RouterThatTakes(kRouteHalfSteps)})
-          .ok());
+  serving::RouterFiles files(Folder(), key_, {});
+  ASSERT_TRUE(files
+                  .Write(1, {.trained_ms = 0,
+                             .outcomes = 9,
+                             .router = test::RouterThatTakes(serving::kRouteHalfSteps)})
+                  .ok());
   ASSERT_TRUE(Start().ok());
   EXPECT_GT(HalfSteps(), 60);
   world_.Change();
@@ -255,25 +256,26 @@ TEST_F(RouterLearnerTest, WhatATrainingWithoutAVersionTookDoesNotWaitAfterAResta
 }
 
 TEST_F(RouterLearnerTest, ACompletionThatIsRatedTwiceCountsOnce) {
-  const Trajectory rated = world_.Serve(*router_, "r");
+  const storage::Trajectory rated = world_.Serve(*router_, "r");
   learner_->OnFeedback(rated);
   learner_->OnFeedback(rated);
   EXPECT_EQ(learner_->status().waiting, 1u);
 }
 
 TEST_F(RouterLearnerTest, BrokenBytesSayNothingOfTrainings) {
-  const RouterTrainingState state{
-      .kind = ScorerKind::kCascade, .trained_ms = 7, .outcomes = 8, .counted_from = 9};
-  const std::string bytes = EncodeTrainingState(state);
-  EXPECT_EQ(DecodeTrainingState(bytes).value(), state);
+  const serving::RouterTrainingState state{
+      .kind = inference::ScorerKind::kCascade, .trained_ms = 7, .outcomes = 8, .counted_from = 9};
+  const std::string bytes = serving::EncodeTrainingState(state);
+  EXPECT_EQ(serving::DecodeTrainingState(bytes).value(), state);
   for (size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_TRUE(absl::IsInvalidArgument(DecodeTrainingState(bytes.substr(0, size)).status()));
+    EXPECT_TRUE(
+        absl::IsInvalidArgument(serving::DecodeTrainingState(bytes.substr(0, size)).status()));
   }
-  EXPECT_FALSE(DecodeTrainingState(bytes + "x").ok());
+  EXPECT_FALSE(serving::DecodeTrainingState(bytes + "x").ok());
   for (const size_t at : {0, 4, 6, 14, 30}) {
     std::string other = bytes;
     other[at] ^= static_cast<char>(0x80);
-    EXPECT_FALSE(DecodeTrainingState(other).ok()) << at;
+    EXPECT_FALSE(serving::DecodeTrainingState(other).ok()) << at;
   }
   ASSERT_TRUE(WriteFileAtomically(Folder() + "/router-state", "no state").ok());
   EXPECT_THAT(MessageOf(Start()), HasSubstr("router-state"));
@@ -281,7 +283,7 @@ TEST_F(RouterLearnerTest, BrokenBytesSayNothingOfTrainings) {
 
 TEST_F(RouterLearnerTest, WithoutARouterItsTrainingIsNotUndone) {
   Serve(1200);
-  const LearningChange change = Train().change.value();
+  const storage::LearningChange change = Train().change.value();
   learner_.reset();
   EXPECT_EQ(ReasonOf(Undo(change)), reasons::kCannotUndo);
   EXPECT_TRUE(std::filesystem::exists(PathOf(1)));
@@ -290,7 +292,7 @@ TEST_F(RouterLearnerTest, WithoutARouterItsTrainingIsNotUndone) {
 TEST_F(RouterLearnerTest, AVersionOfAnotherKindWaitsForItsConfiguration) {
   Serve(1200);
   ASSERT_EQ(Train().verdict, RouterVerdict::kPublished);
-  ASSERT_TRUE(Start(ScorerKind::kFastGrnn).ok());
+  ASSERT_TRUE(Start(inference::ScorerKind::kFastGrnn).ok());
   EXPECT_EQ(learner_->status().version, 0u);
   EXPECT_EQ(HalfSteps(), 0);
   EXPECT_EQ(learner_->status().waiting, 1200u) << "it learns from all of them";
@@ -327,44 +329,48 @@ TEST_F(RouterLearnerTest, ATrainingThatIsNotWantedChangesNothing) {
 
 TEST_F(RouterLearnerTest, WhatAnErasedUserSaidIsNotLearnedFrom) {
   Serve(1200);
-  Trajectory hers = world_.Serve(*router_, "hers");
+  storage::Trajectory hers = world_.Serve(*router_, "hers");
   hers.user_id = "ann";
   ASSERT_TRUE(trajectories_->Put(hers).ok());
   EXPECT_EQ(Train().outcomes, 1201u);
-  ASSERT_TRUE(database_->Erase(KeyScope::User("ann")).ok());
+  ASSERT_TRUE(database_->Erase(storage::KeyScope::User("ann")).ok());
   ASSERT_TRUE(trajectories_->ForgetErased().ok());
   EXPECT_EQ(Train().outcomes, 1200u);
 }
 
-StoredRouter AnyRouter() {
+serving::StoredRouter AnyRouter() {
   Random random(1);
-  std::shared_ptr<const Scorer> scorer =
-      Scorer::Create({.kind = ScorerKind::kLogistic, .inputs = kRouterFeatures}, random).value();
+  std::shared_ptr<const inference::Scorer> scorer =
+      inference::Scorer::Create(
+          {.kind = inference::ScorerKind::kLogistic, .inputs = inference::kRouterFeatures}, random)
+          .value();
   return {.trained_ms = 7,
           .outcomes = 9,
-          .router = std::make_shared<const Router>(
-              Router::Create({{.route = {.name = "as_asked"}, .scorer = scorer}}, {}).value())};
+          .router = std::make_shared<const inference::Router>(
+              inference::Router::Create({{.route = {.name = "as_asked"}, .scorer = scorer}}, {})
+                  .value())};
 }
 
 TEST_F(RouterLearnerTest, BrokenBytesAreNoRouter) {
-  const std::string bytes = EncodeStoredRouter(AnyRouter());
-  const StoredRouter back = DecodeStoredRouter(bytes, {}).value();
+  const std::string bytes = serving::EncodeStoredRouter(AnyRouter());
+  const serving::StoredRouter back = serving::DecodeStoredRouter(bytes, {}).value();
   EXPECT_EQ(back.trained_ms, 7);
   EXPECT_EQ(back.outcomes, 9u);
-  EXPECT_EQ(EncodeStoredRouter(back), bytes);
+  EXPECT_EQ(serving::EncodeStoredRouter(back), bytes);
   for (size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_TRUE(absl::IsInvalidArgument(DecodeStoredRouter(bytes.substr(0, size), {}).status()));
+    EXPECT_TRUE(
+        absl::IsInvalidArgument(serving::DecodeStoredRouter(bytes.substr(0, size), {}).status()));
   }
   for (size_t at = 0; at < 6; ++at) {
     std::string other = bytes;
     other[at] ^= 1;
-    EXPECT_FALSE(DecodeStoredRouter(other, {}).ok());
+    EXPECT_FALSE(serving::DecodeStoredRouter(other, {}).ok());
   }
 }
 
 TEST_F(RouterLearnerTest, OldVersionsMakePlace) {
-  RouterFiles files(Folder(), key_, {});
-  for (uint32_t version = 1; version <= RouterFiles::kKept + 2; ++version) {
+  serving::RouterFiles files(Folder(), key_, {});
+  for (uint32_t version = 1; version <= serving::RouterFiles::kKept + 2; ++version) {
     ASSERT_TRUE(files.Write(version, AnyRouter()).ok());
   }
   ASSERT_TRUE(WriteFileAtomically(Folder() + "/router-notes", "x").ok());
@@ -373,4 +379,4 @@ TEST_F(RouterLearnerTest, OldVersionsMakePlace) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::learning

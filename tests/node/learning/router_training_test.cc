@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "tests/node/router_world.h"
 
-namespace ruvd {
+namespace ruvd::learning {
 namespace {
 
 using test::RouterWorld;
@@ -24,7 +24,7 @@ using test::RouterWorld;
 constexpr double kValue = 10;
 constexpr float kLeastRating = 0.7F;
 
-std::vector<RouterOutcome> Outcomes(RouterWorld& world, RequestRouter& router, int count) {
+std::vector<RouterOutcome> Outcomes(RouterWorld& world, serving::RequestRouter& router, int count) {
   std::vector<RouterOutcome> outcomes;
   for (int i = 0; i < count; ++i) {
     outcomes.push_back(OutcomeOf(world.Serve(router, "r"), kLeastRating).value());
@@ -32,50 +32,57 @@ std::vector<RouterOutcome> Outcomes(RouterWorld& world, RequestRouter& router, i
   return outcomes;
 }
 
-class RouterKindsTest : public ::testing::TestWithParam<ScorerKind> {};
+class RouterKindsTest : public ::testing::TestWithParam<inference::ScorerKind> {};
 
 INSTANTIATE_TEST_SUITE_P(Kinds, RouterKindsTest,
-                         ::testing::Values(ScorerKind::kLogistic, ScorerKind::kFastGrnn),
-                         [](const auto& kind) { return std::string(ScorerName(kind.param)); });
+                         ::testing::Values(inference::ScorerKind::kLogistic,
+                                           inference::ScorerKind::kFastGrnn),
+                         [](const auto& kind) {
+                           return std::string(inference::ScorerName(kind.param));
+                         });
 
 TEST_P(RouterKindsTest, FindsTheBetterWayAndBeatsServingAllAlike) {
   RouterWorld world(1);
-  RequestRouter router({.kind = GetParam(), .exploration = 0.3, .seed = 2});
-  const int outcomes = GetParam() == ScorerKind::kLogistic ? 1500 : 1000;  // it takes longer
+  serving::RequestRouter router({.kind = GetParam(), .exploration = 0.3, .seed = 2});
+  const int outcomes =
+      GetParam() == inference::ScorerKind::kLogistic ? 1500 : 1000;  // it takes longer
   Random random(3);
   const TrainedRouter trained = TrainRequestRouter(Outcomes(world, router, outcomes),
                                                    {.kind = GetParam(), .value = kValue}, random)
                                     .value();
   ASSERT_NE(trained.router, nullptr);
   EXPECT_TRUE(trained.better(false)) << trained.gain.mean << " +- " << trained.gain.standard_error;
-  RequestRouter greedy({.kind = GetParam(), .exploration = 0});
+  serving::RequestRouter greedy({.kind = GetParam(), .exploration = 0});
   ASSERT_TRUE(greedy.Serve(trained.router).ok());
   double learned = 0;
-  std::array<double, kNodeRoutes> alike{};
+  std::array<double, serving::kNodeRoutes> alike{};
   double best = 0;
   constexpr int kRequests = 1000;
   for (int i = 0; i < kRequests; ++i) {
-    const RequestFacts facts = world.Request();
+    const inference::RequestFacts facts = world.Request();
     const size_t route = greedy.Choose(facts, RouterWorld::Open()).decision.route;
     learned += RouterWorld::Worth(facts, route, kValue) / kRequests;
-    for (const size_t fixed : {kRouteAsAsked, kRouteHalfSteps, kRouteNoAdapters}) {
+    for (const size_t fixed :
+         {serving::kRouteAsAsked, serving::kRouteHalfSteps, serving::kRouteNoAdapters}) {
       alike.at(fixed) += RouterWorld::Worth(facts, fixed, kValue) / kRequests;
     }
-    best += std::max(RouterWorld::Worth(facts, kRouteAsAsked, kValue),
-                     RouterWorld::Worth(facts, kRouteHalfSteps, kValue)) /
+    best += std::max(RouterWorld::Worth(facts, serving::kRouteAsAsked, kValue),
+                     RouterWorld::Worth(facts, serving::kRouteHalfSteps, kValue)) /
             kRequests;
   }
-  for (const size_t fixed : {kRouteAsAsked, kRouteHalfSteps, kRouteNoAdapters}) {
-    EXPECT_GT(learned, alike.at(fixed) + 0.5) << NodeRoutes().at(fixed).name;
+  for (const size_t fixed :
+       {serving::kRouteAsAsked, serving::kRouteHalfSteps, serving::kRouteNoAdapters}) {
+    EXPECT_GT(learned, alike.at(fixed) + 0.5) << serving::NodeRoutes().at(fixed).name;
   }
   EXPECT_GT(learned, best - 0.3);
   // And the estimate is about what it is worth.
-  EXPECT_NEAR(trained.gain.mean, learned - alike[kRouteAsAsked], 4 * trained.gain.standard_error);
+  EXPECT_NEAR(trained.gain.mean, learned - alike[serving::kRouteAsAsked],
+              4 * trained.gain.standard_error);
 }
 
 TEST(RouterTrainingTest, CostsAreMeasuredBesideServingAsAsked) {
   RouterWorld world(4);
-  RequestRouter router({.exploration = 0.3, .seed = 5});
+  serving::RequestRouter router({.exploration = 0.3, .seed = 5});
   Random random(6);
   const TrainedRouter trained =
       TrainRequestRouter(Outcomes(world, router, 1000), {}, random).value();
@@ -88,10 +95,11 @@ TEST(RouterTrainingTest, CostsAreMeasuredBesideServingAsAsked) {
 
 TEST(RouterTrainingTest, WithTooFewOutcomesNothingIsLearned) {
   RouterWorld world(7);
-  RequestRouter router({.exploration = 0.3, .seed = 7});
+  serving::RequestRouter router({.exploration = 0.3, .seed = 7});
   Random random(8);
   std::vector<RouterOutcome> outcomes = Outcomes(world, router, 300);
-  std::erase_if(outcomes, [](const RouterOutcome& one) { return one.route != kRouteAsAsked; });
+  std::erase_if(outcomes,
+                [](const RouterOutcome& one) { return one.route != serving::kRouteAsAsked; });
   ASSERT_GT(outcomes.size(), kLeastRouteOutcomes);
   EXPECT_EQ(TrainRequestRouter(outcomes, {}, random)->router, nullptr) << "all of one way";
   EXPECT_EQ(TrainRequestRouter({}, {}, random)->router, nullptr);
@@ -100,7 +108,7 @@ TEST(RouterTrainingTest, WithTooFewOutcomesNothingIsLearned) {
 // Outcomes of users who do not care how they are served.
 std::vector<RouterOutcome> Indifferent(uint64_t seed, int count) {
   RouterWorld world(seed);
-  RequestRouter router({.exploration = 0.3, .seed = 9});
+  serving::RequestRouter router({.exploration = 0.3, .seed = 9});
   Random random(seed);
   std::vector<RouterOutcome> outcomes = Outcomes(world, router, count);
   for (RouterOutcome& outcome : outcomes) {
@@ -143,8 +151,8 @@ TEST(RouterGainTest, NeedsMoreThanThreeStandardErrorsAndSomeOutcomes) {
 
 TEST(RouterTrainingTest, TheRouterThatServesIsJudgedByWhatCameSinceItWasTrained) {
   RouterWorld world(14);
-  RequestRouter router({.exploration = 0.3, .seed = 15});
-  const auto serving = test::RouterThatTakes(kRouteNoAdapters);  // which is never better
+  serving::RequestRouter router({.exploration = 0.3, .seed = 15});
+  const auto serving = test::RouterThatTakes(serving::kRouteNoAdapters);  // which is never better
   ASSERT_TRUE(router.Serve(serving).ok());
   constexpr size_t kCount = 4000;
   std::vector<RouterOutcome> outcomes = Outcomes(world, router, kCount);
@@ -168,7 +176,7 @@ TEST(RouterTrainingTest, TheRouterThatServesIsJudgedByWhatCameSinceItWasTrained)
 
 TEST(RouterTrainingTest, ATrainingThatIsNotWantedEnds) {
   RouterWorld world(10);
-  RequestRouter router({.exploration = 0.3, .seed = 11});
+  serving::RequestRouter router({.exploration = 0.3, .seed = 11});
   Random random(12);
   const auto stopped = [] { return absl::CancelledError("stop"); };
   EXPECT_TRUE(absl::IsCancelled(
@@ -176,11 +184,11 @@ TEST(RouterTrainingTest, ATrainingThatIsNotWantedEnds) {
           .status()));
 }
 
-Trajectory Routed() {
-  Trajectory trajectory{.response_id = "r"};
+storage::Trajectory Routed() {
+  storage::Trajectory trajectory{.response_id = "r"};
   trajectory.route = {.name = "half_steps",
                       .others = {"as_asked", "by_post"},
-                      .features = std::vector<float>(kRouterFeatures, 0.5F),
+                      .features = std::vector<float>(inference::kRouterFeatures, 0.5F),
                       .propensity = 0.25F,
                       .seconds = 2,
                       .tokens = 8};
@@ -189,20 +197,20 @@ Trajectory Routed() {
 
 TEST(OutcomeTest, IsWhatUsersSaidBeforeWhatTheyDid) {
   const auto good = [](const auto& say) {
-    Trajectory trajectory = Routed();
+    storage::Trajectory trajectory = Routed();
     say(trajectory);
     const auto outcome = OutcomeOf(trajectory, kLeastRating);
     return outcome ? std::optional(outcome->good) : std::nullopt;
   };
-  EXPECT_EQ(good([](Trajectory&) {}), std::nullopt);
-  EXPECT_EQ(good([](Trajectory& t) { t.rating = 0.7F; }), true);
-  EXPECT_EQ(good([](Trajectory& t) { t.rating = 0.6F; }), false);
-  EXPECT_EQ(good([](Trajectory& t) { t.accepted = true; }), true);
-  EXPECT_EQ(good([](Trajectory& t) { t.accepted = false; }), false);
-  EXPECT_EQ(good([](Trajectory& t) { t.edited_text = "better"; }), false);
-  EXPECT_EQ(good([](Trajectory& t) { t.copied = true; }), true);
-  EXPECT_EQ(good([](Trajectory& t) { t.regenerated = true; }), false);
-  EXPECT_EQ(good([](Trajectory& t) {
+  EXPECT_EQ(good([](storage::Trajectory&) {}), std::nullopt);
+  EXPECT_EQ(good([](storage::Trajectory& t) { t.rating = 0.7F; }), true);
+  EXPECT_EQ(good([](storage::Trajectory& t) { t.rating = 0.6F; }), false);
+  EXPECT_EQ(good([](storage::Trajectory& t) { t.accepted = true; }), true);
+  EXPECT_EQ(good([](storage::Trajectory& t) { t.accepted = false; }), false);
+  EXPECT_EQ(good([](storage::Trajectory& t) { t.edited_text = "better"; }), false);
+  EXPECT_EQ(good([](storage::Trajectory& t) { t.copied = true; }), true);
+  EXPECT_EQ(good([](storage::Trajectory& t) { t.regenerated = true; }), false);
+  EXPECT_EQ(good([](storage::Trajectory& t) {
               t.rating = 1;
               t.regenerated = true;
             }),
@@ -210,11 +218,11 @@ TEST(OutcomeTest, IsWhatUsersSaidBeforeWhatTheyDid) {
 }
 
 TEST(OutcomeTest, HasWhatWasOpenAndWhatItCost) {
-  Trajectory trajectory = Routed();
+  storage::Trajectory trajectory = Routed();
   trajectory.rating = 1;
   const RouterOutcome outcome = OutcomeOf(trajectory, kLeastRating).value();
-  EXPECT_EQ(outcome.route, kRouteHalfSteps);
-  EXPECT_EQ(outcome.open, RouteSet(0b11)) << "ways of other programs are passed over";
+  EXPECT_EQ(outcome.route, serving::kRouteHalfSteps);
+  EXPECT_EQ(outcome.open, inference::RouteSet(0b11)) << "ways of other programs are passed over";
   EXPECT_EQ(outcome.cost, 0.25);
   EXPECT_EQ(outcome.propensity, 0.25);
   EXPECT_EQ(outcome.features[3], 0.5);
@@ -234,4 +242,4 @@ TEST(OutcomeTest, HasWhatWasOpenAndWhatItCost) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::learning

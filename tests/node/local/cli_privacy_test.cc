@@ -13,7 +13,7 @@
 #include "storage/ledger/privacy_ledger_store.h"
 #include "tests/node/local/cli_store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using testing::AllOf;
@@ -27,17 +27,19 @@ class CliPrivacyTest : public CliStoreTest {
     CliStoreTest::SetUp();
     file_ = (folder_ / "ledger").string();
   }
-  NodeKey Key() const { return NodeKey::LoadOrCreate(config_.node.data_dir + "/node.key").value(); }
+  privacy::NodeKey Key() const {
+    return privacy::NodeKey::LoadOrCreate(config_.node.data_dir + "/node.key").value();
+  }
   std::string Id() const { return ToHex(Key().id()); }
   // Releases that cost rho 1/2 each; the last one is not released.
-  void Spend(int releases, PrivacyUnit unit = PrivacyUnit::kNode) {
+  void Spend(int releases, privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode) {
     const auto database = Open();
-    const NodeKey key = Key();
-    const PrivacyLedgerOptions options{
+    const privacy::NodeKey key = Key();
+    const storage::PrivacyLedgerOptions options{
         .budgets = {{.unit = unit, .delta = 1e-6, .rho_q32 = uint64_t{1} << 60}},
         .key = &key,
-        .counter_file = PrivacyCounterFileOf(config_)};
-    const auto ledger = PrivacyLedgerStore::Open(*database, options).value();
+        .counter_file = node::PrivacyCounterFileOf(config_)};
+    const auto ledger = storage::PrivacyLedgerStore::Open(*database, options).value();
     for (int i = 1; i <= releases; ++i) {
       const uint64_t reservation =
           ledger->Reserve({.unit = unit, .sigma = 1, .rho_q32 = kHalfRho, .subject = "update"})
@@ -73,7 +75,7 @@ class CliPrivacyTest : public CliStoreTest {
 
 TEST_F(CliPrivacyTest, AnExportedLedgerSaysWhatTheStoreSays) {
   Spend(2);
-  Spend(1, PrivacyUnit::kExample);
+  Spend(1, privacy::PrivacyUnit::kExample);
   Export();
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("7 entries"), HasSubstr("--key " + Id())));
   EXPECT_EQ(err_.str(), "");
@@ -136,7 +138,7 @@ TEST_F(CliPrivacyTest, VerifyComparesWithTheBudgetThatItIsGiven) {
 TEST_F(CliPrivacyTest, VerifyComparesWithTheCounterOfTheNode) {
   Spend(1);
   Export();
-  const std::string counter = PrivacyCounterFileOf(config_);
+  const std::string counter = node::PrivacyCounterFileOf(config_);
   EXPECT_EQ(Verify({"--counter", counter}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("the counter agrees"));
   Spend(1);
@@ -154,7 +156,7 @@ TEST_F(CliPrivacyTest, VerifyComparesTheNode) {
   EXPECT_EQ(Verify({"--key", std::string(64, 'a')}), 1);
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("is of node " + Id()), HasSubstr("SIGNATURE_INVALID")));
   const std::string other = (folder_ / "other.key").string();
-  ASSERT_TRUE(NodeKey::LoadOrCreate(other).ok());
+  ASSERT_TRUE(privacy::NodeKey::LoadOrCreate(other).ok());
   EXPECT_EQ(Verify({"--key", other}), 1);
   EXPECT_THAT(err_.str(), HasSubstr("SIGNATURE_INVALID"));
 }
@@ -179,26 +181,26 @@ TEST_F(CliPrivacyTest, BadUsageIsToldApart) {
 
 TEST_F(CliPrivacyTest, ExportReplacesNothingAndSpendsNothing) {
   Spend(1);
-  const std::string counter = ReadFile(PrivacyCounterFileOf(config_), 64).value();
+  const std::string counter = ReadFile(node::PrivacyCounterFileOf(config_), 64).value();
   Export();
   const std::string first = ReadFile(file_, 1 << 20).value();
   EXPECT_EQ(Run({"privacy", "export", "--out", file_}), 2);
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("exists already"), HasSubstr("--out")));
   EXPECT_EQ(ReadFile(file_, 1 << 20).value(), first);
-  EXPECT_EQ(ReadFile(PrivacyCounterFileOf(config_), 64).value(), counter);
+  EXPECT_EQ(ReadFile(node::PrivacyCounterFileOf(config_), 64).value(), counter);
   EXPECT_EQ(RunJson({"privacy", "status"})["entries"], 2);
 }
 
 // What the counter knows and the chain lacks is nothing that an export may hide.
 TEST_F(CliPrivacyTest, WhatOnlyTheCounterKnowsIsTold) {
   Spend(1);
-  fs::remove(PrivacyCounterFileOf(config_));
+  fs::remove(node::PrivacyCounterFileOf(config_));
   EXPECT_EQ(RunJson({"privacy", "status"})["units"][0]["rho_q32"], 2 * kHalfRho);
   const json exported = RunJson({"privacy", "export", "--out", file_});
   EXPECT_EQ(exported["missing_rho_q32"]["node"], kHalfRho);
   EXPECT_FALSE(exported["missing_rho_q32"].contains("example"));
   EXPECT_THAT(err_.str(), HasSubstr("rho 0.5 of node-level privacy is not in the file"));
-  EXPECT_FALSE(fs::exists(PrivacyCounterFileOf(config_)));
+  EXPECT_FALSE(fs::exists(node::PrivacyCounterFileOf(config_)));
 }
 
 TEST_F(CliPrivacyTest, StatusSaysTierBudgetAndWhatIsLeft) {
@@ -212,12 +214,16 @@ TEST_F(CliPrivacyTest, StatusSaysTierBudgetAndWhatIsLeft) {
   EXPECT_LT(left, 8 - 0.5);
   EXPECT_FALSE(status["units"][1].contains("left_epsilon"));
   EXPECT_EQ(RunJson({"privacy", "status", "--node-epsilon", "1"})["units"][0]["left_epsilon"], 0);
-  ASSERT_TRUE(ConsentStore(*Open()).Set(ConsentRecord::Sign(ConsentTier::kDp, 5000, Key())).ok());
+  ASSERT_TRUE(storage::ConsentStore(*Open())
+                  .Set(privacy::ConsentRecord::Sign(privacy::ConsentTier::kDp, 5000, Key()))
+                  .ok());
   status = RunJson({"privacy", "status"});
   EXPECT_EQ(status["tier"], "dp");
   EXPECT_EQ(status["since_ms"], 5000);
-  const NodeKey other = NodeKey::FromSeed(KeySeed{9});
-  ASSERT_TRUE(ConsentStore(*Open()).Set(ConsentRecord::Sign(ConsentTier::kDp, 6000, other)).ok());
+  const privacy::NodeKey other = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
+  ASSERT_TRUE(storage::ConsentStore(*Open())
+                  .Set(privacy::ConsentRecord::Sign(privacy::ConsentTier::kDp, 6000, other))
+                  .ok());
   EXPECT_EQ(Run({"privacy", "status"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("private"), HasSubstr("not signed by this node's key")));
 }
@@ -273,4 +279,4 @@ TEST_F(CliPrivacyTest, ABrokenChainIsNotExported) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -20,7 +20,7 @@
 #include "node/process/node_files.h"
 #include "node/program/program.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -41,18 +41,18 @@ class CliStoreTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  std::unique_ptr<Database> Open() {
-    auto files = OpenNodeFiles(config_);
+  std::unique_ptr<storage::Database> Open() {
+    auto files = node::OpenNodeFiles(config_);
     EXPECT_TRUE(files.ok()) << files.status();
-    auto database = OpenNodeStore(config_, *files->seal_source, SystemClock());
+    auto database = node::OpenNodeStore(config_, *files->seal_source, SystemClock());
     EXPECT_TRUE(database.ok()) << database.status();
     return *std::move(database);
   }
-  void Put(std::string_view key, std::string_view value, const KeyScope& scope = {}) {
+  void Put(std::string_view key, std::string_view value, const storage::KeyScope& scope = {}) {
     const auto database = Open();
-    Batch batch;
-    batch.Put(ColumnFamily::kMeta, key, value, 0, scope);
-    ASSERT_TRUE(database->Write(std::move(batch), Durability::kPowerLoss).ok());
+    storage::Batch batch;
+    batch.Put(storage::ColumnFamily::kMeta, key, value, 0, scope);
+    ASSERT_TRUE(database->Write(std::move(batch), storage::Durability::kPowerLoss).ok());
   }
   int Run(std::vector<std::string> arguments) {
     out_.str("");
@@ -75,9 +75,9 @@ class CliStoreTest : public testing::Test {
   }
 
   fs::path folder_;
-  NodeConfig config_;
+  config::NodeConfig config_;
   std::ostringstream out_;
   std::ostringstream err_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::cli

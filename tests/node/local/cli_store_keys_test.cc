@@ -8,7 +8,7 @@
 #include "storage/db/stored_value.h"
 #include "tests/node/local/cli_store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 class CliStoreKeysTest : public CliStoreTest {
@@ -29,22 +29,26 @@ class CliStoreKeysTest : public CliStoreTest {
   }
   // A rotation that is killed when the store has taken the next key.
   void InterruptRotation() {
-    auto source = MakeSealKeySource(config_).value();
-    auto database = OpenNodeStore(config_, *source, SystemClock()).value();
+    auto source = node::MakeSealKeySource(config_).value();
+    auto database = node::OpenNodeStore(config_, *source, SystemClock()).value();
     ASSERT_TRUE(database->ChangeSealKey(source->StartRotation("").value()).ok());
   }
   // Data keys that the key unwraps, of all that are in any file of the store.
-  size_t Unwrapped(const SealKey& key) const {
-    const std::string start = ByteWriter().Write(uint8_t{1}).Write(kSchemaVersion).Write(0U).Take();
+  size_t Unwrapped(const privacy::SealKey& key) const {
+    const std::string start =
+        ByteWriter().Write(uint8_t{1}).Write(storage::kSchemaVersion).Write(0U).Take();
     size_t found = 0;
     for (const auto& entry : fs::directory_iterator(fs::path(config_.node.data_dir) / "store")) {
       const std::string bytes = ReadFile(entry.path(), 1 << 30).value_or("");
       for (size_t at = bytes.find(start); at != std::string::npos; at = bytes.find(start, at + 1)) {
         for (uint64_t id = 1; id < 10; ++id) {
           for (size_t scope = 4; scope < 32; ++scope) {
-            const std::string value = bytes.substr(
-                at, kNodeSealedHeaderBytes + kSealOverheadBytes + 12 + scope + kSealKeyBytes);
-            found += DecodeStoredValue(&key, nullptr, ColumnFamily::kKey, KeyRowKey(id), value).ok()
+            const std::string value =
+                bytes.substr(at, storage::kNodeSealedHeaderBytes + privacy::kSealOverheadBytes +
+                                     12 + scope + privacy::kSealKeyBytes);
+            found += storage::DecodeStoredValue(&key, nullptr, storage::ColumnFamily::kKey,
+                                                storage::KeyRowKey(id), value)
+                             .ok()
                          ? 1
                          : 0;
           }
@@ -57,11 +61,12 @@ class CliStoreKeysTest : public CliStoreTest {
 
 TEST_F(CliStoreKeysTest, DataKeysMadeByARotationAreNeverWrappedByTheOldKey) {
   Put("a", "1");
-  const SealKey before =
-      SealKey::LoadOrCreate(fs::path(config_.node.data_dir) / "seal.key").value();
+  const privacy::SealKey before =
+      privacy::SealKey::LoadOrCreate(fs::path(config_.node.data_dir) / "seal.key").value();
   ASSERT_GT(Unwrapped(before), 0U);
   ASSERT_EQ(Run({"store", "rotate", "--data-keys"}), 0) << err_.str();
-  const SealKey after = SealKey::LoadOrCreate(fs::path(config_.node.data_dir) / "seal.key").value();
+  const privacy::SealKey after =
+      privacy::SealKey::LoadOrCreate(fs::path(config_.node.data_dir) / "seal.key").value();
   EXPECT_GT(Unwrapped(after), 0U);
   EXPECT_EQ(Unwrapped(before), 0U);
 }
@@ -85,20 +90,20 @@ TEST_F(CliStoreKeysTest, ARotationThatWasInterruptedIsSettledAtTheNextOpen) {
   const fs::path data = config_.node.data_dir;
   {
     // Killed after the store took the next key.
-    auto source = MakeSealKeySource(config_).value();
-    auto database = OpenNodeStore(config_, *source, SystemClock()).value();
-    const SealKey next = source->StartRotation("").value();
+    auto source = node::MakeSealKeySource(config_).value();
+    auto database = node::OpenNodeStore(config_, *source, SystemClock()).value();
+    const privacy::SealKey next = source->StartRotation("").value();
     ASSERT_TRUE(database->ChangeSealKey(next).ok());
   }
   EXPECT_TRUE(fs::exists(data / "seal.key.next"));
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
   EXPECT_FALSE(fs::exists(data / "seal.key.next"));
   {
     // Killed before it did.
-    auto source = MakeSealKeySource(config_).value();
+    auto source = node::MakeSealKeySource(config_).value();
     ASSERT_TRUE(source->StartRotation("").ok());
   }
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
   EXPECT_FALSE(fs::exists(data / "seal.key.next"));
 }
 
@@ -115,7 +120,7 @@ TEST_F(CliStoreKeysTest, APassphraseOpensTheStore) {
   EXPECT_NE(Run({"store", "status"}), 0);
   EXPECT_THAT(err_.str(), HasSubstr("SEAL_BROKEN"));
   config_.storage.passphrase_file = other;
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
 }
 
 TEST_F(CliStoreKeysTest, AStoreThatIsNotMountedDoesNotCostItsOnlyKey) {
@@ -123,13 +128,13 @@ TEST_F(CliStoreKeysTest, AStoreThatIsNotMountedDoesNotCostItsOnlyKey) {
   InterruptRotation();
   const fs::path data = config_.node.data_dir;
   fs::rename(data / "store", folder_ / "elsewhere");
-  const auto source = MakeSealKeySource(config_).value();
-  const auto opened = OpenNodeStore(config_, *source, SystemClock());
+  const auto source = node::MakeSealKeySource(config_).value();
+  const auto opened = node::OpenNodeStore(config_, *source, SystemClock());
   EXPECT_EQ(ReasonOf(opened.status()), reasons::kFileNotFound);
   EXPECT_TRUE(fs::exists(data / "seal.key.next"));
   fs::remove_all(data / "store");
   fs::rename(folder_ / "elsewhere", data / "store");
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
   EXPECT_FALSE(fs::exists(data / "seal.key.next"));
 }
 
@@ -139,17 +144,17 @@ TEST_F(CliStoreKeysTest, ARestoreDuringAChangeOfTheKeyTriesBoth) {
   Put("a", "after");
   InterruptRotation();
   ASSERT_EQ(Run({"store", "restore", "--from", backup}), 0) << err_.str();
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "before");
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "before");
   // And one that only the next key opens.
   fs::remove_all(backup);
   {
-    auto source = MakeSealKeySource(config_).value();
-    auto database = OpenNodeStore(config_, *source, SystemClock()).value();
+    auto source = node::MakeSealKeySource(config_).value();
+    auto database = node::OpenNodeStore(config_, *source, SystemClock()).value();
     ASSERT_TRUE(database->ChangeSealKey(source->StartRotation("").value()).ok());
     ASSERT_TRUE(database->Backup(backup).ok());
   }
   ASSERT_EQ(Run({"store", "restore", "--from", backup}), 0) << err_.str();
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "before");
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "before");
 }
 
 TEST_F(CliStoreKeysTest, ABackupOfAPassphraseIsRestoredOnAnotherMachineWithThePassphraseAlone) {
@@ -160,7 +165,7 @@ TEST_F(CliStoreKeysTest, ABackupOfAPassphraseIsRestoredOnAnotherMachineWithThePa
   EXPECT_EQ(Run({"store", "restore", "--verify", "--from", backup}), 0) << err_.str();
   EXPECT_FALSE(fs::exists(config_.node.data_dir));
   ASSERT_EQ(Run({"store", "restore", "--from", backup}), 0) << err_.str();
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
 }
 
 TEST_F(CliStoreKeysTest, ABackupOfAPassphraseIsRestoredAcrossARotation) {
@@ -170,7 +175,7 @@ TEST_F(CliStoreKeysTest, ABackupOfAPassphraseIsRestoredAcrossARotation) {
   const std::string first = PassphraseFile("first", "the first passphrase");
   ASSERT_EQ(Run({"store", "rotate"}), 0) << err_.str();  // the same one with another salt
   ASSERT_EQ(Run({"store", "restore", "--from", backup}), 0) << err_.str();
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
   const std::string second = PassphraseFile("second", "the second passphrase");
   ASSERT_EQ(Run({"store", "rotate", "--new-passphrase-file", second}), 0) << err_.str();
   config_.storage.passphrase_file = second;
@@ -178,7 +183,7 @@ TEST_F(CliStoreKeysTest, ABackupOfAPassphraseIsRestoredAcrossARotation) {
   EXPECT_THAT(err_.str(), HasSubstr("--backup-passphrase-file"));
   ASSERT_EQ(Run({"store", "restore", "--from", backup, "--backup-passphrase-file", first}), 0)
       << err_.str();
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
 }
 
 TEST_F(CliStoreKeysTest, ARestoreMakesAKeyOnlyWhenItNeedsOne) {
@@ -191,7 +196,7 @@ TEST_F(CliStoreKeysTest, ARestoreMakesAKeyOnlyWhenItNeedsOne) {
   EXPECT_THAT(err_.str(), HasSubstr("--backup-key"));
   EXPECT_FALSE(fs::exists(config_.node.data_dir));
   ASSERT_EQ(Run({"store", "restore", "--from", backup, "--backup-key", key_file}), 0) << err_.str();
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
 }
 
 // A key that was made for nothing is in the way of the right one.
@@ -213,7 +218,7 @@ TEST_F(CliStoreKeysTest, ARefusedRestoreMakesNoKey) {
   EXPECT_FALSE(fs::exists(data));
   fs::rename(folder_ / "CURRENT", fs::path(backup) / "store" / "CURRENT");
   ASSERT_EQ(Run(restore), 0) << err_.str();
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
 }
 
 // The only key of every earlier backup was overwritten without a word.
@@ -227,7 +232,7 @@ TEST_F(CliStoreKeysTest, ARotationKeepsTheOldKeyOrSaysThatItIsGone) {
             fs::perms::owner_read | fs::perms::owner_write);
   EXPECT_NE(Run({"store", "restore", "--from", backup}), 0);
   ASSERT_EQ(Run({"store", "restore", "--from", backup, "--backup-key", kept}), 0) << err_.str();
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
   EXPECT_EQ(Run({"store", "rotate", "--keep-old-key", kept}), 2);
   EXPECT_THAT(err_.str(), HasSubstr("exists already"));
   ASSERT_EQ(Run({"store", "rotate"}), 0) << err_.str();
@@ -264,7 +269,7 @@ TEST_F(CliStoreKeysTest, AStoreWhoseKeyIsMissingGetsNoNewOne) {
     EXPECT_FALSE(fs::exists(key));
   }
   fs::rename(folder_ / "elsewhere", key);
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
 }
 
 TEST_F(CliStoreKeysTest, AWrongPathOfABackupKeyIsNamed) {
@@ -284,4 +289,4 @@ TEST_F(CliStoreKeysTest, AFolderThatIsNotUtf8IsShownAllTheSame) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -11,7 +11,7 @@
 #include "storage/witness/witness_log.h"
 #include "tests/node/local/cli_store_fixture.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 TEST_F(CliStoreTest, StatusAndVerifyOfAStoreThatIsWell) {
@@ -61,9 +61,9 @@ TEST_F(CliStoreTest, VerifySaysWhatIsWrong) {
 TEST_F(CliStoreTest, VerifyDecodesRows) {
   {
     const auto database = Open();
-    Batch batch;
-    batch.Put(ColumnFamily::kSession, "s/x", "\x0A\x01\xC3");
-    ASSERT_TRUE(database->Write(std::move(batch), Durability::kPowerLoss).ok());
+    storage::Batch batch;
+    batch.Put(storage::ColumnFamily::kSession, "s/x", "\x0A\x01\xC3");
+    ASSERT_TRUE(database->Write(std::move(batch), storage::Durability::kPowerLoss).ok());
   }
   EXPECT_NE(Run({"store", "verify"}), 0);
   EXPECT_THAT(out_.str(), HasSubstr("session 732f78"));
@@ -73,7 +73,8 @@ TEST_F(CliStoreTest, VerifyCountsThePatternsAndTheirGraph) {
   {
     const auto database = Open();
     const auto patterns =
-        PatternStore::Open(*database, {.dimension = 4, .model_hash = Sha256("model")}).value();
+        storage::PatternStore::Open(*database, {.dimension = 4, .model_hash = Sha256("model")})
+            .value();
     for (uint8_t i = 1; i <= 20; ++i) {
       ASSERT_TRUE(patterns->Put({.id = {i}, .embedding = {1, 2, 3, static_cast<float>(i)}}).ok());
     }
@@ -87,9 +88,9 @@ TEST_F(CliStoreTest, VerifyCountsThePatternsAndTheirGraph) {
   EXPECT_THAT(RunJson({"store", "verify"})["facts"][0].get<std::string>(), HasSubstr("4 values"));
   {
     const auto database = Open();
-    Batch batch;
-    batch.Delete(ColumnFamily::kVec, RowKey().U32(0).U32(3).Take());
-    ASSERT_TRUE(database->Write(std::move(batch), Durability::kPowerLoss).ok());
+    storage::Batch batch;
+    batch.Delete(storage::ColumnFamily::kVec, storage::RowKey().U32(0).U32(3).Take());
+    ASSERT_TRUE(database->Write(std::move(batch), storage::Durability::kPowerLoss).ok());
   }
   EXPECT_EQ(Run({"store", "verify"}), 1);
   EXPECT_THAT(out_.str(), HasSubstr("in slot 3 lacks its"));
@@ -102,14 +103,14 @@ TEST_F(CliStoreTest, BacksUpAndRestores) {
   EXPECT_GT(RunJson({"store", "backup", "--out", backup})["files"], 3);
   Put("a", "after");
   EXPECT_EQ(Run({"store", "restore", "--verify", "--from", backup}), 0) << err_.str();
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "after");
-  const uint64_t life = StoreLife(*Open()).value();
-  EXPECT_EQ(StoreLife(*Open()).value(), life);
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "after");
+  const uint64_t life = storage::StoreLife(*Open()).value();
+  EXPECT_EQ(storage::StoreLife(*Open()).value(), life);
   const json restored = RunJson({"store", "restore", "--from", backup});
   EXPECT_GT(restored["node_boot_counter"], 0);
   EXPECT_EQ(restored["ledger_entries"], 0);
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "before");
-  EXPECT_NE(StoreLife(*Open()).value(), life) << "numbers of changes are given again";
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "before");
+  EXPECT_NE(storage::StoreLife(*Open()).value(), life) << "numbers of changes are given again";
   fs::remove(folder_ / "backup" / "store" / "CURRENT");
   EXPECT_NE(Run({"store", "restore", "--verify", "--from", backup}), 0);
   EXPECT_THAT(err_.str(), HasSubstr("BACKUP_INVALID"));
@@ -120,7 +121,8 @@ TEST_F(CliStoreTest, ListsAndErasesCollectionsOfPatterns) {
     const auto database = Open();
     for (const char* model : {"former", "present"}) {
       const auto store =
-          PatternStore::Open(*database, {.dimension = 2, .model_hash = Sha256(model)}).value();
+          storage::PatternStore::Open(*database, {.dimension = 2, .model_hash = Sha256(model)})
+              .value();
       ASSERT_TRUE(store->Put({.embedding = {1, 2}, .task = "t", .quality = 0.5F}).ok());
     }
   }
@@ -153,19 +155,19 @@ TEST_F(CliStoreTest, EraseWantsOneThingToErase) {
 
 TEST_F(CliStoreTest, RotatesCompactsAndErases) {
   Put("a", "1");
-  Put("b", "2", KeyScope::User("alice"));
+  Put("b", "2", storage::KeyScope::User("alice"));
   const fs::path key_file = fs::path(config_.node.data_dir) / "seal.key";
   const std::string old_key = ReadFile(key_file, 64).value();
   EXPECT_EQ(Run({"store", "rotate", "--data-keys"}), 0) << err_.str();
   EXPECT_NE(ReadFile(key_file, 64).value(), old_key);
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
   EXPECT_EQ(Run({"store", "erase", "--user", "alice"}), 0) << err_.str();
   // Found by review: a misspelt name looked like success.
   EXPECT_NE(Run({"store", "erase", "--user", "alcie"}), 0);
   EXPECT_THAT(err_.str(), HasSubstr("NOT_FOUND"));
   EXPECT_EQ(Run({"store", "compact"}), 0) << err_.str();
-  EXPECT_EQ(ReasonOf(Open()->Get(ColumnFamily::kMeta, "b").status()), reasons::kNotFound);
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(ReasonOf(Open()->Get(storage::ColumnFamily::kMeta, "b").status()), reasons::kNotFound);
+  EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
 }
 
 // What is left of an erased user is no damage: the check advised to restore a backup, which brings
@@ -173,11 +175,11 @@ TEST_F(CliStoreTest, RotatesCompactsAndErases) {
 TEST_F(CliStoreTest, AnErasedUserIsNoProblemOfTheStore) {
   {
     const auto database = Open();
-    const auto trajectories = TrajectoryStore::Open(*database).value();
+    const auto trajectories = storage::TrajectoryStore::Open(*database).value();
     for (const char* user : {"alice", "bob"}) {
       ASSERT_TRUE(trajectories->Put({.response_id = user, .user_id = user, .created_ms = 5}).ok());
     }
-    const auto witness = WitnessLog::Open(*database).value();
+    const auto witness = storage::WitnessLog::Open(*database).value();
     ASSERT_TRUE(witness
                     ->Append({.request_id = "r",
                               .user_id = "alice",
@@ -191,9 +193,9 @@ TEST_F(CliStoreTest, AnErasedUserIsNoProblemOfTheStore) {
   EXPECT_THAT(out_.str(), HasSubstr("unreadable and removed"));
   EXPECT_EQ(Run({"store", "verify"}), 0) << out_.str();
   const auto database = Open();
-  EXPECT_EQ(TrajectoryStore::Open(*database).value()->size(), 1U);
-  EXPECT_TRUE(WitnessLog::Open(*database).value()->Get("r").ok());
+  EXPECT_EQ(storage::TrajectoryStore::Open(*database).value()->size(), 1U);
+  EXPECT_TRUE(storage::WitnessLog::Open(*database).value()->Get("r").ok());
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -21,7 +21,7 @@
 #include "privacy/reasons.h"
 #include "tests/federation/fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using testing::ElementsAre;
@@ -43,27 +43,27 @@ class CertificateKeeperTest : public ::testing::Test {
   }
   ~CertificateKeeperTest() override { std::filesystem::remove_all(folder_); }
 
-  AdmissionCert CertOf(const std::string& name, int64_t ends_ms,
-                       const ClusterAuthority& authority = test::Authority(),
-                       uint64_t key = 1) const {
-    return test::CertificateFor(NodeKey::FromSeed(test::SeedOf(key)), name, authority,
-                                roles::kMember, kIssued, ends_ms);
+  privacy::AdmissionCert CertOf(const std::string& name, int64_t ends_ms,
+                                const privacy::ClusterAuthority& authority = test::Authority(),
+                                uint64_t key = 1) const {
+    return test::CertificateFor(privacy::NodeKey::FromSeed(test::SeedOf(key)), name, authority,
+                                privacy::roles::kMember, kIssued, ends_ms);
   }
   void Open(std::vector<std::string> addresses) {
-    CertificateKeeperOptions options{
+    admission::CertificateKeeperOptions options{
         .path = path_,
         .load = [this] { return stored_; },
         .key = &key_,
         .clock = &clock_,
         .addresses = std::move(addresses),
         .renew = [this](const std::string& address,
-                        const AdmissionCert&) -> absl::StatusOr<AdmissionCert> {
+                        const privacy::AdmissionCert&) -> absl::StatusOr<privacy::AdmissionCert> {
           asked_.push_back(address);
           return answers_.at(address);
         },
-        .take = [this](const AdmissionCert& taken) { taken_.push_back(taken); },
+        .take = [this](const privacy::AdmissionCert& taken) { taken_.push_back(taken); },
         .stopped = [this] { return asked_.size() >= stop_after_; }};
-    keeper_ = std::make_unique<CertificateKeeper>(std::move(options), own_);
+    keeper_ = std::make_unique<admission::CertificateKeeper>(std::move(options), own_);
   }
   void WaitUntilDue() { clock_.StepWall(kDue - clock_.WallMillis()); }
   // What Look says where each of `answers` is the reason of an address.
@@ -84,15 +84,15 @@ class CertificateKeeperTest : public ::testing::Test {
       std::filesystem::path(::testing::TempDir()) /
       ::testing::UnitTest::GetInstance()->current_test_info()->name();
   const std::string path_ = folder_ / "node.cert";
-  const NodeKey key_ = NodeKey::FromSeed(test::SeedOf(1));
-  const AdmissionCert own_ = CertOf("a", kEnds);
+  const privacy::NodeKey key_ = privacy::NodeKey::FromSeed(test::SeedOf(1));
+  const privacy::AdmissionCert own_ = CertOf("a", kEnds);
   ManualClock clock_;
-  absl::StatusOr<AdmissionCert> stored_ = own_;
-  std::map<std::string, absl::StatusOr<AdmissionCert>> answers_;
+  absl::StatusOr<privacy::AdmissionCert> stored_ = own_;
+  std::map<std::string, absl::StatusOr<privacy::AdmissionCert>> answers_;
   std::vector<std::string> asked_;
-  std::vector<AdmissionCert> taken_;
+  std::vector<privacy::AdmissionCert> taken_;
   size_t stop_after_ = 100;
-  std::unique_ptr<CertificateKeeper> keeper_;
+  std::unique_ptr<admission::CertificateKeeper> keeper_;
 };
 
 TEST_F(CertificateKeeperTest, ANewerFileOfTheSameMemberIsTakenOnce) {
@@ -111,7 +111,7 @@ TEST_F(CertificateKeeperTest, AFileOfAnotherNameKeyOrClusterIsRefusedAndTheOldOn
   Open({"authority"});
   answers_.emplace("authority", CertOf("a", kLater));
   WaitUntilDue();
-  for (const AdmissionCert& other :
+  for (const privacy::AdmissionCert& other :
        {CertOf("b", kLater), CertOf("a", kLater, test::Authority(1001)),
         CertOf("a", kLater, test::Authority(), /*key=*/2)}) {
     stored_ = other;
@@ -135,13 +135,14 @@ TEST_F(CertificateKeeperTest, OneThatIsDueIsRenewedTakenAndStored) {
   ASSERT_TRUE(keeper_->Look().ok());
   EXPECT_THAT(asked_, ElementsAre("other", "authority"));
   EXPECT_THAT(taken_, ElementsAre(CertOf("a", kLater)));
-  EXPECT_EQ(AdmissionCert::Parse(AsBytes(ReadFile(path_, 1 << 20).value())).value(), taken_[0]);
+  EXPECT_EQ(privacy::AdmissionCert::Parse(AsBytes(ReadFile(path_, 1 << 20).value())).value(),
+            taken_[0]);
 }
 
 TEST_F(CertificateKeeperTest, ARenewedOneOfAnotherMemberIsRefusedAndTheOldOneStays) {
   Open({"authority"});
   WaitUntilDue();
-  for (const AdmissionCert& other :
+  for (const privacy::AdmissionCert& other :
        {CertOf("b", kLater), CertOf("a", kLater, test::Authority(1001)),
         CertOf("a", kLater, test::Authority(), /*key=*/2)}) {
     answers_.insert_or_assign("authority", other);
@@ -178,4 +179,4 @@ TEST_F(CertificateKeeperTest, AfterAStopNoFurtherAddressIsAsked) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -18,7 +18,7 @@
 #include "inference/package/model_package.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 
 inline constexpr char kLesson[] =
     " counted the ships every evening and wrote their names in a book.";
@@ -38,20 +38,20 @@ class FederatedNodeTest : public NodeTest {
     Admit(config_);
   }
   // Makes the data folder of a node, with a key and a certificate of its name.
-  void Admit(const NodeConfig& config) const {
+  void Admit(const config::NodeConfig& config) const {
     const fs::path data(config.node.data_dir);
     ASSERT_TRUE(MakeDataFolder(data).ok());
-    const auto key = NodeKey::LoadOrCreate(data / kNodeKeyFile);
+    const auto key = privacy::NodeKey::LoadOrCreate(data / admission::kNodeKeyFile);
     ASSERT_TRUE(key.ok()) << key.status();
-    ASSERT_TRUE(WriteFileAtomically(data / kNodeCertificateFile,
+    ASSERT_TRUE(WriteFileAtomically(data / admission::kNodeCertificateFile,
                                     CertificateFor(*key, config.node.name).Encode())
                     .ok());
   }
   // Another node of the cluster, that dials the first one, or goes on where it was. `change` may
   // be null.
   std::unique_ptr<Node> StartMember(const std::string& name,
-                                    const std::function<void(NodeConfig&)>& change) {
-    NodeConfig config = config_;
+                                    const std::function<void(config::NodeConfig&)>& change) {
+    config::NodeConfig config = config_;
     config.node.name = name;
     config.node.data_dir = folder_ / name;
     config.federation.seeds = {node_->federation_address()};
@@ -73,7 +73,8 @@ class FederatedNodeTest : public NodeTest {
         admin::v1::AdminService::NewStub(channel_)->SetConsent(&context, request, &response);
     ASSERT_TRUE(status.ok()) << status.error_message();
   }
-  AdmissionCert CertificateFor(const NodeKey& key, const std::string& name) const {
+  privacy::AdmissionCert CertificateFor(const privacy::NodeKey& key,
+                                        const std::string& name) const {
     const int64_t now_ms = SystemClock().WallMillis();
     auto certificate = authority_.Issue({.node_key = key.public_key(),
                                          .name = name,
@@ -104,12 +105,13 @@ class FederatedNodeTest : public NodeTest {
     ASSERT_TRUE(response.learned()) << response.explanation();
   }
   // An update of a peer that changes next to nothing, so that every gate takes it.
-  AdapterDelta SmallDelta() const {
-    const Frame frame = RandomFrame(*LoadModelPackage(config_.model.path)->model,
-                                    config_.federation.core_rank, config_.federation.frame_seed)
-                            .value();
+  federation::AdapterDelta SmallDelta() const {
+    const inference::Frame frame =
+        inference::RandomFrame(*LoadModelPackage(config_.model.path)->model,
+                               config_.federation.core_rank, config_.federation.frame_seed)
+            .value();
     return {.cores = {{.target = frame.target,
-                       .bank = static_cast<uint32_t>(BankOf(1)),
+                       .bank = static_cast<uint32_t>(inference::BankOf(1)),
                        .rank = static_cast<uint32_t>(frame.rank),
                        .values = std::vector<float>(16, 1e-3F)}}};
   }
@@ -123,7 +125,7 @@ class FederatedNodeTest : public NodeTest {
   }
   admin::v1::ReleaseStatus Release() { return Consent().release(); }
 
-  const ClusterAuthority authority_ = ClusterAuthority::Generate();
+  const privacy::ClusterAuthority authority_ = privacy::ClusterAuthority::Generate();
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -16,7 +16,7 @@
 
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 constexpr int kClients = 3;
@@ -217,4 +217,4 @@ TEST_F(LoopsUnderLoadTest, AllThreeLearnWhileTheNodeServesIsUndonePausedAndErase
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -24,7 +24,7 @@
 #include "tests/inference/text_model.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using inference::v1::AdapterChoice;
@@ -36,29 +36,29 @@ using ::testing::Not;
 
 class NodeAdapterCatalogTest : public NodeTest {
  protected:
-  std::shared_ptr<const Adapter> Random(uint64_t seed) {
+  std::shared_ptr<const inference::Adapter> Random(uint64_t seed) {
     const std::string target = "blk.1.attn_output.weight";
-    return test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, seed);
+    return test::RandomAdapter(*model_, {{target, inference::FindMatrix(*model_, target)}}, seed);
   }
   // A plain file NAME-vVERSION.gguf; the same seed is the same change.
   std::string PlainFile(const std::string& name, uint32_t version, uint64_t seed) {
-    Adapter adapter = *Random(seed);
+    inference::Adapter adapter = *Random(seed);
     adapter.name = name;
     adapter.version = version;
     const std::string path = folder_ / (name + "-v" + std::to_string(version) + ".gguf");
-    EXPECT_TRUE(SaveAdapterFile(adapter, *model_, path).ok());
+    EXPECT_TRUE(inference::SaveAdapterFile(adapter, *model_, path).ok());
     return path;
   }
   // One with three banks and a trunk.
   std::string BankedFile() {
-    Talora talora;
+    inference::Talora talora;
     talora.name = "tale";
     talora.version = 1;
     talora.model_hash = model_->hash();
     talora.trunk = Random(1);
     talora.residuals = {Random(2), Random(3), Random(4)};
     const std::string path = folder_ / "tale.gguf";
-    EXPECT_TRUE(SaveTaloraFile(talora, *model_, path).ok());
+    EXPECT_TRUE(inference::SaveTaloraFile(talora, *model_, path).ok());
     return path;
   }
   static GenerateRequest Plain() {
@@ -68,7 +68,7 @@ class NodeAdapterCatalogTest : public NodeTest {
   }
   Completion With(const std::string& name, std::optional<uint32_t> version = std::nullopt) {
     GenerateRequest request = Plain();
-    AdapterChoice& choice = *request.mutable_adapters()->add_chosen();
+    serving::AdapterChoice& choice = *request.mutable_adapters()->add_chosen();
     choice.set_name(name);
     if (version) {
       choice.set_version(*version);
@@ -86,7 +86,7 @@ class NodeAdapterCatalogTest : public NodeTest {
   int Run(std::vector<std::string> arguments) {
     out_.str("");
     err_.str("");
-    CommandContext context{.out = out_, .err = err_, .environment = {}};
+    cli::CommandContext context{.out = out_, .err = err_, .environment = {}};
     if (node_ != nullptr) {
       arguments.insert(arguments.end(), {"--server", node_->api_address()});
     }
@@ -108,7 +108,7 @@ class NodeAdapterCatalogTest : public NodeTest {
     return labels;
   }
 
-  std::shared_ptr<const Model> model_ = Model::Load(kSmallModel).value();
+  std::shared_ptr<const inference::Model> model_ = inference::Model::Load(kSmallModel).value();
   std::ostringstream out_;
   std::ostringstream err_;
 };
@@ -248,11 +248,12 @@ TEST_F(NodeAdapterCatalogTest, ExportsAreWhatWasImported) {
   ASSERT_EQ(Run({"adapter", "export", "tale", "--out", out}), 0) << err_.str();
   EXPECT_EQ(ReadFile(out, 1 << 24).value(), ReadFile(folder_ / "tale.gguf", 1 << 24).value());
   ASSERT_EQ(Run({"adapter", "export", "tale@1", "--bank", "2", "--out", out}), 0) << err_.str();
-  const auto bank = LoadAdapterFile(out, *model_);
+  const auto bank = inference::LoadAdapterFile(out, *model_);
   ASSERT_TRUE(bank.ok()) << bank.status();
   EXPECT_EQ((*bank)->name, "tale-bank2");
   ASSERT_EQ(Run({"adapter", "export", "tale", "--trunk", "--out", out}), 0) << err_.str();
-  EXPECT_EQ(AdapterId(*LoadAdapterFile(out, *model_).value()), AdapterId(*Random(1)));
+  EXPECT_EQ(inference::AdapterId(*LoadAdapterFile(out, *model_).value()),
+            inference::AdapterId(*Random(1)));
   EXPECT_NE(Run({"adapter", "export", "tale", "--bank", "3", "--out", out}), 0);
 }
 
@@ -264,7 +265,7 @@ TEST_F(NodeAdapterCatalogTest, BanksActAtTheirTimes) {
   // The same by hand: ranges of t that end just below the banks' boundaries.
   GenerateRequest by_hand = Plain();
   const auto add = [&](const std::string& name, float t_min, float t_max) {
-    AdapterChoice& choice = *by_hand.mutable_adapters()->add_chosen();
+    serving::AdapterChoice& choice = *by_hand.mutable_adapters()->add_chosen();
     choice.set_name(name);
     choice.set_t_min(t_min);
     choice.set_t_max(t_max);
@@ -365,7 +366,7 @@ TEST_F(NodeAdapterCatalogTest, MergesFilesWithoutANode) {
   const std::string one = PlainFile("one", 1, 1);
   const std::string two = PlainFile("two", 1, 2);
   EXPECT_EQ(RunJson(with({one + "=0.5", two}))["rank"], 4);
-  EXPECT_EQ(LoadAdapterFile(out, *model_).value()->name, "merged");
+  EXPECT_EQ(inference::LoadAdapterFile(out, *model_).value()->name, "merged");
   EXPECT_EQ(RunJson(with({one, two, "--rank", "2", "--name", "both"}))["rank"], 2);
   for (const char* method : {"ties", "dare", "slerp"}) {
     EXPECT_EQ(Run(with({one, two, "--method", method})), 0) << err_.str();
@@ -375,4 +376,4 @@ TEST_F(NodeAdapterCatalogTest, MergesFilesWithoutANode) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -13,7 +13,7 @@
 #include "tests/inference/text_model.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using inference::v1::AdapterChoice;
@@ -24,12 +24,13 @@ class NodeAdaptersTest : public NodeTest {
  protected:
   // A random adapter of the model's attention, written as a LoRA file.
   std::string AdapterFile(const std::string& name, uint64_t seed) {
-    const auto model = Model::Load(kSmallModel).value();
+    const auto model = inference::Model::Load(kSmallModel).value();
     const std::string target = "blk.1.attn_output.weight";
-    Adapter adapter = *test::RandomAdapter(*model, {{target, FindMatrix(*model, target)}}, seed);
+    inference::Adapter adapter =
+        *test::RandomAdapter(*model, {{target, inference::FindMatrix(*model, target)}}, seed);
     adapter.name = name;
     const std::string path = folder_ / (name + ".gguf");
-    EXPECT_TRUE(SaveAdapterFile(adapter, *model, path).ok());
+    EXPECT_TRUE(inference::SaveAdapterFile(adapter, *model, path).ok());
     return path;
   }
   static GenerateRequest Plain() {
@@ -37,8 +38,9 @@ class NodeAdaptersTest : public NodeTest {
     request.mutable_sampling()->set_mode(inference::v1::DECODING_MODE_DIFFUSION);
     return request;
   }
-  static AdapterChoice& Choose(GenerateRequest* request, const std::string& name, float weight) {
-    AdapterChoice& choice = *request->mutable_adapters()->add_chosen();
+  static serving::AdapterChoice& Choose(GenerateRequest* request, const std::string& name,
+                                        float weight) {
+    serving::AdapterChoice& choice = *request->mutable_adapters()->add_chosen();
     choice.set_name(name);
     choice.set_weight(weight);
     return choice;
@@ -154,4 +156,4 @@ TEST_F(NodeAdaptersTest, FilesAreCheckedAtTheStart) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

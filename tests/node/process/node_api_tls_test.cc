@@ -19,7 +19,7 @@
 #include "node/transport/tls.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using ::testing::HasSubstr;
@@ -28,7 +28,7 @@ class NodeApiTlsTest : public NodeTest {
  protected:
   void SetUp() override {
     NodeTest::SetUp();
-    certificate_ = MakeSelfSignedCertificate("IP:127.0.0.1").value();
+    certificate_ = transport::MakeSelfSignedCertificate("IP:127.0.0.1").value();
     config_.api.tls_cert = Write("cert.pem", certificate_.certificate);
     config_.api.tls_key = Write("key.pem", certificate_.private_key);
     config_.api.token_file = Write("tokens", "observer " + kObserver + "\nadmin " + kAdmin + "\n");
@@ -41,14 +41,14 @@ class NodeApiTlsTest : public NodeTest {
     EXPECT_TRUE(WriteFileAtomically(path, text, 0600).ok());
     return path;
   }
-  NodeClient Client(const std::string& token) const {
+  client::NodeClient Client(const std::string& token) const {
     return NodeClient(node_->api_address(),
                       {.tls = true, .roots = certificate_.certificate, .token = token});
   }
   // `ruvd` with these arguments; what it wrote.
   std::string Run(std::vector<std::string> arguments, int expected) {
     std::ostringstream out;
-    CommandContext context{.out = out, .err = out, .environment = {}};
+    cli::CommandContext context{.out = out, .err = out, .environment = {}};
     arguments.insert(arguments.end(), {"--server", node_->api_address()});
     EXPECT_EQ(RunProgram(arguments, context), expected) << out.str();
     return out.str();
@@ -56,11 +56,11 @@ class NodeApiTlsTest : public NodeTest {
 
   const std::string kObserver = std::string(40, 'o');
   const std::string kAdmin = std::string(40, 'a');
-  TlsCertificate certificate_;
+  transport::TlsCertificate certificate_;
 };
 
 TEST_F(NodeApiTlsTest, ATokenOpensWhatItsRoleAllows) {
-  NodeClient observer = Client(kObserver);
+  client::NodeClient observer = Client(kObserver);
   const auto status = observer.GetStatus();
   ASSERT_TRUE(status.ok()) << status.status();
   EXPECT_EQ(status->state(), "serving");
@@ -68,21 +68,22 @@ TEST_F(NodeApiTlsTest, ATokenOpensWhatItsRoleAllows) {
   inference::v1::TokenizeRequest request;
   request.set_text("hello");
   EXPECT_EQ(ReasonOf(observer.Tokenize(request).status()), reasons::kRoleMissing);
-  NodeClient admin = Client(kAdmin);
+  client::NodeClient admin = Client(kAdmin);
   EXPECT_TRUE(admin.Tokenize(request).ok());
-  NodeClient nobody = Client("");
+  client::NodeClient nobody = Client("");
   EXPECT_EQ(ReasonOf(nobody.GetStatus().status()), reasons::kCallerUnknown);
   EXPECT_TRUE(nobody.Healthy().value());
 }
 
 TEST_F(NodeApiTlsTest, WhoTrustsAnotherCertificateOrSpeaksPlainTextIsToldWhy) {
-  const TlsCertificate other = MakeSelfSignedCertificate("IP:127.0.0.1").value();
-  NodeClient misled(node_->api_address(),
-                    {.tls = true, .roots = other.certificate, .token = kAdmin});
+  const transport::TlsCertificate other =
+      transport::MakeSelfSignedCertificate("IP:127.0.0.1").value();
+  client::NodeClient misled(node_->api_address(),
+                            {.tls = true, .roots = other.certificate, .token = kAdmin});
   const absl::Status refused = misled.GetStatus().status();
   EXPECT_EQ(ReasonOf(refused), reasons::kNodeUnreachable);
   EXPECT_THAT(MessageOf(refused), HasSubstr("--tls-ca"));
-  NodeClient plain(node_->api_address());
+  client::NodeClient plain(node_->api_address());
   EXPECT_THAT(MessageOf(plain.GetStatus().status()), HasSubstr("--tls-ca"));
 }
 
@@ -98,25 +99,26 @@ TEST_F(NodeApiTlsTest, TheCommandLineTakesCertificateAndTokenFromFiles) {
 }
 
 TEST_F(NodeApiTlsTest, ATokenThatWasTakenBackIsOverWithoutARestart) {
-  NodeClient observer = Client(kObserver);
+  client::NodeClient observer = Client(kObserver);
   ASSERT_TRUE(observer.GetStatus().ok());
   Write("tokens", "admin " + kAdmin + "\n");
   ASSERT_TRUE(node_->ReloadCredentials().ok());
   EXPECT_EQ(ReasonOf(observer.GetStatus().status()), reasons::kCallerUnknown);
   Write("tokens", "nonsense\n");
   EXPECT_EQ(ReasonOf(node_->ReloadCredentials()), reasons::kConfigInvalid);
-  NodeClient admin = Client(kAdmin);
+  client::NodeClient admin = Client(kAdmin);
   EXPECT_TRUE(admin.GetStatus().ok());
 }
 
 TEST_F(NodeApiTlsTest, AKeyOfAnotherCertificateKeepsTheNodeFromStarting) {
   ASSERT_TRUE(node_->Drain(kDrain).ok());
   node_.reset();
-  config_.api.tls_key = Write("other.pem", MakeSelfSignedCertificate().value().private_key);
+  config_.api.tls_key =
+      Write("other.pem", transport::MakeSelfSignedCertificate().value().private_key);
   const absl::Status refused = Node::Start(config_).status();
   EXPECT_EQ(ReasonOf(refused), reasons::kConfigInvalid);
   EXPECT_THAT(MessageOf(refused), HasSubstr("other.pem"));
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

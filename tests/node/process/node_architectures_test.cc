@@ -8,7 +8,7 @@
 #include "tests/inference/model_file.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 class NodeArchitecturesTest : public NodeTest {
@@ -23,7 +23,7 @@ class NodeArchitecturesTest : public NodeTest {
     request.set_text(text);
     inference::v1::EmbedResponse response;
     grpc::ClientContext context;
-    const absl::Status status = FromRpcStatus(
+    const absl::Status status = api::FromRpcStatus(
         inference::v1::InferenceService::NewStub(channel_)->Embed(&context, request, &response));
     return status.ok() ? absl::StatusOr<inference::v1::EmbedResponse>(response) : status;
   }
@@ -76,4 +76,4 @@ TEST_F(NodeArchitecturesTest, AModelThatSeesBothDirectionsDoesNotDecodeTokenByTo
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -19,7 +19,7 @@
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using testing::AnyOf;
@@ -38,7 +38,8 @@ class NodeBanksTest : public FederatedNodeTest {
     FederatedNodeTest::TearDown();
   }
   void StartSecond(int banks) {
-    second_ = StartMember("b", [banks](NodeConfig& config) { config.federation.banks = banks; });
+    second_ =
+        StartMember("b", [banks](config::NodeConfig& config) { config.federation.banks = banks; });
     ASSERT_NE(second_, nullptr);
   }
   static admin::v1::GetStatusResponse StatusOf(const Node& node) {
@@ -61,7 +62,7 @@ class NodeBanksTest : public FederatedNodeTest {
     }
     return status;
   }
-  const NodeKey peer_key_ = NodeKey::FromSeed(KeySeed{9});
+  const privacy::NodeKey peer_key_ = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
   std::unique_ptr<Node> second_;
 };
 
@@ -104,20 +105,21 @@ TEST_F(NodeBanksTest, APeerThatKnowsVersion1OnlyIsUnderstoodAndUnderstands) {
   Start();
   Teach("", kLesson);
   Grant(pattern::v1::SHARING_TIER_PUBLIC);
-  GossipConfig config = ConfigOfPeer(config_, CertificateFor(peer_key_, "peer"));
+  federation::GossipConfig config = ConfigOfPeer(config_, CertificateFor(peer_key_, "peer"));
   config.version_max = limits::kVersionWithBanks - 1;
   const auto [target, rank] = *config.update_rules.rank_of_target.begin();
   RecordingPeer peer(std::move(config), peer_key_);
-  const Instant now = Instant::Of(SystemClock());
-  ASSERT_TRUE(
-      peer.core()
-          .SetConsent(ConsentRecord::Sign(ConsentTier::kPublic, now.wall_ms, peer_key_), now)
-          .ok());
+  const federation::Instant now = federation::Instant::Of(SystemClock());
+  ASSERT_TRUE(peer.core()
+                  .SetConsent(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic,
+                                                           now.wall_ms, peer_key_),
+                              now)
+                  .ok());
   ASSERT_TRUE(peer.core()
                   .OfferAdapterDelta(
                       1,
                       {.cores = {{.target = target,
-                                  .bank = kVersion1Bank,
+                                  .bank = federation::kVersion1Bank,
                                   .rank = rank,
                                   .values = std::vector<float>(size_t{rank} * rank, 1e-3F)}}},
                       now)
@@ -125,13 +127,13 @@ TEST_F(NodeBanksTest, APeerThatKnowsVersion1OnlyIsUnderstoodAndUnderstands) {
   ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2), [&] {
     return !peer.accepted().empty() && Status().peers_size() == 2;
   }));
-  for (const Item& item : peer.accepted()) {
-    EXPECT_FALSE(IsUpdateOfBanks(item));
-    const auto delta = DecodeAdapterDelta(AsBytes(*item.payload));
+  for (const federation::Item& item : peer.accepted()) {
+    EXPECT_FALSE(federation::IsUpdateOfBanks(item));
+    const auto delta = federation::DecodeAdapterDelta(AsBytes(*item.payload));
     ASSERT_TRUE(delta.ok()) << delta.status();
     ASSERT_EQ(delta->cores.size(), 1u);
-    EXPECT_EQ(delta->cores[0].bank, kVersion1Bank);
-    EXPECT_GT(NormOf(delta->cores), 0);
+    EXPECT_EQ(delta->cores[0].bank, federation::kVersion1Bank);
+    EXPECT_GT(federation::NormOf(delta->cores), 0);
   }
   EXPECT_TRUE(peer.core().counters().refused.empty());
   const auto status = Status();
@@ -143,4 +145,4 @@ TEST_F(NodeBanksTest, APeerThatKnowsVersion1OnlyIsUnderstoodAndUnderstands) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

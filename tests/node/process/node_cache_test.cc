@@ -15,7 +15,7 @@
 
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 // The body of GET /metrics from host:port.
@@ -99,4 +99,4 @@ TEST_F(NodeCacheTest, TheFormatDecidesTheMemory) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

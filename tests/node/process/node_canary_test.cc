@@ -13,7 +13,7 @@
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 constexpr char kCanaryPrompt[] = "The lighthouse keeper Zorvanthulex";
@@ -28,7 +28,7 @@ class NodeCanaryTest : public FederatedNodeTest {
     config_.federation.tls = "off";
     Start();
   }
-  GossipConfig PeerConfig() const {
+  federation::GossipConfig PeerConfig() const {
     return ConfigOfPeer(config_, CertificateFor(peer_key_, "peer"));
   }
   void TeachCanary() {
@@ -76,7 +76,7 @@ class NodeCanaryTest : public FederatedNodeTest {
 
   static constexpr size_t kTextPiece = 8;
   static constexpr size_t kValues = 4;
-  const NodeKey peer_key_ = NodeKey::FromSeed(KeySeed{9});
+  const privacy::NodeKey peer_key_ = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
   std::string completion_;
 };
 
@@ -97,7 +97,7 @@ TEST_F(NodeCanaryTest, UnderTheTierDpANoisedUpdateLeavesAndNoWordOfIt) {
   ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2),
                                  [&peer] { return !peer.accepted().empty(); }));
   ASSERT_EQ(peer.accepted().size(), 1u);
-  EXPECT_EQ(peer.accepted()[0].kind, ItemKind::kAdapterDelta);
+  EXPECT_EQ(peer.accepted()[0].kind, federation::ItemKind::kAdapterDelta);
   EXPECT_NE(peer.received().find(*peer.accepted()[0].payload), std::string::npos)
       << "what was recorded is what was sent";
   ExpectNoCanary(peer.received());
@@ -110,8 +110,9 @@ TEST_F(NodeCanaryTest, UnderTheTierPublicAPlainUpdateLeavesAndNoWordOfIt) {
   RecordingPeer peer(PeerConfig(), peer_key_);
   ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2),
                                  [&peer] { return !peer.accepted().empty(); }));
-  for (const Item& item : peer.accepted()) {
-    EXPECT_EQ(item.kind, ItemKind::kAdapterDelta) << "a pattern of one lesson is its prompt";
+  for (const federation::Item& item : peer.accepted()) {
+    EXPECT_EQ(item.kind, federation::ItemKind::kAdapterDelta)
+        << "a pattern of one lesson is its prompt";
   }
   ExpectNoCanary(peer.received());
 }
@@ -123,9 +124,9 @@ TEST_F(NodeCanaryTest, ThePatternOfOneLessonIsItsPromptsEmbedding) {
   Restart();
   Grant(pattern::v1::SHARING_TIER_PUBLIC);
   RecordingPeer peer(PeerConfig(), peer_key_);
-  const auto pattern_of = [&peer]() -> std::optional<SharedPattern> {
-    for (const Item& item : peer.accepted()) {
-      if (item.kind == ItemKind::kPattern) {
+  const auto pattern_of = [&peer]() -> std::optional<federation::SharedPattern> {
+    for (const federation::Item& item : peer.accepted()) {
+      if (item.kind == federation::ItemKind::kPattern) {
         return DecodeSharedPattern(AsBytes(*item.payload)).value();
       }
     }
@@ -145,4 +146,4 @@ TEST_F(NodeCanaryTest, ThePatternOfOneLessonIsItsPromptsEmbedding) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -7,7 +7,7 @@
 
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using ::testing::AllOf;
@@ -80,4 +80,4 @@ TEST_F(NodeChatTest, TheApproximateCacheIsForDiffusionOnly) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -24,7 +24,7 @@
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 class NodeEvidenceTest : public FederatedNodeTest {
@@ -34,51 +34,55 @@ class NodeEvidenceTest : public FederatedNodeTest {
     config_.federation.tls = "off";
     Start();
   }
-  GossipConfig LiarConfig(uint64_t boot) const {
-    GossipConfig config = ConfigOfPeer(config_, CertificateFor(liar_key_, "liar"));
+  federation::GossipConfig LiarConfig(uint64_t boot) const {
+    federation::GossipConfig config = ConfigOfPeer(config_, CertificateFor(liar_key_, "liar"));
     config.boot_counter = boot;
     return config;
   }
   // Two manifests of the liar under one number.
-  std::vector<federation::v1::Frame> TwoTales(const GossipConfig& config) const {
-    LocalNode local;
+  std::vector<federation::v1::Frame> TwoTales(const federation::GossipConfig& config) const {
+    federation::LocalNode local;
     local.key = &liar_key_;
     local.certificate = config.certificate;
     local.cluster_id = authority_.cluster_id();
     local.boot_counter = 77;
-    Sealer sealer(local, SecureRandomBytes);
+    federation::Sealer sealer(local, SecureRandomBytes);
     const int64_t now_ms = SystemClock().WallMillis();
     std::vector<federation::v1::Frame> frames;
     std::string header;
     for (const char* payload : {"one", "two"}) {
-      Manifest manifest;
+      federation::Manifest manifest;
       manifest.certificate = config.certificate;
-      manifest.kind = ItemKind::kPattern;
+      manifest.kind = federation::ItemKind::kPattern;
       manifest.payload_bytes = 3;
-      manifest.payload_root = MerkleTree(payload).root();
+      manifest.payload_root = federation::MerkleTree(payload).root();
       manifest.model_hash = config.model_hash;
       manifest.frame_id = config.frame_id;
-      const std::string body = EncodeManifest(manifest);
-      Envelope envelope =
-          sealer.Seal(PurposeOf(manifest.kind), kBodyManifest, 1, body, now_ms, now_ms + 600'000)
+      const std::string body = federation::EncodeManifest(manifest);
+      privacy::Envelope envelope =
+          sealer
+              .Seal(federation::PurposeOf(manifest.kind), federation::kBodyManifest, 1, body,
+                    now_ms, now_ms + 600'000)
               .value();
       if (!header.empty()) {
-        envelope = SealEnvelope(ParseHeader(AsBytes(header)).value(), body, liar_key_).value();
+        envelope =
+            privacy::SealEnvelope(privacy::ParseHeader(AsBytes(header)).value(), body, liar_key_)
+                .value();
       }
       header = envelope.header;
-      *frames.emplace_back().mutable_push()->mutable_envelope() = ToProto(envelope);
+      *frames.emplace_back().mutable_push()->mutable_envelope() = federation::ToProto(envelope);
     }
     return frames;
   }
 
-  const NodeKey liar_key_ = NodeKey::FromSeed(KeySeed{9});
+  const privacy::NodeKey liar_key_ = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
 };
 
 // It was forgotten with the process: a node that started again linked to whoever had lied to it.
 TEST_F(NodeEvidenceTest, AnEquivocatorIsKeptOutAlsoAfterARestart) {
   const EvidenceFile file(config_.node.data_dir);
   {
-    const GossipConfig config = LiarConfig(1);
+    const federation::GossipConfig config = LiarConfig(1);
     RecordingPeer liar(config, liar_key_);
     bool told = false;
     EXPECT_TRUE(liar.TakePartUntil(node_->federation_address(), std::chrono::minutes(1), [&] {
@@ -99,14 +103,15 @@ TEST_F(NodeEvidenceTest, AnEquivocatorIsKeptOutAlsoAfterARestart) {
 
 // Its update stayed part of what is served where no other one came.
 TEST_F(NodeEvidenceTest, WhatAnEquivocatorGaveIsServedNoMore) {
-  const GossipConfig config = LiarConfig(1);
+  const federation::GossipConfig config = LiarConfig(1);
   RecordingPeer liar(config, liar_key_);
-  const Instant now = RecordingPeer::Now();
-  ASSERT_TRUE(
-      liar.core()
-          .SetConsent(ConsentRecord::Sign(ConsentTier::kPublic, now.wall_ms, liar_key_), now)
-          .ok());
-  const AdapterDelta delta = SmallDelta();
+  const federation::Instant now = RecordingPeer::Now();
+  ASSERT_TRUE(liar.core()
+                  .SetConsent(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic,
+                                                           now.wall_ms, liar_key_),
+                              now)
+                  .ok());
+  const federation::AdapterDelta delta = SmallDelta();
   int step = 0;
   EXPECT_TRUE(liar.TakePartUntil(
       node_->federation_address(), std::chrono::minutes(2),
@@ -141,8 +146,9 @@ TEST(EvidenceFileTest, KeepsProofsAndKnowsWhatIsNone) {
   ASSERT_TRUE(std::filesystem::create_directories(folder));
   const EvidenceFile file(folder);
   EXPECT_TRUE(file.Load().value().empty());
-  const std::vector<std::string> proofs = {std::string(EvidenceTable::kStoredBytes, 'a'),
-                                           std::string(EvidenceTable::kStoredBytes, 'b')};
+  const std::vector<std::string> proofs = {
+      std::string(federation::EvidenceTable::kStoredBytes, 'a'),
+      std::string(federation::EvidenceTable::kStoredBytes, 'b')};
   ASSERT_TRUE(file.Keep(proofs).ok());
   EXPECT_EQ(file.Load().value(), proofs);
   const std::string path = folder + "/evidence";
@@ -156,4 +162,4 @@ TEST(EvidenceFileTest, KeepsProofsAndKnowsWhatIsNone) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -40,7 +40,7 @@
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 // Federation needs a certificate of the right cluster that is valid now.
@@ -48,20 +48,21 @@ class NodeCertificateTest : public NodeTest {
  protected:
   static constexpr int64_t kLife = 600'000;
 
-  absl::Status StartWith(const ClusterAuthority& issuer, const ClusterAuthority& trusted,
-                         int64_t not_after_ms) {
+  absl::Status StartWith(const privacy::ClusterAuthority& issuer,
+                         const privacy::ClusterAuthority& trusted, int64_t not_after_ms) {
     Certify(issuer, trusted, not_after_ms);
     return Node::Start(config_).status();
   }
-  void Certify(const ClusterAuthority& issuer, const ClusterAuthority& trusted,
+  void Certify(const privacy::ClusterAuthority& issuer, const privacy::ClusterAuthority& trusted,
                int64_t not_after_ms) {
     config_.federation.enabled = true;
     config_.federation.listen = "127.0.0.1:0";
     config_.federation.authority = ToHex(trusted.public_key());
     EXPECT_TRUE(MakeDataFolder(config_.node.data_dir).ok());
-    auto key = NodeKey::LoadOrCreate(fs::path(config_.node.data_dir) / kNodeKeyFile);
+    auto key =
+        privacy::NodeKey::LoadOrCreate(fs::path(config_.node.data_dir) / admission::kNodeKeyFile);
     EXPECT_TRUE(key.ok());
-    ClusterAuthority::Request request;
+    privacy::ClusterAuthority::Request request;
     request.node_key = key->public_key();
     request.name = "a";
     request.not_after_ms = not_after_ms;
@@ -69,16 +70,18 @@ class NodeCertificateTest : public NodeTest {
     request.serial = 1;
     auto certificate = issuer.Issue(request);
     EXPECT_TRUE(certificate.ok()) << certificate.status();
-    EXPECT_TRUE(WriteFileAtomically(fs::path(config_.node.data_dir) / kNodeCertificateFile,
-                                    certificate->Encode())
-                    .ok());
+    EXPECT_TRUE(
+        WriteFileAtomically(fs::path(config_.node.data_dir) / admission::kNodeCertificateFile,
+                            certificate->Encode())
+            .ok());
   }
   // As somebody with a TLS key, which anybody can make.
   static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
     grpc::ChannelArguments arguments;
-    arguments.SetSslTargetNameOverride(kSelfSignedName);
-    return grpc::CreateCustomChannel(address, LinkCredentials(MakeSelfSignedCertificate().value()),
-                                     arguments);
+    arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
+    return grpc::CreateCustomChannel(
+        address, transport::LinkCredentials(transport::MakeSelfSignedCertificate().value()),
+        arguments);
   }
 };
 
@@ -109,7 +112,7 @@ TEST_F(NodeCertificateTest, ASeedThatNobodyAnswersAtWasNamedNowhere) {
   auto found = sink->found();
   const auto before = spdlog::default_logger();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
-  const auto authority = ClusterAuthority::Generate();
+  const auto authority = privacy::ClusterAuthority::Generate();
   Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
   config_.federation.seeds = {"127.0.0.1:1"};
   Start();
@@ -121,20 +124,21 @@ TEST_F(NodeCertificateTest, ASeedThatNobodyAnswersAtWasNamedNowhere) {
 }
 
 TEST_F(NodeCertificateTest, AnExpiredCertificateIsNamed) {
-  const auto authority = ClusterAuthority::Generate();
+  const auto authority = privacy::ClusterAuthority::Generate();
   EXPECT_EQ(ReasonOf(StartWith(authority, authority, SystemClock().WallMillis() - 3'600'000)),
             reasons::kCertificateExpired);
 }
 
 TEST_F(NodeCertificateTest, AForeignCertificateIsNamed) {
-  EXPECT_EQ(ReasonOf(StartWith(ClusterAuthority::Generate(), ClusterAuthority::Generate(),
-                               SystemClock().WallMillis() + 500)),
-            reasons::kCertificateForeign);
+  EXPECT_EQ(
+      ReasonOf(StartWith(privacy::ClusterAuthority::Generate(),
+                         privacy::ClusterAuthority::Generate(), SystemClock().WallMillis() + 500)),
+      reasons::kCertificateForeign);
 }
 
 // As on a full disk: the folder in its way cannot be replaced.
 TEST_F(NodeCertificateTest, ANodeThatCannotKeepItsTlsKeyServesAndLinksToNobody) {
-  const auto authority = ClusterAuthority::Generate();
+  const auto authority = privacy::ClusterAuthority::Generate();
   Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
   fs::create_directories(fs::path(config_.node.data_dir) / "link-tls.pem" / "in-the-way");
   Start();
@@ -151,7 +155,7 @@ TEST_F(NodeCertificateTest, NoCertificateNamesTheCommandThatMakesOne) {
 
 // A stranger without a certificate sends frames as fast as it can.
 TEST_F(NodeCertificateTest, AFloodOnALinkEndsTheLinkAndNothingElse) {
-  const auto authority = ClusterAuthority::Generate();
+  const auto authority = privacy::ClusterAuthority::Generate();
   Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
   Start();
   auto stub = federation::v1::FederationService::NewStub(ChannelTo(node_->federation_address()));
@@ -175,7 +179,7 @@ TEST_F(NodeCertificateTest, AFloodOnALinkEndsTheLinkAndNothingElse) {
 
 // A stranger opens a link and does nothing: neither reads, nor writes, nor ends the stream.
 TEST_F(NodeCertificateTest, ASilentLinkDoesNotHoldUpTheStop) {
-  const auto authority = ClusterAuthority::Generate();
+  const auto authority = privacy::ClusterAuthority::Generate();
   Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
   Start();
   auto stub = federation::v1::FederationService::NewStub(ChannelTo(node_->federation_address()));
@@ -231,7 +235,7 @@ TEST_F(NodeCertificateTest, ALinkThatThePeerDoesNotEndIsCancelled) {
   const auto server = builder.BuildAndStart();
   config_.federation.seeds = {"127.0.0.1:" + std::to_string(port)};
   config_.federation.tls = "off";
-  const auto authority = ClusterAuthority::Generate();
+  const auto authority = privacy::ClusterAuthority::Generate();
   Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
   Start();
   EXPECT_EQ(peer.cancelled[0].get_future().wait_for(std::chrono::minutes(1)),
@@ -308,7 +312,7 @@ class TwoNodesTest : public NodeCertificateTest {
     return found == status.refused_envelopes().end() ? 0 : found->second;
   }
 
-  ClusterAuthority authority_ = ClusterAuthority::Generate();
+  privacy::ClusterAuthority authority_ = privacy::ClusterAuthority::Generate();
   std::unique_ptr<Node> second_;
 };
 
@@ -331,7 +335,7 @@ TEST_F(TwoNodesTest, LinkOverTlsAndOnWithNewKeys) {
 TEST_F(TwoNodesTest, ARelayThatEndsTlsBetweenThemIsRefused) {
   std::unique_ptr<Relay> relay;
   std::unique_ptr<grpc::Server> server;
-  const auto tls = LinkTls::Create(folder_ / "relay.pem");
+  const auto tls = transport::LinkTls::Create(folder_ / "relay.pem");
   ASSERT_TRUE(tls.ok());
   StartBoth([&](const std::string& address) {
     relay = std::make_unique<Relay>(ChannelTo(address));
@@ -369,4 +373,4 @@ TEST_F(TwoNodesTest, OneThatSpeaksPlainTextIsNotLinked) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -10,7 +10,7 @@
 #include "node/program/program.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 constexpr char kInstantPrompt[] = "The old man walked";
@@ -99,7 +99,7 @@ TEST_F(NodeInstantTest, ARunWithoutTheFlagLeavesSessionMemoryToTheNode) {
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     std::ostringstream out;
     std::ostringstream err;
-    CommandContext context{.out = out, .err = err, .environment = {}};
+    cli::CommandContext context{.out = out, .err = err, .environment = {}};
     EXPECT_EQ(RunProgram(arguments, context), 0) << err.str();
     return out.str();
   };
@@ -111,4 +111,4 @@ TEST_F(NodeInstantTest, ARunWithoutTheFlagLeavesSessionMemoryToTheNode) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -32,7 +32,7 @@
 #include "ruvd/admission/v1/admission.grpc.pb.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using ::testing::HasSubstr;
@@ -46,10 +46,12 @@ class NodeJoinTest : public NodeTest {
     NodeTest::SetUp();
     const std::string data = config_.node.data_dir;
     std::ostringstream out;
-    CommandContext context{.out = out, .err = out, .environment = {}};
+    cli::CommandContext context{.out = out, .err = out, .environment = {}};
     ASSERT_EQ(RunProgram({"init", "--data-dir", data, "--name", "a", "--authority"}, context), 0)
         << out.str();
-    authority_ = ClusterAuthority::Load(fs::path(data) / kAuthorityKeyFile).value().public_key();
+    authority_ = privacy::ClusterAuthority::Load(fs::path(data) / admission::kAuthorityKeyFile)
+                     .value()
+                     .public_key();
     config_.federation.enabled = true;
     config_.federation.listen = "127.0.0.1:0";
     config_.federation.authority = ToHex(authority_);
@@ -62,7 +64,7 @@ class NodeJoinTest : public NodeTest {
   // `ruvd` against the authority's node; what it wrote.
   std::string Run(std::vector<std::string> arguments, int expected) {
     std::ostringstream out;
-    CommandContext context{.out = out, .err = out, .environment = {}};
+    cli::CommandContext context{.out = out, .err = out, .environment = {}};
     arguments.insert(arguments.end(), {"--server", node_->api_address()});
     EXPECT_EQ(RunProgram(arguments, context), expected) << out.str();
     return out.str();
@@ -78,13 +80,15 @@ class NodeJoinTest : public NodeTest {
                 "--name", name},
                expected);
   }
-  absl::StatusOr<AdmissionCert> JoinBy(const std::string& address, const std::string& token,
-                                       const NodeKey& key) {
-    return JoinCluster(address, JoinInvitation::Parse(token).value(), "x", key, SystemClock());
+  absl::StatusOr<privacy::AdmissionCert> JoinBy(const std::string& address,
+                                                const std::string& token,
+                                                const privacy::NodeKey& key) {
+    return JoinCluster(address, privacy::JoinInvitation::Parse(token).value(), "x", key,
+                       SystemClock());
   }
   // A node with the files that `ruvd join` made, which dials `seed`.
   Node& StartOther(const std::string& name, const std::string& seed) {
-    NodeConfig config = config_;
+    config::NodeConfig config = config_;
     config.node.name = name;
     config.node.data_dir = DataOf(name);
     config.federation.seeds = {seed};
@@ -127,14 +131,15 @@ class NodeJoinTest : public NodeTest {
     return Await([&] { return StatusOf(node).refused_envelopes().contains(reason); });
   }
 
-  PublicKey authority_{};
+  privacy::PublicKey authority_{};
   std::vector<std::unique_ptr<Node>> others_;
 };
 
 TEST_F(NodeJoinTest, ATokenMakesAMemberThatLinks) {
   Start();
   EXPECT_THAT(Join("b", Token()), HasSubstr("next: ruvd serve"));
-  const auto written = LoadConfig(fs::path(DataOf("b")) / kConfigFile, {}, {}, nullptr);
+  const auto written =
+      config::LoadConfig(fs::path(DataOf("b")) / admission::kConfigFile, {}, {}, nullptr);
   ASSERT_TRUE(written.ok()) << written.status();
   EXPECT_TRUE(written->federation.enabled);
   EXPECT_EQ(written->federation.authority, ToHex(authority_));
@@ -148,13 +153,14 @@ TEST_F(NodeJoinTest, ATokenMakesAMemberThatLinks) {
 TEST_F(NodeJoinTest, ACertificateThatIsDueIsRenewedWhileTheNodeRuns) {
   Start();
   Join("b", Token());
-  const fs::path path = fs::path(DataOf("b")) / kNodeCertificateFile;
+  const fs::path path = fs::path(DataOf("b")) / admission::kNodeCertificateFile;
   const auto stored = [&] {
-    return AdmissionCert::Parse(AsBytes(ReadFile(path, 4096).value())).value();
+    return privacy::AdmissionCert::Parse(AsBytes(ReadFile(path, 4096).value())).value();
   };
-  const AdmissionCert joined = stored();
-  const ClusterAuthority authority =
-      ClusterAuthority::Load(fs::path(DataOf("data")) / kAuthorityKeyFile).value();
+  const privacy::AdmissionCert joined = stored();
+  const privacy::ClusterAuthority authority =
+      privacy::ClusterAuthority::Load(fs::path(DataOf("data")) / admission::kAuthorityKeyFile)
+          .value();
   const int64_t now_ms = SystemClock().WallMillis();
   const auto due = authority.Issue({.node_key = joined.node_key,
                                     .name = joined.name,
@@ -199,7 +205,7 @@ TEST_F(NodeJoinTest, ATokenAdmitsOneNodeAlsoAfterARestart) {
   EXPECT_THAT(Join("c", token, 4), HasSubstr("[TOKEN_USED]"));
   Restart();
   EXPECT_THAT(Join("d", token, 4), HasSubstr("[TOKEN_USED]"));
-  EXPECT_FALSE(fs::exists(fs::path(DataOf("d")) / kNodeCertificateFile));
+  EXPECT_FALSE(fs::exists(fs::path(DataOf("d")) / admission::kNodeCertificateFile));
 }
 
 TEST_F(NodeJoinTest, OfManyThatComeWithOneTokenAtOnceOneIsAdmitted) {
@@ -211,7 +217,7 @@ TEST_F(NodeJoinTest, OfManyThatComeWithOneTokenAtOnceOneIsAdmitted) {
     threads.reserve(outcomes.size());
     for (absl::Status& outcome : outcomes) {
       threads.emplace_back([&] {
-        outcome = JoinBy(node_->federation_address(), token, NodeKey::Generate()).status();
+        outcome = JoinBy(node_->federation_address(), token, privacy::NodeKey::Generate()).status();
       });
     }
     for (std::thread& thread : threads) {
@@ -245,8 +251,9 @@ TEST_F(NodeJoinTest, WhatKeepsANodeFromJoiningIsNamed) {
   EXPECT_THAT(Run({"token", "create", "--expires", "2d"}, 1), HasSubstr("at most 24 hours"));
   Join("b", token);  // none of these used it up
   Node& member = StartOther("b", node_->federation_address());
-  EXPECT_THAT(MessageOf(JoinBy(member.federation_address(), token, NodeKey::Generate()).status()),
-              HasSubstr("does not hold the authority's key"));
+  EXPECT_THAT(
+      MessageOf(JoinBy(member.federation_address(), token, privacy::NodeKey::Generate()).status()),
+      HasSubstr("does not hold the authority's key"));
 }
 
 // Somebody with a TLS key of its own stands before the authority, or plays it.
@@ -278,13 +285,14 @@ class FalseAuthorityTest : public NodeJoinTest {
   // What a node that joins at the false authority is told.
   std::string Meet(FalseAuthority::Answer answer) {
     FalseAuthority service(std::move(answer));
-    const auto tls = LinkTls::Create(folder_ / "false.pem").value();
+    const auto tls = transport::LinkTls::Create(folder_ / "false.pem").value();
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", tls->server_credentials(), &port);
     builder.RegisterService(&service);
     const auto server = builder.BuildAndStart();
-    const auto joined = JoinBy("127.0.0.1:" + std::to_string(port), Token(), NodeKey::Generate());
+    const auto joined =
+        JoinBy("127.0.0.1:" + std::to_string(port), Token(), privacy::NodeKey::Generate());
     server->Shutdown();
     EXPECT_FALSE(service.saw_token) << "the token is for the authority alone";
     return ReasonOf(joined.status());
@@ -293,7 +301,7 @@ class FalseAuthorityTest : public NodeJoinTest {
 
 TEST_F(FalseAuthorityTest, NeverSeesTheToken) {
   Start();
-  const auto answer_of = [](const JoinWelcome& welcome) {
+  const auto answer_of = [](const privacy::JoinWelcome& welcome) {
     admission::v1::JoinResponse response;
     response.mutable_welcome()->set_authority(std::string(AsText(welcome.authority)));
     response.mutable_welcome()->set_proof(std::string(AsText(welcome.proof)));
@@ -304,7 +312,7 @@ TEST_F(FalseAuthorityTest, NeverSeesTheToken) {
             }),
             reasons::kSignatureInvalid);
   EXPECT_EQ(Meet([&](const admission::v1::Greeting&) {
-              return answer_of(JoinWelcome::Sign(SigningKey::Generate(), {}, {}));
+              return answer_of(privacy::JoinWelcome::Sign(privacy::SigningKey::Generate(), {}, {}));
             }),
             reasons::kCertificateForeign);
   EXPECT_EQ(Meet([](const admission::v1::Greeting&) { return admission::v1::JoinResponse(); }),
@@ -317,10 +325,10 @@ TEST_F(FalseAuthorityTest, GetsNoWelcomeFromTheRealOneToPassOn) {
   // The greeting goes on as it came, with the certificate of whoever is in between.
   Meet([&](const admission::v1::Greeting& greeting) {
     grpc::ChannelArguments arguments;
-    arguments.SetSslTargetNameOverride(kSelfSignedName);
-    const auto stub = admission::v1::AdmissionService::NewStub(
-        grpc::CreateCustomChannel(node_->federation_address(),
-                                  LinkCredentials(MakeSelfSignedCertificate().value()), arguments));
+    arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
+    const auto stub = admission::v1::AdmissionService::NewStub(grpc::CreateCustomChannel(
+        node_->federation_address(),
+        LinkCredentials(transport::MakeSelfSignedCertificate().value()), arguments));
     grpc::ClientContext context;
     const auto stream = stub->Join(&context);
     admission::v1::JoinRequest request;
@@ -328,7 +336,7 @@ TEST_F(FalseAuthorityTest, GetsNoWelcomeFromTheRealOneToPassOn) {
     admission::v1::JoinResponse response;
     stream->Write(request);
     if (!stream->Read(&response)) {
-      refused += ReasonOf(FromRpcStatus(stream->Finish())) == reasons::kChannelBinding ? 1 : 0;
+      refused += ReasonOf(api::FromRpcStatus(stream->Finish())) == reasons::kChannelBinding ? 1 : 0;
       return response;
     }
     context.TryCancel();
@@ -355,7 +363,9 @@ TEST_F(NodeJoinTest, ARevokedNodeIsOutAlsoAfterARestartAndPeersLearnIt) {
       RevocationFile(DataOf("c"))
           .Load(authority_)
           .value()
-          .Revokes(NodeKey::LoadOrCreate(fs::path(DataOf("b")) / kNodeKeyFile).value().id()));
+          .Revokes(privacy::NodeKey::LoadOrCreate(fs::path(DataOf("b")) / admission::kNodeKeyFile)
+                       .value()
+                       .id()));
   others_.front().reset();
   StartOther("b", other.federation_address());
   EXPECT_TRUE(AwaitRefused(other, reasons::kNodeRevoked));
@@ -370,53 +380,55 @@ class AdmissionOfficeTest : public ::testing::Test {
   void SetUp() override {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
-    const auto authority = ClusterAuthority::LoadOrCreate(folder_ / kAuthorityKeyFile);
+    const auto authority =
+        privacy::ClusterAuthority::LoadOrCreate(folder_ / admission::kAuthorityKeyFile);
     ASSERT_TRUE(authority.ok());
     cluster_ = authority->cluster_id();
     issuer_ = authority->public_key();
-    office_ = AdmissionOffice::Open(folder_, revocations_, clock_).value();
+    office_ = admission::AdmissionOffice::Open(folder_, revocations_, clock_).value();
   }
   void TearDown() override { fs::remove_all(folder_); }
-  JoinRequest Request(const Invitation& invitation) const {
-    return JoinRequest::Sign(invitation.text.token, "b", cluster_, key_);
+  privacy::JoinRequest Request(const admission::Invitation& invitation) const {
+    return privacy::JoinRequest::Sign(invitation.text.token, "b", cluster_, key_);
   }
 
   const fs::path folder_ = fs::path(::testing::TempDir()) /
                            ::testing::UnitTest::GetInstance()->current_test_info()->name();
-  RevocationFile revocations_{folder_};
+  admission::RevocationFile revocations_{folder_};
   ManualClock clock_;
-  PublicKey issuer_{};
-  ClusterId cluster_{};
-  const NodeKey key_ = NodeKey::Generate();
-  std::unique_ptr<AdmissionOffice> office_;
+  privacy::PublicKey issuer_{};
+  privacy::ClusterId cluster_{};
+  const privacy::NodeKey key_ = privacy::NodeKey::Generate();
+  std::unique_ptr<admission::AdmissionOffice> office_;
 };
 
 TEST_F(AdmissionOfficeTest, ATokenEndsWithItsTime) {
-  const Invitation invitation = office_->Invite(roles::kMember, kHour).value();
+  const admission::Invitation invitation = office_->Invite(privacy::roles::kMember, kHour).value();
   EXPECT_EQ(invitation.expires_ms, clock_.WallMillis() + kHour);
   clock_.StepWall(kHour);
   EXPECT_EQ(ReasonOf(office_->Admit(Request(invitation)).status()), reasons::kTokenExpired);
   clock_.StepWall(-1);
   const auto certificate = office_->Admit(Request(invitation));
   ASSERT_TRUE(certificate.ok()) << certificate.status();
-  EXPECT_EQ(certificate->roles, roles::kMember);
+  EXPECT_EQ(certificate->roles, privacy::roles::kMember);
 }
 
 TEST_F(AdmissionOfficeTest, ARevokedKeyWasAdmittedByATokenThatItUsedUp) {
-  const Invitation invitation = office_->Invite(roles::kMember, kHour).value();
+  const admission::Invitation invitation = office_->Invite(privacy::roles::kMember, kHour).value();
   ASSERT_TRUE(office_->Revoke(key_.id()).ok());
   EXPECT_EQ(ReasonOf(office_->Admit(Request(invitation)).status()), reasons::kNodeRevoked);
-  const NodeKey other = NodeKey::Generate();
+  const privacy::NodeKey other = privacy::NodeKey::Generate();
   EXPECT_TRUE(
-      office_->Admit(JoinRequest::Sign(invitation.text.token, "other", cluster_, other)).ok());
+      office_->Admit(privacy::JoinRequest::Sign(invitation.text.token, "other", cluster_, other))
+          .ok());
 }
 
 TEST_F(AdmissionOfficeTest, AListIsSignedAnewBeforeItIsOld) {
   EXPECT_EQ(office_->RefreshRevocations().value().number, 0u) << "nobody was revoked";
-  const RevocationList first = office_->Revoke(key_.id()).value();
+  const privacy::RevocationList first = office_->Revoke(key_.id()).value();
   EXPECT_EQ(office_->RefreshRevocations().value(), first);
   clock_.StepWall(13 * kHour);
-  const RevocationList next = office_->RefreshRevocations().value();
+  const privacy::RevocationList next = office_->RefreshRevocations().value();
   EXPECT_EQ(next.number, 2u);
   EXPECT_EQ(next.nodes, first.nodes);
   EXPECT_EQ(next.issued_ms, clock_.WallMillis());
@@ -424,7 +436,7 @@ TEST_F(AdmissionOfficeTest, AListIsSignedAnewBeforeItIsOld) {
 }
 
 TEST_F(AdmissionOfficeTest, ATokenIsUsedUpOnDiskBeforeTheCertificateIsGiven) {
-  const Invitation invitation = office_->Invite(roles::kMember, kHour).value();
+  const admission::Invitation invitation = office_->Invite(privacy::roles::kMember, kHour).value();
   const std::string before = ReadFile(folder_ / "join-tokens", 1 << 20).value();
   // Nothing can take the list's place: the folder is in its way.
   fs::remove(folder_ / "join-tokens");
@@ -434,15 +446,15 @@ TEST_F(AdmissionOfficeTest, ATokenIsUsedUpOnDiskBeforeTheCertificateIsGiven) {
   EXPECT_EQ(ReasonOf(office_->Admit(Request(invitation)).status()), reasons::kTokenUsed);
   // After a crash before the write the token is as it was: nobody was admitted by it.
   ASSERT_TRUE(WriteFileAtomically(folder_ / "join-tokens", before, 0600).ok());
-  office_ = AdmissionOffice::Open(folder_, revocations_, clock_).value();
+  office_ = admission::AdmissionOffice::Open(folder_, revocations_, clock_).value();
   EXPECT_TRUE(office_->Admit(Request(invitation)).ok());
-  office_ = AdmissionOffice::Open(folder_, revocations_, clock_).value();
+  office_ = admission::AdmissionOffice::Open(folder_, revocations_, clock_).value();
   EXPECT_EQ(ReasonOf(office_->Admit(Request(invitation)).status()), reasons::kTokenUsed);
 }
 
 TEST_F(AdmissionOfficeTest, DamagedFilesAreNamedAtTheStart) {
   ASSERT_TRUE(WriteFileAtomically(folder_ / "join-tokens", "x", 0600).ok());
-  EXPECT_EQ(ReasonOf(AdmissionOffice::Open(folder_, revocations_, clock_).status()),
+  EXPECT_EQ(ReasonOf(admission::AdmissionOffice::Open(folder_, revocations_, clock_).status()),
             reasons::kTokenInvalid);
   ASSERT_TRUE(WriteFileAtomically(folder_ / "revocations", "x").ok());
   EXPECT_EQ(ReasonOf(revocations_.Load(issuer_).status()), reasons::kRevocationInvalid);
@@ -450,22 +462,22 @@ TEST_F(AdmissionOfficeTest, DamagedFilesAreNamedAtTheStart) {
 
 TEST_F(AdmissionOfficeTest, ListsGrowAndOutliveTheProcess) {
   EXPECT_EQ(revocations_.Load(issuer_).value().number, 0u);
-  EXPECT_EQ(office_->Revoke(NodeId{1}).value().number, 1u);
-  EXPECT_EQ(office_->Revoke(NodeId{1}).value().number, 1u);
-  EXPECT_EQ(office_->Revoke(NodeId{2}).value().number, 2u);
-  const RevocationList list = revocations_.Load(issuer_).value();
-  EXPECT_TRUE(list.Revokes(NodeId{1}));
-  EXPECT_TRUE(list.Revokes(NodeId{2}));
-  EXPECT_FALSE(list.Revokes(NodeId{3}));
+  EXPECT_EQ(office_->Revoke(privacy::NodeId{1}).value().number, 1u);
+  EXPECT_EQ(office_->Revoke(privacy::NodeId{1}).value().number, 1u);
+  EXPECT_EQ(office_->Revoke(privacy::NodeId{2}).value().number, 2u);
+  const privacy::RevocationList list = revocations_.Load(issuer_).value();
+  EXPECT_TRUE(list.Revokes(privacy::NodeId{1}));
+  EXPECT_TRUE(list.Revokes(privacy::NodeId{2}));
+  EXPECT_FALSE(list.Revokes(privacy::NodeId{3}));
 }
 
 // The node's own federation hears of a list after the office has made the next one.
 TEST_F(AdmissionOfficeTest, AnOlderListDoesNotTakeThePlaceOfANewerOne) {
-  const RevocationList first = office_->Revoke(NodeId{1}).value();
-  const RevocationList second = office_->Revoke(NodeId{2}).value();
+  const privacy::RevocationList first = office_->Revoke(privacy::NodeId{1}).value();
+  const privacy::RevocationList second = office_->Revoke(privacy::NodeId{2}).value();
   ASSERT_TRUE(revocations_.Keep(first, issuer_).ok());
   EXPECT_EQ(revocations_.Load(issuer_).value(), second);
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

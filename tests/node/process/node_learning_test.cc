@@ -13,7 +13,7 @@
 #include "node/program/program.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using learning::v1::LearningService;
@@ -30,7 +30,7 @@ class NodeLearningTest : public NodeTest {
     const auto stub = LearningService::NewStub(channel_);
     grpc::ClientContext context;
     Response response;
-    RETURN_IF_ERROR(FromRpcStatus((stub.get()->*method)(&context, request, &response)));
+    RETURN_IF_ERROR(api::FromRpcStatus((stub.get()->*method)(&context, request, &response)));
     return response;
   }
   absl::StatusOr<learning::v1::UndoResponse> Undo(const std::string& token) {
@@ -100,7 +100,7 @@ TEST_F(NodeLearningTest, TheVerbsShowWhatIsLearnedUndoItAndSayWhatIsMissing) {
   const auto run = [&](std::vector<std::string> arguments) {
     out.str("");
     err.str("");
-    CommandContext context{.out = out, .err = err, .environment = {}};
+    cli::CommandContext context{.out = out, .err = err, .environment = {}};
     arguments.insert(arguments.end(), {"--server", node_->api_address()});
     return RunProgram(arguments, context);
   };
@@ -221,4 +221,4 @@ TEST_F(NodeLearningTest, RefusesSignalsThatSayNothingAndTooMuchMetadata) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

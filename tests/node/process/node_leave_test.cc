@@ -16,7 +16,7 @@
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 class NodeLeaveTest : public FederatedNodeTest {
@@ -26,17 +26,18 @@ class NodeLeaveTest : public FederatedNodeTest {
     config_.federation.tls = "off";
     Start();
   }
-  GossipConfig PeerConfig() const {
+  federation::GossipConfig PeerConfig() const {
     return ConfigOfPeer(config_, CertificateFor(peer_key_, "peer"));
   }
   // The peer gives the node a pattern. Its id.
-  Digest Give(RecordingPeer& peer, const PatternRules& rules) {
+  Digest Give(RecordingPeer& peer, const federation::PatternRules& rules) {
     const int64_t now_ms = RecordingPeer::Now().wall_ms;
     peer.Perform(peer.core()
-                     .SetConsent(ConsentRecord::Sign(ConsentTier::kPublic, now_ms, peer_key_),
+                     .SetConsent(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic, now_ms,
+                                                              peer_key_),
                                  RecordingPeer::Now())
                      .value());
-    SharedPattern pattern;
+    federation::SharedPattern pattern;
     pattern.id.fill(7);
     pattern.task = "chat";
     pattern.examples = 20;
@@ -45,19 +46,20 @@ class NodeLeaveTest : public FederatedNodeTest {
     peer.Perform(peer.core().OfferPattern(pattern, RecordingPeer::Now()).value());
     return peer.core().Items().at(0).id;
   }
-  std::optional<MemberState> StateAt(RecordingPeer& peer) const {
-    const std::vector<Member> members = peer.core().Members();
-    const auto found = std::ranges::find_if(
-        members, [this](const Member& member) { return ToHex(member.id) == node_->id(); });
+  std::optional<federation::MemberState> StateAt(RecordingPeer& peer) const {
+    const std::vector<federation::Member> members = peer.core().Members();
+    const auto found = std::ranges::find_if(members, [this](const federation::Member& member) {
+      return ToHex(member.id) == node_->id();
+    });
     return found == members.end() ? std::nullopt : std::optional(found->state);
   }
 
-  const NodeKey peer_key_ = NodeKey::FromSeed(KeySeed{9});
+  const privacy::NodeKey peer_key_ = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
 };
 
 // Its links ended with the first frame that came, and what a peer was fetching with them.
 TEST_F(NodeLeaveTest, ANodeThatIsStoppedSaysSoAndServesWhatIsBeingFetched) {
-  const GossipConfig config = PeerConfig();
+  const federation::GossipConfig config = PeerConfig();
   RecordingPeer peer(config, peer_key_);
   std::optional<Digest> item;
   std::thread stop;
@@ -71,7 +73,7 @@ TEST_F(NodeLeaveTest, ANodeThatIsStoppedSaysSoAndServesWhatIsBeingFetched) {
       item = Give(peer, config.pattern_rules);
     } else if (!stop.joinable() && Status().accepted_items_size() > 0) {
       stop = std::thread([&] { EXPECT_TRUE(node_->Drain(kDrain).ok()); });
-    } else if (StateAt(peer) == MemberState::kLeft && !std::exchange(asked, true)) {
+    } else if (StateAt(peer) == federation::MemberState::kLeft && !std::exchange(asked, true)) {
       federation::v1::Frame request;
       request.mutable_chunk_request()->set_item_id(std::string(AsText(*item)));
       peer.Say(request);
@@ -79,11 +81,11 @@ TEST_F(NodeLeaveTest, ANodeThatIsStoppedSaysSoAndServesWhatIsBeingFetched) {
     return peer.core().counters().payload_bytes_received > 0;
   });
   EXPECT_GT(peer.core().counters().payload_bytes_received, 0U);
-  EXPECT_EQ(StateAt(peer), MemberState::kLeft) << "and is not taken for dead";
+  EXPECT_EQ(StateAt(peer), federation::MemberState::kLeft) << "and is not taken for dead";
   if (stop.joinable()) {
     stop.join();
   }
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -19,7 +19,7 @@
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 class NodeMaskedTest : public FederatedNodeTest {
@@ -52,9 +52,10 @@ class NodeMaskedTest : public FederatedNodeTest {
   void TurnTo(size_t number) { channel_ = channels_[number]; }
   const Node& NodeAt(size_t number) const { return number == 0 ? *node_ : *others_[number - 1]; }
   static size_t SharesOf(const RecordingPeer& peer, const std::string& node) {
-    return static_cast<size_t>(std::ranges::count_if(peer.accepted(), [&node](const Item& item) {
-      return item.kind == ItemKind::kMaskShare && ToHex(item.origin) == node;
-    }));
+    return static_cast<size_t>(
+        std::ranges::count_if(peer.accepted(), [&node](const federation::Item& item) {
+          return item.kind == federation::ItemKind::kMaskShare && ToHex(item.origin) == node;
+        }));
   }
   // Whether the last round of updates of every node took the sum of all four, and the peer has
   // every share that was paid for.
@@ -72,7 +73,7 @@ class NodeMaskedTest : public FederatedNodeTest {
 
   std::vector<std::unique_ptr<Node>> others_;
   std::vector<std::shared_ptr<grpc::Channel>> channels_;
-  const NodeKey peer_key_ = NodeKey::FromSeed(KeySeed{9});
+  const privacy::NodeKey peer_key_ = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
 };
 
 TEST_F(NodeMaskedTest, FourNodesGetOneMeanOfWhatNobodySees) {
@@ -106,8 +107,8 @@ TEST_F(NodeMaskedTest, FourNodesGetOneMeanOfWhatNobodySees) {
     EXPECT_FALSE(status.accepted_items().contains("pattern"));
   }
   EXPECT_EQ(sums.size(), 1u) << "one mean, the same for all";
-  for (const Item& item : peer.accepted()) {
-    EXPECT_TRUE(IsMaskItem(item.kind)) << ItemKindName(item.kind);
+  for (const federation::Item& item : peer.accepted()) {
+    EXPECT_TRUE(federation::IsMaskItem(item.kind)) << federation::ItemKindName(item.kind);
   }
   for (const std::string_view text : {std::string_view(kLesson), std::string_view("lighthouse")}) {
     for (size_t at = 0; at + 8 <= text.size(); ++at) {
@@ -118,4 +119,4 @@ TEST_F(NodeMaskedTest, FourNodesGetOneMeanOfWhatNobodySees) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

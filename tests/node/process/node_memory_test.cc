@@ -7,7 +7,7 @@
 
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using ::testing::AllOf;
@@ -39,4 +39,4 @@ TEST_F(NodeMemoryTest, ATextThatCanNeverFitIntoMemoryIsRefusedWithTheNumbers) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -23,7 +23,7 @@
 #include "tests/inference/text_model.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using nlohmann::json;
@@ -39,7 +39,7 @@ class NodePatternsTest : public NodeTest {
   std::string Run(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--server", node_->api_address()});
     std::ostringstream out;
-    CommandContext context{.out = out, .err = out, .environment = {}};
+    cli::CommandContext context{.out = out, .err = out, .environment = {}};
     exit_code_ = RunProgram(arguments, context);
     return out.str();
   }
@@ -53,16 +53,16 @@ class NodePatternsTest : public NodeTest {
   int RunOffline(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--node.data_dir", config_.node.data_dir});
     std::ostringstream out;
-    CommandContext context{.out = out, .err = out, .environment = {}};
+    cli::CommandContext context{.out = out, .err = out, .environment = {}};
     const int code = RunProgram(arguments, context);
     EXPECT_EQ(code, 0) << out.str();
     return code;
   }
-  NodeClient Client() { return NodeClient(node_->api_address()); }
+  client::NodeClient Client() { return client::NodeClient(node_->api_address()); }
 
   // Where kPatternPrompt lies, with an adapter of its own.
   UpsertPatternRequest Lesson(uint64_t seed) {
-    NodeClient client = Client();
+    client::NodeClient client = Client();
     inference::v1::EmbedRequest embed;
     embed.set_text(kPatternPrompt);
     const auto answer = client.Embed(embed);
@@ -77,9 +77,10 @@ class NodePatternsTest : public NodeTest {
     return request;
   }
   static std::string AdapterBytes(uint64_t seed) {
-    const auto model = Model::Load(kSmallModel).value();
+    const auto model = inference::Model::Load(kSmallModel).value();
     const std::string target = "blk.1.attn_output.weight";
-    Adapter adapter = *test::RandomAdapter(*model, {{target, FindMatrix(*model, target)}}, seed);
+    inference::Adapter adapter =
+        *test::RandomAdapter(*model, {{target, inference::FindMatrix(*model, target)}}, seed);
     adapter.name = "anything";
     return EncodeAdapter(adapter);
   }
@@ -118,12 +119,12 @@ TEST_F(NodePatternsTest, AnAdapterThatAClientStoresServesTheNextRequest) {
 // A bank with patterns near the prompt has its own in its steps, the others those of t = 1.
 TEST_F(NodePatternsTest, PatternsOfABankActInItsSteps) {
   for (const uint64_t seed : {1U, 2U}) {
-    const auto model = Model::Load(kSmallModel).value();
-    const auto adapter = DecodeAdapter(AsBytes(AdapterBytes(seed))).value();
-    Adapter named = *adapter;
+    const auto model = inference::Model::Load(kSmallModel).value();
+    const auto adapter = inference::DecodeAdapter(AsBytes(AdapterBytes(seed))).value();
+    inference::Adapter named = *adapter;
     named.name = "seed" + std::to_string(seed);
     const std::string path = folder_ / (named.name + ".gguf");
-    ASSERT_TRUE(SaveAdapterFile(named, *model, path).ok());
+    ASSERT_TRUE(inference::SaveAdapterFile(named, *model, path).ok());
     config_.inference.adapters.push_back(path + "=0");
   }
   Start();
@@ -174,8 +175,8 @@ TEST_F(NodePatternsTest, APatternWithoutAnAdapterLearns) {
 TEST_F(NodePatternsTest, AnAdapterOfAnotherModelIsRefused) {
   Start();
   UpsertPatternRequest request = Lesson(1);
-  const auto adapter = DecodeAdapter(AsBytes(request.pattern().adapter())).value();
-  Adapter foreign = *adapter;
+  const auto adapter = inference::DecodeAdapter(AsBytes(request.pattern().adapter())).value();
+  inference::Adapter foreign = *adapter;
   foreign.model_hash = Sha256("another");
   request.mutable_pattern()->set_adapter(EncodeAdapter(foreign));
   EXPECT_EQ(ReasonOf(Client().UpsertPattern(request).status()), reasons::kAdapterForOtherModel);
@@ -240,7 +241,7 @@ TEST_F(NodePatternsTest, NothingOfAFileThatIsWrongIsImported) {
   EXPECT_THAT(Run({"pattern", "import", file}),
               AllOf(HasSubstr("patterns.jsonl: line 3"), HasSubstr("EXPORT_INVALID")));
   std::string other;
-  PatternFileWriter writer([&other](std::string_view piece) {
+  cli::PatternFileWriter writer([&other](std::string_view piece) {
     other += piece;
     return absl::OkStatus();
   });
@@ -266,7 +267,7 @@ TEST_F(NodePatternsTest, AnImportGoesOnBehindWhatTheNodeRefuses) {
   const std::string file = folder_ / "patterns.jsonl";
   const auto status = Client().GetStatus().value();
   std::string bytes;
-  PatternFileWriter writer([&bytes](std::string_view piece) {
+  cli::PatternFileWriter writer([&bytes](std::string_view piece) {
     bytes += piece;
     return absl::OkStatus();
   });
@@ -371,7 +372,9 @@ TEST_F(NodePatternsTest, AStopInGoodOrderSavesTheGraph) {
   node_.reset();
   auto files = OpenNodeFiles(config_).value();
   auto database = OpenNodeStore(config_, *files.seal_source, SystemClock()).value();
-  EXPECT_TRUE(database->Contains(ColumnFamily::kDefault, patterns::CheckpointKey(0)).value());
+  EXPECT_TRUE(
+      database->Contains(storage::ColumnFamily::kDefault, storage::patterns::CheckpointKey(0))
+          .value());
 }
 
 TEST_F(NodePatternsTest, ABackupOfARunningNodeIsRestored) {
@@ -398,10 +401,10 @@ TEST_F(NodePatternsTest, AUserIsErasedWhileTheNodeServes) {
   {
     auto files = OpenNodeFiles(config_).value();
     auto database = OpenNodeStore(config_, *files.seal_source, SystemClock()).value();
-    const auto model = Model::Load(kSmallModel).value();
-    auto sessions =
-        SessionIndex::Open(*database, {.dimension = static_cast<uint32_t>(model->config().width)})
-            .value();
+    const auto model = inference::Model::Load(kSmallModel).value();
+    auto sessions = storage::SessionIndex::Open(
+                        *database, {.dimension = static_cast<uint32_t>(model->config().width)})
+                        .value();
     const int64_t now = SystemClock().WallMillis();
     for (const char* user : {"alice", "bob"}) {
       ASSERT_TRUE(sessions
@@ -424,4 +427,4 @@ TEST_F(NodePatternsTest, AUserIsErasedWhileTheNodeServes) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -12,7 +12,7 @@
 #include "node/limits.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 class NodeQueueTest : public NodeTest {
@@ -63,4 +63,4 @@ TEST_F(NodeQueueTest, ACancelledRequestGivesItsPlaceToOthers) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -16,7 +16,7 @@
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 class NodeRelayTest : public FederatedNodeTest {
@@ -27,14 +27,15 @@ class NodeRelayTest : public FederatedNodeTest {
   }
   // Takes part as a peer without an address until both peers have measured the way to each other.
   // Whether they did.
-  bool TakePart(const NodeKey& key, const std::string& name, const NodeId& other) {
-    GossipConfig gossip = ConfigOfPeer(config_, CertificateFor(key, name));
+  bool TakePart(const privacy::NodeKey& key, const std::string& name,
+                const privacy::NodeId& other) {
+    federation::GossipConfig gossip = ConfigOfPeer(config_, CertificateFor(key, name));
     gossip.seeds = {node_->federation_address()};
     RecordingPeer peer(std::move(gossip), key);
     bool mine = false;
     return peer.TakePartUntil(node_->federation_address(), kPatience, [&] {
-      const std::vector<Member> members = peer.core().Members();
-      const auto found = std::ranges::find(members, other, &Member::id);
+      const std::vector<federation::Member> members = peer.core().Members();
+      const auto found = std::ranges::find(members, other, &federation::Member::id);
       if (!mine && peer.core().RelayTo(other) && found != members.end() && found->rtt) {
         mine = true;
         ++linked_;
@@ -49,8 +50,8 @@ class NodeRelayTest : public FederatedNodeTest {
 
 TEST_F(NodeRelayTest, CarriesALinkOfTwoPeersOverItsStreams) {
   Start();
-  const NodeKey one = NodeKey::Generate();
-  const NodeKey other = NodeKey::Generate();
+  const privacy::NodeKey one = privacy::NodeKey::Generate();
+  const privacy::NodeKey other = privacy::NodeKey::Generate();
   bool reached = false;
   std::thread second([&] { reached = TakePart(other, "c", one.id()); });
   EXPECT_TRUE(TakePart(one, "b", other.id()));
@@ -59,4 +60,4 @@ TEST_F(NodeRelayTest, CarriesALinkOfTwoPeersOverItsStreams) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

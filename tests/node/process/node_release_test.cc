@@ -15,7 +15,7 @@
 #include "privacy/reasons.h"
 #include "tests/node/process/federated_node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using testing::AllOf;
@@ -27,7 +27,7 @@ class NodeReleaseTest : public FederatedNodeTest {
   int Run(std::vector<std::string> arguments) {
     out_.str("");
     err_.str("");
-    CommandContext context{.out = out_, .err = err_, .environment = {}};
+    cli::CommandContext context{.out = out_, .err = err_, .environment = {}};
     arguments.insert(arguments.end(), {"--server", node_->api_address()});
     return RunProgram(arguments, context);
   }
@@ -187,4 +187,4 @@ TEST_F(NodeReleaseTest, WhatAUserTaughtLeavesWithConsentOnlyAndIsTakenBackWithIt
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -7,7 +7,7 @@
 
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 class NodeRouterTest : public NodeTest {
@@ -84,4 +84,4 @@ TEST_F(NodeRouterTest, ADamagedFileSwitchesItOff) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

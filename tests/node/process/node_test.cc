@@ -34,7 +34,7 @@
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 TEST_F(NodeTest, StreamsACompletionInOrder) {
@@ -382,7 +382,7 @@ TEST_F(NodeTest, ASecondNodeOnTheSameDataIsRefused) {
 
 TEST_F(NodeTest, APortInUseIsNamed) {
   Start();
-  NodeConfig second = config_;
+  config::NodeConfig second = config_;
   second.node.data_dir = folder_ / "second";
   second.api.listen = node_->api_address();
   const absl::Status status = Node::Start(second).status();
@@ -391,4 +391,4 @@ TEST_F(NodeTest, APortInUseIsNamed) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

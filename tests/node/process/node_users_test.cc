@@ -14,7 +14,7 @@
 #include "ruvd/witness/v1/witness.grpc.pb.h"
 #include "tests/node/node_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using testing::HasSubstr;
@@ -40,12 +40,12 @@ class NodeUsersTest : public NodeTest {
   }
   // The ids of requests whose embeddings can still be compared.
   std::vector<std::string> Similar() {
-    witness::v1::ListEntriesRequest request;
+    storage::witness::v1::ListEntriesRequest request;
     request.set_similar_to(kUsersPrompt);
     request.set_page_size(50);
-    witness::v1::ListEntriesResponse response;
+    storage::witness::v1::ListEntriesResponse response;
     grpc::ClientContext context;
-    const auto stub = witness::v1::WitnessService::NewStub(channel_);
+    const auto stub = storage::witness::v1::WitnessService::NewStub(channel_);
     EXPECT_TRUE(stub->ListEntries(&context, request, &response).ok());
     std::vector<std::string> ids;
     for (const auto& hit : response.hits()) {
@@ -58,7 +58,7 @@ class NodeUsersTest : public NodeTest {
     ASSERT_TRUE(node_->Drain(kDrain).ok());
     node_.reset();
     std::ostringstream out;
-    CommandContext context{.out = out, .err = out, .environment = {}};
+    cli::CommandContext context{.out = out, .err = out, .environment = {}};
     EXPECT_EQ(RunProgram({"store", verb, "--node.data_dir", config_.node.data_dir}, context), 0)
         << out.str();
     Start();
@@ -70,12 +70,12 @@ class NodeUsersTest : public NodeTest {
     request.set_sharing(true);
     request.set_widest(pattern::v1::SHARING_TIER_DP);
     request.set_days(1);
-    EXPECT_TRUE(NodeClient(node_->api_address()).SetUserConsent(request).ok());
+    EXPECT_TRUE(client::NodeClient(node_->api_address()).SetUserConsent(request).ok());
   }
   // Users whose lessons may be shared, by name.
   std::set<std::string> Agreeing() {
     std::set<std::string> users;
-    const auto listed = NodeClient(node_->api_address()).ListUserConsents();
+    const auto listed = client::NodeClient(node_->api_address()).ListUserConsents();
     EXPECT_TRUE(listed.ok()) << listed.status();
     for (const auto& consent : listed->consents()) {
       if (consent.sharing()) {
@@ -86,7 +86,7 @@ class NodeUsersTest : public NodeTest {
   }
   void Erase(const std::string& user) {
     std::ostringstream out;
-    CommandContext context{.out = out, .err = out, .environment = {}};
+    cli::CommandContext context{.out = out, .err = out, .environment = {}};
     EXPECT_EQ(RunProgram(
                   {"store", "erase", "--running", "--user", user, "--server", node_->api_address()},
                   context),
@@ -118,12 +118,13 @@ TEST_F(NodeUsersTest, AnErasedUsersRequestsAreGoneAndNobodyElses) {
     EXPECT_TRUE(Like(nobodys).ok());
     EXPECT_THAT(Similar(), testing::UnorderedElementsAre(his, nobodys));
     for (const std::string& id : {hers, queued}) {
-      witness::v1::GetEntryRequest request;
+      storage::witness::v1::GetEntryRequest request;
       request.set_request_id(id);
-      witness::v1::GetEntryResponse entry;
+      storage::witness::v1::GetEntryResponse entry;
       grpc::ClientContext context;
-      EXPECT_TRUE(
-          witness::v1::WitnessService::NewStub(channel_)->GetEntry(&context, request, &entry).ok());
+      EXPECT_TRUE(storage::witness::v1::WitnessService::NewStub(channel_)
+                      ->GetEntry(&context, request, &entry)
+                      .ok());
     }
     RestartBehind("verify");
   }
@@ -184,7 +185,7 @@ TEST_F(NodeUsersTest, AUserErasedFromAStoppedStoreTakesTheConsentBack) {
   ASSERT_TRUE(node_->Drain(kDrain).ok());
   node_.reset();
   std::ostringstream out;
-  CommandContext context{.out = out, .err = out, .environment = {}};
+  cli::CommandContext context{.out = out, .err = out, .environment = {}};
   EXPECT_EQ(
       RunProgram({"store", "erase", "--user", "alice", "--node.data_dir", config_.node.data_dir},
                  context),
@@ -217,4 +218,4 @@ TEST_F(NodeUsersTest, AUserIdThatIsTooLongIsRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

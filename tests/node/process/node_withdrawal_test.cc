@@ -17,7 +17,7 @@
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using testing::AllOf;
@@ -33,21 +33,21 @@ class NodeWithdrawalTest : public FederatedNodeTest {
   }
   int Run(std::vector<std::string> arguments) {
     out_.str("");
-    CommandContext context{.out = out_, .err = out_, .environment = {}};
+    cli::CommandContext context{.out = out_, .err = out_, .environment = {}};
     arguments.insert(arguments.end(), {"--server", node_->api_address()});
     return RunProgram(arguments, context);
   }
-  GossipConfig PeerConfig() const {
+  federation::GossipConfig PeerConfig() const {
     return ConfigOfPeer(config_, CertificateFor(peer_key_, "peer"));
   }
-  static size_t Accepted(const RecordingPeer& peer, ItemKind kind) {
-    return static_cast<size_t>(std::ranges::count(peer.accepted(), kind, &Item::kind));
+  static size_t Accepted(const RecordingPeer& peer, federation::ItemKind kind) {
+    return static_cast<size_t>(std::ranges::count(peer.accepted(), kind, &federation::Item::kind));
   }
   bool TakePart(RecordingPeer& peer, const std::function<bool()>& done) {
     return peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2), done);
   }
 
-  const NodeKey peer_key_ = NodeKey::FromSeed(KeySeed{9});
+  const privacy::NodeKey peer_key_ = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
   // Alice's lesson, plain, at a peer that has come and gone.
   void SharePlain() {
     // A core of one lesson does not always gain, by chance, and then nothing is shared.
@@ -57,7 +57,8 @@ class NodeWithdrawalTest : public FederatedNodeTest {
     Teach("alice", kLesson);
     ASSERT_EQ(Run({"consent", "grant", "--tier", "public"}), 0) << out_.str();
     RecordingPeer peer(PeerConfig(), peer_key_);
-    ASSERT_TRUE(TakePart(peer, [&] { return Accepted(peer, ItemKind::kAdapterDelta) > 0; }));
+    ASSERT_TRUE(
+        TakePart(peer, [&] { return Accepted(peer, federation::ItemKind::kAdapterDelta) > 0; }));
   }
   void ExpectPlainItemsAreSaidToRemain() const {
     EXPECT_THAT(out_.str(), AllOf(HasSubstr("Plain items left this node"),
@@ -76,12 +77,12 @@ TEST_F(NodeWithdrawalTest, AUserWhoWithdrawsIsTakenOutOfWhatPeersHave) {
   RecordingPeer peer(PeerConfig(), peer_key_);
   bool asked = false;
   ASSERT_TRUE(TakePart(peer, [&] {
-    if (!asked && Accepted(peer, ItemKind::kAdapterDelta) == 1) {
+    if (!asked && Accepted(peer, federation::ItemKind::kAdapterDelta) == 1) {
       asked = true;
       EXPECT_EQ(peer.core().NewestDeltas().size(), 1u);
       EXPECT_EQ(Run({"consent", "withdraw", "--user", "alice"}), 0) << out_.str();
     }
-    return Accepted(peer, ItemKind::kWithdrawal) > 0;
+    return Accepted(peer, federation::ItemKind::kWithdrawal) > 0;
   }));
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("1 updates, 0 patterns"), HasSubstr("1 linked peer"),
                                 HasSubstr("1 noised release(s)"), HasSubstr("epsilon"),
@@ -96,10 +97,12 @@ TEST_F(NodeWithdrawalTest, AnErasedUserIsTakenOutOfWhatAbsentPeersHave) {
   Teach("alice", kLesson);
   ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << out_.str();
   RecordingPeer peer(PeerConfig(), peer_key_);
-  ASSERT_TRUE(TakePart(peer, [&] { return Accepted(peer, ItemKind::kAdapterDelta) == 1; }));
+  ASSERT_TRUE(
+      TakePart(peer, [&] { return Accepted(peer, federation::ItemKind::kAdapterDelta) == 1; }));
   ASSERT_EQ(Run({"store", "erase", "--running", "--user", "alice"}), 0) << out_.str();
   Restart();
-  ASSERT_TRUE(TakePart(peer, [&] { return Accepted(peer, ItemKind::kWithdrawal) > 0; }));
+  ASSERT_TRUE(
+      TakePart(peer, [&] { return Accepted(peer, federation::ItemKind::kWithdrawal) > 0; }));
   EXPECT_TRUE(peer.core().NewestDeltas().empty());
 }
 
@@ -151,13 +154,15 @@ TEST_F(NodeWithdrawalTest, HowMuchHasLeftIsKeptOverARestart) {
 TEST_F(NodeWithdrawalTest, WhatAPeerTakesBackIsNeitherKeptNorServed) {
   Start();
   RecordingPeer peer(PeerConfig(), peer_key_);
-  const Instant now = RecordingPeer::Now();
-  ASSERT_TRUE(
-      peer.core()
-          .SetConsent(ConsentRecord::Sign(ConsentTier::kPublic, now.wall_ms, peer_key_), now)
-          .ok());
-  const AdapterDelta delta = SmallDelta();
-  SharedPattern pattern{.id = {7}, .quality = 1, .examples = 10, .created_ms = now.wall_ms};
+  const federation::Instant now = RecordingPeer::Now();
+  ASSERT_TRUE(peer.core()
+                  .SetConsent(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic,
+                                                           now.wall_ms, peer_key_),
+                              now)
+                  .ok());
+  const federation::AdapterDelta delta = SmallDelta();
+  federation::SharedPattern pattern{
+      .id = {7}, .quality = 1, .examples = 10, .created_ms = now.wall_ms};
   pattern.centroid.assign(PeerConfig().pattern_rules.dimension, 0);
   pattern.centroid[0] = 1;
   int step = 0;
@@ -171,9 +176,9 @@ TEST_F(NodeWithdrawalTest, WhatAPeerTakesBackIsNeitherKeptNorServed) {
         } else if (step == 1 && Status().patterns() == 1 &&
                    Status().federated_adapter_version() > 0) {
           step = 2;
-          const std::vector<Item> sent = peer.core().NewestDeltas();
-          const auto record = Withdrawal::Sign({sent.at(0).id}, /*everything=*/false, now.wall_ms,
-                                               peer_key_, {pattern.id});
+          const std::vector<federation::Item> sent = peer.core().NewestDeltas();
+          const auto record = privacy::Withdrawal::Sign({sent.at(0).id}, /*everything=*/false,
+                                                        now.wall_ms, peer_key_, {pattern.id});
           peer.Perform(peer.core().OfferWithdrawal(record.value(), RecordingPeer::Now()).value());
         }
         return step == 2 && Status().patterns() == 0 && Status().federated_adapter_version() == 0;
@@ -182,4 +187,4 @@ TEST_F(NodeWithdrawalTest, WhatAPeerTakesBackIsNeitherKeptNorServed) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -18,7 +18,7 @@
 #include "tests/node/holding_executor.h"
 #include "tests/node/pattern_service_fixture.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using pattern::v1::DeletePatternRequest;
@@ -27,14 +27,16 @@ using pattern::v1::SearchPatternsRequest;
 using pattern::v1::SearchPatternsResponse;
 
 // Embeds at once, on the caller's thread, as the inference thread calls back.
-class InstantInference final : public InferenceActor {
+class InstantInference final : public serving::InferenceActor {
  public:
-  absl::Status Generate(GenerationJob) override { return absl::UnimplementedError(""); }
-  absl::Status Score(ScoreJob, std::function<void(absl::StatusOr<ScoreAnswer>)>) override {
+  absl::Status Generate(serving::GenerationJob) override { return absl::UnimplementedError(""); }
+  absl::Status Score(serving::ScoreJob,
+                     std::function<void(absl::StatusOr<serving::ScoreAnswer>)>) override {
     return absl::UnimplementedError("");
   }
-  absl::Status Embed(std::string, std::function<void(absl::StatusOr<EmbedAnswer>)> done) override {
-    done(EmbedAnswer{.embedding = {1, 1, 0, 0}});
+  absl::Status Embed(std::string,
+                     std::function<void(absl::StatusOr<serving::EmbedAnswer>)> done) override {
+    done(serving::EmbedAnswer{.embedding = {1, 1, 0, 0}});
     return absl::OkStatus();
   }
   uint64_t running() const override { return 0; }
@@ -99,9 +101,9 @@ class PatternLaneTest : public PatternServiceTest {
     return call;
   }
 
-  RunningServer Serve(grpc::Service& service) override {
+  api::RunningServer Serve(grpc::Service& service) override {
     grpc::ServerBuilder builder;
-    RunningServer running;
+    api::RunningServer running;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
     builder.RegisterService(&service);
@@ -190,4 +192,4 @@ TEST_F(PatternLaneTest, OneCallTooManyIsRefusedAndThoseThatNobodyWantsDoNothing)
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

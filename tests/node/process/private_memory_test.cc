@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 TEST(PrivateMemoryTest, NoCoreIsDumpedAndNobodyAttaches) {
@@ -29,4 +29,4 @@ TEST(PrivateMemoryTest, NoCoreIsDumpedAndNobodyAttaches) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -28,19 +28,20 @@
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.grpc.pb.h"
 
-namespace ruvd {
+namespace ruvd::node {
 
 // What a peer says of itself that has the node's model and frame.
-inline GossipConfig ConfigOfPeer(const NodeConfig& node, AdmissionCert certificate) {
-  const ModelPackage package = LoadModelPackage(node.model.path).value();
-  const Frame frame =
+inline federation::GossipConfig ConfigOfPeer(const config::NodeConfig& node,
+                                             privacy::AdmissionCert certificate) {
+  const inference::ModelPackage package = inference::LoadModelPackage(node.model.path).value();
+  const inference::Frame frame =
       RandomFrame(*package.model, node.federation.core_rank, node.federation.frame_seed).value();
-  GossipConfig config;
+  federation::GossipConfig config;
   config.certificate = std::move(certificate);
   config.model_hash = package.id;
   config.frame_id = frame.id;
   config.update_rules = {.rank_of_target = {{frame.target, static_cast<uint32_t>(frame.rank)}},
-                         .banks = kTimestepBanks};
+                         .banks = inference::kTimestepBanks};
   config.pattern_rules = {.dimension = static_cast<uint32_t>(package.model->config().width),
                           .cores = config.update_rules};
   return config;
@@ -51,7 +52,8 @@ inline GossipConfig ConfigOfPeer(const NodeConfig& node, AdmissionCert certifica
 class RecordingPeer {
  public:
   // `key` outlives the peer.
-  RecordingPeer(GossipConfig config, const NodeKey& key) : core_(Create(std::move(config), key)) {}
+  RecordingPeer(federation::GossipConfig config, const privacy::NodeKey& key)
+      : core_(Create(std::move(config), key)) {}
 
   // Links to `address` and takes part until `done` or for `most`; whether it was done.
   bool TakePartUntil(const std::string& address, Duration most, const std::function<bool()>& done) {
@@ -81,14 +83,14 @@ class RecordingPeer {
   }
 
   // The peer itself. What it does is carried out by Perform.
-  GossipCore& core() { return *core_; }
-  static Instant Now() { return Instant::Of(SystemClock()); }
+  federation::GossipCore& core() { return *core_; }
+  static federation::Instant Now() { return federation::Instant::Of(SystemClock()); }
   // Within TakePartUntil only, as Say.
-  void Perform(Actions actions) {
-    for (Action& action : actions) {
-      if (const auto* send = std::get_if<SendFrame>(&action)) {
+  void Perform(federation::Actions actions) {
+    for (federation::Action& action : actions) {
+      if (const auto* send = std::get_if<federation::SendFrame>(&action)) {
         stream_->Write(*send->frame);
-      } else if (const auto* accepted = std::get_if<ItemAccepted>(&action)) {
+      } else if (const auto* accepted = std::get_if<federation::ItemAccepted>(&action)) {
         accepted_.push_back(accepted->item);
       }
     }
@@ -98,13 +100,14 @@ class RecordingPeer {
 
   // All frames, one behind the other, each as it travels.
   const std::string& received() const { return received_; }
-  const std::vector<Item>& accepted() const { return accepted_; }
+  const std::vector<federation::Item>& accepted() const { return accepted_; }
 
  private:
-  static constexpr LinkId kLink = 1;
+  static constexpr federation::LinkId kLink = 1;
 
-  static std::unique_ptr<GossipCore> Create(GossipConfig config, const NodeKey& key) {
-    auto core = GossipCore::Create(std::move(config), key, SecureRandomBytes, 1, Now());
+  static std::unique_ptr<federation::GossipCore> Create(federation::GossipConfig config,
+                                                        const privacy::NodeKey& key) {
+    auto core = federation::GossipCore::Create(std::move(config), key, SecureRandomBytes, 1, Now());
     EXPECT_TRUE(core.ok()) << core.status();
     return *std::move(core);
   }
@@ -127,12 +130,12 @@ class RecordingPeer {
     return frame;
   }
 
-  std::unique_ptr<GossipCore> core_;
+  std::unique_ptr<federation::GossipCore> core_;
   std::unique_ptr<grpc::ClientReaderWriter<federation::v1::Frame, federation::v1::Frame>> stream_;
   Mutex mutex_;
   std::deque<federation::v1::Frame> waiting_ ABSL_GUARDED_BY(mutex_);
   std::string received_;
-  std::vector<Item> accepted_;
+  std::vector<federation::Item> accepted_;
 };
 
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -27,7 +27,7 @@
 #include "node/version.h"
 #include "privacy/sodium.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using ::testing::AllOf;
@@ -47,8 +47,8 @@ class CliCommandTest : public ::testing::Test {
   int Run(const std::vector<std::string>& arguments) {
     out_.str("");
     err_.str("");
-    CommandContext context{.out = out_, .err = err_, .environment = environment_};
-    return RunProgram(arguments, context, [this](const NodeConfig& config) {
+    cli::CommandContext context{.out = out_, .err = err_, .environment = environment_};
+    return RunProgram(arguments, context, [this](const config::NodeConfig& config) {
       started_ = config;
       return absl::StatusOr<std::unique_ptr<Node>>(Error(
           absl::StatusCode::kFailedPrecondition, reasons::kModelCorrupt, "no model; get one"));
@@ -65,7 +65,7 @@ class CliCommandTest : public ::testing::Test {
   std::vector<std::pair<std::string, std::string>> environment_;
   std::ostringstream out_;
   std::ostringstream err_;
-  std::optional<NodeConfig> started_;
+  std::optional<config::NodeConfig> started_;
 };
 
 TEST_F(CliCommandTest, VersionIsTheOneOfTheBuild) {
@@ -120,7 +120,7 @@ TEST_F(CliCommandTest, UnknownVerbsAndMissingArgumentsAreUsageErrors) {
 }
 
 TEST_F(CliCommandTest, NobodyListeningIsNotReadyAndSaysWhatToStart) {
-  auto port = FreePort(0);
+  auto port = cli::FreePort(0);
   ASSERT_TRUE(port.ok());
   const std::string server = "127.0.0.1:" + std::to_string(*port);
   EXPECT_EQ(Run({"run", "hello", "--server", server}), 3);
@@ -194,10 +194,10 @@ class HangingNode final : public Node {
 };
 
 void ServeAHangingNode() {
-  CommandContext context{.out = std::cout, .err = std::cerr};
+  cli::CommandContext context{.out = std::cout, .err = std::cerr};
   context.stop_limit = Duration::zero();
   RunProgram({"serve", "--node.data_dir", "d", "--model.path", "m"}, context,
-             [](const NodeConfig&) -> absl::StatusOr<std::unique_ptr<Node>> {
+             [](const config::NodeConfig&) -> absl::StatusOr<std::unique_ptr<Node>> {
                return std::make_unique<HangingNode>();
              });
 }
@@ -213,11 +213,11 @@ TEST_F(CliCommandTest, InitMakesANodeThatItsAuthorityVouchesFor) {
             0)
       << err_.str();
   const auto json = nlohmann::json::parse(out_.str());
-  auto bytes = ReadFile(data + "/" + kNodeCertificateFile, 4096);
+  auto bytes = ReadFile(data + "/" + admission::kNodeCertificateFile, 4096);
   ASSERT_TRUE(bytes.ok()) << bytes.status();
-  auto certificate = AdmissionCert::Parse(AsBytes(*bytes));
+  auto certificate = privacy::AdmissionCert::Parse(AsBytes(*bytes));
   ASSERT_TRUE(certificate.ok()) << certificate.status();
-  auto authority = ParsePublicKey(json["authority"].get<std::string>());
+  auto authority = admission::ParsePublicKey(json["authority"].get<std::string>());
   ASSERT_TRUE(authority.ok());
   EXPECT_TRUE(certificate->Verify(*authority, SystemClock().WallMillis()).ok());
   EXPECT_EQ(ToHex(certificate->node_id), json["id"]);
@@ -229,12 +229,12 @@ TEST_F(CliCommandTest, InitMakesANodeThatItsAuthorityVouchesFor) {
   const std::string other = folder_ / "other";
   ASSERT_EQ(Run({"init", "--data-dir", other, "--name", "beta", "--format", "json"}), 0);
   const std::string key = nlohmann::json::parse(out_.str())["public_key"];
-  EXPECT_EQ(Run({"cert", "issue", "--authority", data + "/" + kAuthorityKeyFile, "--key", key,
-                 "--name", "beta", "--out", other + "/" + kNodeCertificateFile}),
+  EXPECT_EQ(Run({"cert", "issue", "--authority", data + "/" + admission::kAuthorityKeyFile, "--key",
+                 key, "--name", "beta", "--out", other + "/" + admission::kNodeCertificateFile}),
             0)
       << err_.str();
-  EXPECT_EQ(Run({"cert", "issue", "--authority", data + "/" + kAuthorityKeyFile, "--key", "ab",
-                 "--name", "beta", "--out", other + "/x"}),
+  EXPECT_EQ(Run({"cert", "issue", "--authority", data + "/" + admission::kAuthorityKeyFile, "--key",
+                 "ab", "--name", "beta", "--out", other + "/x"}),
             1);
   EXPECT_THAT(ErrorText(), HasSubstr("[KEY_INVALID]"));
   EXPECT_EQ(Run({"cert", "issue", "--authority", data + "/absent", "--key", key, "--name", "beta",
@@ -245,7 +245,7 @@ TEST_F(CliCommandTest, InitMakesANodeThatItsAuthorityVouchesFor) {
 
 TEST_F(CliCommandTest, FoundingAgainTookANodeOutOfItsCluster) {
   const std::string data = folder_ / "node";
-  const std::string certificate = data + "/" + kNodeCertificateFile;
+  const std::string certificate = data + "/" + admission::kNodeCertificateFile;
   const auto init = [&](const std::string& name) {
     return Run({"init", "--data-dir", data, "--name", name, "--authority"});
   };
@@ -256,19 +256,20 @@ TEST_F(CliCommandTest, FoundingAgainTookANodeOutOfItsCluster) {
 
   // Its operator keeps the authority's key elsewhere.
   const std::string before = ReadFile(certificate, 4096).value();
-  std::filesystem::rename(data + "/" + kAuthorityKeyFile, folder_ / "offline");
+  std::filesystem::rename(data + "/" + admission::kAuthorityKeyFile, folder_ / "offline");
   EXPECT_EQ(init("alpha"), 4);
   EXPECT_THAT(ErrorText(), HasSubstr("[CERTIFICATE_FOREIGN]"));
-  EXPECT_FALSE(std::filesystem::exists(data + "/" + kAuthorityKeyFile));
+  EXPECT_FALSE(std::filesystem::exists(data + "/" + admission::kAuthorityKeyFile));
   EXPECT_EQ(ReadFile(certificate, 4096).value(), before);
-  std::filesystem::remove(data + "/" + kConfigFile);
+  std::filesystem::remove(data + "/" + admission::kConfigFile);
   EXPECT_EQ(init("alpha"), 4) << "nor by the certificate alone";
 }
 
 TEST_F(CliCommandTest, ARelativeFolderWasAnotherOneForWhoeverStartedElsewhere) {
   const std::string relative = std::filesystem::relative(folder_ / "node");
   ASSERT_EQ(Run({"init", "--data-dir", relative, "--name", "alpha"}), 0) << err_.str();
-  const auto config = LoadConfig(folder_ / "node" / kConfigFile, {}, {}, nullptr);
+  const auto config =
+      config::LoadConfig(folder_ / "node" / admission::kConfigFile, {}, {}, nullptr);
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_TRUE(std::filesystem::path(config->node.data_dir).is_absolute());
   EXPECT_TRUE(std::filesystem::equivalent(config->node.data_dir, folder_ / "node"));
@@ -313,14 +314,14 @@ TEST_F(CliCommandTest, ModelErrorsNameTheFile) {
 
 // A file with one matrix and one norm.
 std::string SmallModel() {
-  GgufWriter writer;
+  inference::GgufWriter writer;
   writer.SetString("general.architecture", "dream");
   writer.SetUnsigned32("dream.block_count", 1);
   const std::vector<float> values(64 * 2, 0.25F);
-  writer.AddTensor("blk.0.attn_q.weight", TensorType::kF16, std::vector<uint64_t>{64, 2},
-                   Quantize(TensorType::kF16, values).value());
-  writer.AddTensor("output_norm.weight", TensorType::kF32, std::vector<uint64_t>{64},
-                   Quantize(TensorType::kF32, std::span(values).first(64)).value());
+  writer.AddTensor("blk.0.attn_q.weight", inference::TensorType::kF16, std::vector<uint64_t>{64, 2},
+                   Quantize(inference::TensorType::kF16, values).value());
+  writer.AddTensor("output_norm.weight", inference::TensorType::kF32, std::vector<uint64_t>{64},
+                   Quantize(inference::TensorType::kF32, std::span(values).first(64)).value());
   return writer.Serialize().value();
 }
 
@@ -358,11 +359,11 @@ TEST_F(CliCommandTest, ModelQuantizeWritesAndReports) {
 
 // The library of JSON ends the process on a text that is not UTF-8.
 TEST_F(CliCommandTest, NamesThatAreNotUtf8AreReplaced) {
-  GgufWriter writer;
+  inference::GgufWriter writer;
   writer.SetString("general.architecture", "dream");
   const std::vector<float> values(64, 0.25F);
-  writer.AddTensor("blk.0.\xFF\x1b.weight", TensorType::kF32, std::vector<uint64_t>{64},
-                   Quantize(TensorType::kF32, values).value());
+  writer.AddTensor("blk.0.\xFF\x1b.weight", inference::TensorType::kF32, std::vector<uint64_t>{64},
+                   Quantize(inference::TensorType::kF32, values).value());
   const std::string in = folder_ / "in.gguf";
   ASSERT_TRUE(WriteFileAtomically(in, writer.Serialize().value()).ok());
   EXPECT_EQ(Run({"--format", "json", "model", "quantize", "--in", in, "--out", folder_ / "out.gguf",
@@ -394,22 +395,25 @@ TEST(CliExitCodeTest, FollowsTheReason) {
   const auto code = [](absl::StatusCode status, const char* reason) {
     return ExitCodeOf(MakeError(status, reason, "m"));
   };
-  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), ExitCode::kOk);
-  EXPECT_EQ(code(absl::StatusCode::kInvalidArgument, reasons::kContextTooLong), ExitCode::kError);
-  EXPECT_EQ(code(absl::StatusCode::kInvalidArgument, reasons::kUnknownFlag), ExitCode::kUsage);
-  EXPECT_EQ(code(absl::StatusCode::kInvalidArgument, reasons::kUnknownConfigKey), ExitCode::kUsage);
-  EXPECT_EQ(code(absl::StatusCode::kUnavailable, reasons::kNodeDraining), ExitCode::kNotReady);
-  EXPECT_EQ(code(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull), ExitCode::kNotReady);
-  EXPECT_EQ(code(absl::StatusCode::kPermissionDenied, ""), ExitCode::kDenied);
+  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), cli::ExitCode::kOk);
+  EXPECT_EQ(code(absl::StatusCode::kInvalidArgument, reasons::kContextTooLong),
+            cli::ExitCode::kError);
+  EXPECT_EQ(code(absl::StatusCode::kInvalidArgument, reasons::kUnknownFlag), cli::ExitCode::kUsage);
+  EXPECT_EQ(code(absl::StatusCode::kInvalidArgument, reasons::kUnknownConfigKey),
+            cli::ExitCode::kUsage);
+  EXPECT_EQ(code(absl::StatusCode::kUnavailable, reasons::kNodeDraining), cli::ExitCode::kNotReady);
+  EXPECT_EQ(code(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull),
+            cli::ExitCode::kNotReady);
+  EXPECT_EQ(code(absl::StatusCode::kPermissionDenied, ""), cli::ExitCode::kDenied);
   EXPECT_EQ(code(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing),
-            ExitCode::kDenied);
+            cli::ExitCode::kDenied);
 }
 
 TEST(CliExitCodeTest, ErrorsAreOnePrintableLine) {
-  EXPECT_EQ(ErrorLine(MakeError(absl::StatusCode::kInternal, "A_REASON", "a\nb\x1b[2J; c")),
+  EXPECT_EQ(cli::ErrorLine(MakeError(absl::StatusCode::kInternal, "A_REASON", "a\nb\x1b[2J; c")),
             "ruvd: a b [2J; c [A_REASON]");
-  EXPECT_EQ(ErrorLine(absl::InternalError("plain")), "ruvd: plain");
-  EXPECT_EQ(ErrorLine(absl::InternalError("a\xC2\x9B[2J\xFF")), "ruvd: a\uFFFD[2J\uFFFD");
+  EXPECT_EQ(cli::ErrorLine(absl::InternalError("plain")), "ruvd: plain");
+  EXPECT_EQ(cli::ErrorLine(absl::InternalError("a\xC2\x9B[2J\xFF")), "ruvd: a\uFFFD[2J\uFFFD");
 }
 
 TEST_F(CliCommandTest, ModelFrameWritesAFrame) {
@@ -420,7 +424,7 @@ TEST_F(CliCommandTest, ModelFrameWritesAFrame) {
             0)
       << err_.str();
   const auto said = nlohmann::json::parse(out_.str());
-  const auto frame = LoadFrameSet(out);
+  const auto frame = inference::LoadFrameSet(out);
   ASSERT_TRUE(frame.ok()) << frame.status();
   EXPECT_EQ(said["id"], ToHex(frame->id));
   EXPECT_EQ(said["modules"], 28);
@@ -428,7 +432,7 @@ TEST_F(CliCommandTest, ModelFrameWritesAFrame) {
                  "qv", "--rank", "2"}),
             0)
       << err_.str();
-  EXPECT_EQ(LoadFrameSet(out)->kind, FrameKind::kWeight);
+  EXPECT_EQ(inference::LoadFrameSet(out)->kind, inference::FrameKind::kWeight);
   EXPECT_EQ(Run({"model", "frame", "--model", model, "--out", out, "--rank", "0"}), 2);
 }
 
@@ -449,15 +453,15 @@ TEST_F(CliCommandTest, ModelFrameReadsATextForCovariances) {
     return arguments;
   };
   ASSERT_EQ(Run(with({"--text", text})), 0) << err_.str();
-  const auto frame = LoadFrameSet(out);
+  const auto frame = inference::LoadFrameSet(out);
   ASSERT_TRUE(frame.ok()) << frame.status();
-  EXPECT_EQ(frame->kind, FrameKind::kCovariance) << "the default";
+  EXPECT_EQ(frame->kind, inference::FrameKind::kCovariance) << "the default";
   EXPECT_EQ(frame->modules.size(), 8U);
   ASSERT_EQ(Run(with({"--text", text, "--kind", "grad"})), 0) << err_.str();
-  EXPECT_EQ(LoadFrameSet(out)->kind, FrameKind::kGradient);
+  EXPECT_EQ(inference::LoadFrameSet(out)->kind, inference::FrameKind::kGradient);
   EXPECT_NE(Run(with({})), 0);
   EXPECT_THAT(ErrorText(), HasSubstr("--text"));
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

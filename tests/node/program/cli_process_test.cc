@@ -25,7 +25,7 @@
 #include "node/local/demo/ports.h"
 #include "node/log/log_setup.h"
 
-namespace ruvd {
+namespace ruvd::node {
 namespace {
 
 using std::chrono::seconds;
@@ -41,10 +41,10 @@ class CliProcessTest : public ::testing::Test {
   }
   ~CliProcessTest() override { std::filesystem::remove_all(folder_); }
 
-  std::unique_ptr<ChildProcess> Shell(const std::string& script) {
-    auto process = ChildProcess::Start({.arguments = {"/bin/sh", "-c", script},
-                                        .environment = {"GREETING=hello"},
-                                        .log_file = folder_ / "log"});
+  std::unique_ptr<cli::ChildProcess> Shell(const std::string& script) {
+    auto process = cli::ChildProcess::Start({.arguments = {"/bin/sh", "-c", script},
+                                             .environment = {"GREETING=hello"},
+                                             .log_file = folder_ / "log"});
     EXPECT_TRUE(process.ok()) << process.status();
     return process.ok() ? *std::move(process) : nullptr;
   }
@@ -72,7 +72,7 @@ TEST_F(CliProcessTest, AProcessThatEndsBeforeItIsReadyIsAnError) {
 }
 
 TEST_F(CliProcessTest, AProgramThatIsNotThereIsAnError) {
-  auto process = ChildProcess::Start(
+  auto process = cli::ChildProcess::Start(
       {.arguments = {"/absent/program"}, .environment = {}, .log_file = folder_ / "log"});
   ASSERT_TRUE(process.ok());
   EXPECT_THAT(MessageOf((*process)->ReadLine(seconds(20)).status()), HasSubstr("exit code 127"));
@@ -101,27 +101,27 @@ TEST_F(CliProcessTest, DestructionKills) {
 }
 
 TEST_F(CliProcessTest, FreePortsAreFree) {
-  auto any = FreePort(0);
+  auto any = cli::FreePort(0);
   ASSERT_TRUE(any.ok());
   EXPECT_GT(*any, 1023);
-  auto same = FreePort(*any);
+  auto same = cli::FreePort(*any);
   ASSERT_TRUE(same.ok());
   EXPECT_EQ(*same, *any);
 }
 
 TEST_F(CliProcessTest, TheLastResponseIsRemembered) {
-  CommandContext context{.out = std::cout, .err = std::cerr};
+  cli::CommandContext context{.out = std::cout, .err = std::cerr};
   context.environment = {{"XDG_STATE_HOME", folder_ / "state"}, {"HOME", "/absent"}};
-  EXPECT_EQ(ReasonOf(LastResponse(context).status()), reasons::kUnknownResponse);
-  ASSERT_TRUE(RememberResponse(context, "r-17").ok());
+  EXPECT_EQ(ReasonOf(cli::LastResponse(context).status()), reasons::kUnknownResponse);
+  ASSERT_TRUE(cli::RememberResponse(context, "r-17").ok());
   EXPECT_EQ(*LastResponse(context), "r-17");
-  ASSERT_TRUE(RememberResponse(context, "r-18").ok());
+  ASSERT_TRUE(cli::RememberResponse(context, "r-18").ok());
   EXPECT_EQ(*LastResponse(context), "r-18");
   context.environment = {{"HOME", folder_}};
-  ASSERT_TRUE(RememberResponse(context, "r-19").ok());
+  ASSERT_TRUE(cli::RememberResponse(context, "r-19").ok());
   EXPECT_TRUE(std::filesystem::exists(folder_ / ".local/state/ruvd/last"));
   context.environment.clear();
-  EXPECT_FALSE(RememberResponse(context, "r-20").ok());
+  EXPECT_FALSE(cli::RememberResponse(context, "r-20").ok());
 }
 
 std::string Details(const std::string& reason) {
@@ -137,18 +137,19 @@ std::string Details(const std::string& reason) {
 
 TEST(CliRpcErrorTest, TheReasonOfTheNodeIsKept) {
   const absl::Status status =
-      StatusOfCall(3, "too long; shorten", Details("CONTEXT_TOO_LONG"), "s");
+      client::StatusOfCall(3, "too long; shorten", Details("CONTEXT_TOO_LONG"), "s");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ReasonOf(status), "CONTEXT_TOO_LONG");
   EXPECT_EQ(MessageOf(status), "too long; shorten");
-  EXPECT_EQ(ReasonOf(StatusOfCall(14, "draining", Details("NODE_DRAINING"), "s")), "NODE_DRAINING");
+  EXPECT_EQ(ReasonOf(client::StatusOfCall(14, "draining", Details("NODE_DRAINING"), "s")),
+            "NODE_DRAINING");
 }
 
 TEST(CliRpcErrorTest, ABusyNodeSaysWhenToComeAgain) {
   const auto delay = [](const absl::Status& status) {
-    const grpc::Status rpc = ToRpcStatus(status);
-    return RetryDelayOf(StatusOfCall(static_cast<int>(rpc.error_code()), rpc.error_message(),
-                                     rpc.error_details(), "s"));
+    const grpc::Status rpc = api::ToRpcStatus(status);
+    return RetryDelayOf(client::StatusOfCall(static_cast<int>(rpc.error_code()),
+                                             rpc.error_message(), rpc.error_details(), "s"));
   };
   EXPECT_EQ(delay(Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull, "full")),
             std::chrono::milliseconds(200));
@@ -161,42 +162,44 @@ TEST(CliRpcErrorTest, ABusyNodeSaysWhenToComeAgain) {
   retry.mutable_retry_delay()->set_seconds(1LL << 62);
   retry.mutable_retry_delay()->set_nanos(-5);
   rich.add_details()->PackFrom(retry);
-  EXPECT_EQ(RetryDelayOf(StatusOfCall(8, "full", rich.SerializeAsString(), "s")),
+  EXPECT_EQ(RetryDelayOf(client::StatusOfCall(8, "full", rich.SerializeAsString(), "s")),
             limits::kMaxRetryDelay);
 }
 
 TEST(CliRpcErrorTest, DamagedOrMissingDetailsStillGiveAnError) {
-  EXPECT_TRUE(StatusOfCall(0, "", "", "s").ok());
-  EXPECT_EQ(ReasonOf(StatusOfCall(14, "connect failed", "", "h:1")), reasons::kNodeUnreachable);
-  EXPECT_THAT(MessageOf(StatusOfCall(14, "connect failed", "", "h:1")), HasSubstr("h:1"));
-  EXPECT_EQ(ReasonOf(StatusOfCall(4, "late", "", "s")), reasons::kDeadlineExceeded);
-  const absl::Status damaged = StatusOfCall(13, "inside", "\xFF\xFF\xFF", "h:1");
+  EXPECT_TRUE(client::StatusOfCall(0, "", "", "s").ok());
+  EXPECT_EQ(ReasonOf(client::StatusOfCall(14, "connect failed", "", "h:1")),
+            reasons::kNodeUnreachable);
+  EXPECT_THAT(MessageOf(client::StatusOfCall(14, "connect failed", "", "h:1")), HasSubstr("h:1"));
+  EXPECT_EQ(ReasonOf(client::StatusOfCall(4, "late", "", "s")), reasons::kDeadlineExceeded);
+  const absl::Status damaged = client::StatusOfCall(13, "inside", "\xFF\xFF\xFF", "h:1");
   EXPECT_EQ(damaged.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(MessageOf(damaged), HasSubstr("inside"));
 }
 
 TEST(CliRpcErrorTest, AnEmptyMessageNamesTheCode) {
-  EXPECT_THAT(MessageOf(StatusOfCall(13, "", "", "h:1")),
+  EXPECT_THAT(MessageOf(client::StatusOfCall(13, "", "", "h:1")),
               AllOf(HasSubstr("INTERNAL"), HasSubstr("h:1")));
 }
 
 TEST(CliRequestTextTest, NamesTheFieldAndTheByteThatIsNoUtf8) {
   inference::v1::GenerateRequest request;
   request.set_prompt("žluť");
-  EXPECT_TRUE(CheckRequestTexts(request).ok());
+  EXPECT_TRUE(client::CheckRequestTexts(request).ok());
   request.set_prompt("ab\xFF");
-  const absl::Status status = CheckRequestTexts(request);
+  const absl::Status status = client::CheckRequestTexts(request);
   EXPECT_EQ(ReasonOf(status), reasons::kInvalidArgument);
   EXPECT_THAT(MessageOf(status), HasSubstr("the prompt is not UTF-8: byte 2 is 0xFF"));
   EXPECT_THAT(MessageOf(status), HasSubstr("iconv"));
   inference::v1::TokenizeRequest tokenize;
   tokenize.set_text("a\xC3");  // cut inside a character
-  EXPECT_THAT(MessageOf(CheckRequestTexts(tokenize)), HasSubstr("the text is not UTF-8: byte 1"));
+  EXPECT_THAT(MessageOf(client::CheckRequestTexts(tokenize)),
+              HasSubstr("the text is not UTF-8: byte 1"));
 }
 
 // Before anything is sent: nobody listens there.
 TEST(CliRequestTextTest, TheClientRefusesIt) {
-  NodeClient client("127.0.0.1:1");
+  client::NodeClient client("127.0.0.1:1");
   inference::v1::TokenizeRequest request;
   request.set_text("\xFF");
   EXPECT_EQ(ReasonOf(client.Tokenize(request).status()), reasons::kInvalidArgument);
@@ -223,4 +226,4 @@ TEST(CliLogTest, JsonLinesEscapeWhatTheyCarry) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::node

@@ -13,7 +13,7 @@
 #include "node/runtime/limits.h"
 #include "recorder.h"
 
-namespace ruvd::actor_test {
+namespace ruvd::runtime::actor_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -283,4 +283,4 @@ TEST(ContextAsk, TheNumberOfOpenQuestionsIsBounded) {
 }
 
 }  // namespace
-}  // namespace ruvd::actor_test
+}  // namespace ruvd::runtime::actor_test

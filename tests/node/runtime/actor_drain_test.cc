@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "recorder.h"
 
-namespace ruvd::actor_test {
+namespace ruvd::runtime::actor_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -245,4 +245,4 @@ TEST(Drain, WorksInline) {
 }
 
 }  // namespace
-}  // namespace ruvd::actor_test
+}  // namespace ruvd::runtime::actor_test

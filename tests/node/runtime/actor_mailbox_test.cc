@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "recorder.h"
 
-namespace ruvd::actor_test {
+namespace ruvd::runtime::actor_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -162,4 +162,4 @@ TEST(Ref, OfNobodyIsUnavailable) {
 }
 
 }  // namespace
-}  // namespace ruvd::actor_test
+}  // namespace ruvd::runtime::actor_test

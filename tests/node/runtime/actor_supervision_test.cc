@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "recorder.h"
 
-namespace ruvd::actor_test {
+namespace ruvd::runtime::actor_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -253,4 +253,4 @@ TEST(Actor, MayStopItself) {
 }
 
 }  // namespace
-}  // namespace ruvd::actor_test
+}  // namespace ruvd::runtime::actor_test

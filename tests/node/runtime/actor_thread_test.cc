@@ -18,7 +18,7 @@
 #include "base/thread_pool.h"
 #include "recorder.h"
 
-namespace ruvd::actor_test {
+namespace ruvd::runtime::actor_test {
 namespace {
 
 using std::chrono::hours;
@@ -259,4 +259,4 @@ TEST(ActorExecutors, AllGiveTheSameResult) {
 }
 
 }  // namespace
-}  // namespace ruvd::actor_test
+}  // namespace ruvd::runtime::actor_test

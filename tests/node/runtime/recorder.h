@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "node/runtime/actor_system.h"
 
-namespace ruvd::actor_test {
+namespace ruvd::runtime::actor_test {
 
 // An actor that records what reaches it, and fails on request.
 struct Note {
@@ -97,4 +97,4 @@ inline std::vector<int> Numbers(const Log& log) {
   return numbers;
 }
 
-}  // namespace ruvd::actor_test
+}  // namespace ruvd::runtime::actor_test

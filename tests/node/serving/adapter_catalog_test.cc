@@ -21,7 +21,7 @@
 #include "privacy/seal/seal.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 namespace fs = std::filesystem;
@@ -36,17 +36,18 @@ class AdapterCatalogTest : public ::testing::Test {
   // A plain file NAME.gguf.
   std::string File(const std::string& name) {
     const std::string target = "blk.1.attn_output.weight";
-    Adapter adapter = *test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1);
+    inference::Adapter adapter =
+        *test::RandomAdapter(*model_, {{target, inference::FindMatrix(*model_, target)}}, 1);
     adapter.name = name;
     const std::string path = folder_ / (name + ".gguf");
-    EXPECT_TRUE(SaveAdapterFile(adapter, *model_, path).ok());
+    EXPECT_TRUE(inference::SaveAdapterFile(adapter, *model_, path).ok());
     return path;
   }
 
   const fs::path folder_ = fs::path(::testing::TempDir()) /
                            (std::string("adapter_catalog_") + std::to_string(::getpid()) +
                             ::testing::UnitTest::GetInstance()->current_test_info()->name());
-  const std::shared_ptr<const Model> model_ = test::TinyTextModel();
+  const std::shared_ptr<const inference::Model> model_ = test::TinyTextModel();
 };
 
 // Found by review: the import that came too late deleted the file of the one that succeeded.
@@ -102,7 +103,7 @@ TEST_F(AdapterCatalogTest, SaysWhetherChoosingReadsFiles) {
 TEST_F(AdapterCatalogTest, TheNameOfWhatTheDeepLoopLearnsIsNotFree) {
   AdapterCatalog catalog(*model_, {.folder = folder_ / "imported",
                                    .learned_folder = folder_ / "learned",
-                                   .learned_key = SealKey::Generate()});
+                                   .learned_key = privacy::SealKey::Generate()});
   const std::string file = File("deep");
   const absl::Status loaded = catalog.Load(file, 1).status();
   EXPECT_THAT(MessageOf(loaded), AllOf(HasSubstr("called 'deep'"), HasSubstr("--name")));
@@ -112,22 +113,32 @@ TEST_F(AdapterCatalogTest, TheNameOfWhatTheDeepLoopLearnsIsNotFree) {
   fs::copy_file(file, folder_ / "imported" / "before.gguf");  // by a version that took it
   catalog.LoadImported();
   EXPECT_TRUE(catalog.List().empty());
-  Adapter own = *test::RandomAdapter(
-      *model_, {{"blk.1.attn_output.weight", FindMatrix(*model_, "blk.1.attn_output.weight")}}, 1);
+  inference::Adapter own = *test::RandomAdapter(
+      *model_,
+      {{"blk.1.attn_output.weight", inference::FindMatrix(*model_, "blk.1.attn_output.weight")}},
+      1);
   own.name = "deep";
-  EXPECT_TRUE(catalog.Publish(StaticTalora(std::make_shared<const Adapter>(own)), 1.0F).ok());
+  EXPECT_TRUE(
+      catalog
+          .Publish(inference::StaticTalora(std::make_shared<const inference::Adapter>(own)), 1.0F)
+          .ok());
 }
 
 TEST_F(AdapterCatalogTest, WhatANodeLearnedLiesSealed) {
   const AdapterCatalogOptions options{.learned_folder = folder_ / "learned",
-                                      .learned_key = SealKey::Generate()};
-  Adapter own = *test::RandomAdapter(
-      *model_, {{"blk.1.attn_output.weight", FindMatrix(*model_, "blk.1.attn_output.weight")}}, 1);
+                                      .learned_key = privacy::SealKey::Generate()};
+  inference::Adapter own = *test::RandomAdapter(
+      *model_,
+      {{"blk.1.attn_output.weight", inference::FindMatrix(*model_, "blk.1.attn_output.weight")}},
+      1);
   own.name = "deep";
   own.version = 3;
   {
     AdapterCatalog catalog(*model_, options);
-    ASSERT_TRUE(catalog.Publish(StaticTalora(std::make_shared<const Adapter>(own)), 1.0F).ok());
+    ASSERT_TRUE(
+        catalog
+            .Publish(inference::StaticTalora(std::make_shared<const inference::Adapter>(own)), 1.0F)
+            .ok());
   }
   const fs::path file = folder_ / "learned" / "deep-3.sealed";
   const std::string bytes = ReadFile(file, 1 << 24).value();
@@ -140,8 +151,8 @@ TEST_F(AdapterCatalogTest, WhatANodeLearnedLiesSealed) {
     EXPECT_EQ(again.List().front().info.version, 3u);
     EXPECT_TRUE(again.Find("deep", 3).ok());
   }
-  AdapterCatalog other(*model_,
-                       {.learned_folder = folder_ / "learned", .learned_key = SealKey::Generate()});
+  AdapterCatalog other(*model_, {.learned_folder = folder_ / "learned",
+                                 .learned_key = privacy::SealKey::Generate()});
   other.LoadLearned();
   EXPECT_TRUE(other.List().empty()) << "it is of another store";
   fs::copy_file(file, folder_ / "learned" / "deep-9.sealed");
@@ -153,22 +164,26 @@ TEST_F(AdapterCatalogTest, WhatANodeLearnedLiesSealed) {
 // One alpha does not express two ranks: what the file gives back has other bits, and was taken for
 // a file that had changed.
 TEST_F(AdapterCatalogTest, APublishedAdapterOfMixedRanksCanBeReadAgain) {
-  AdapterCatalog catalog(
+  AdapterCatalog catalog(*model_, {.budget = 1,
+                                   .learned_folder = folder_ / "learned",
+                                   .learned_key = privacy::SealKey::Generate()});
+  inference::Adapter adapter = *test::RandomAdapter(
       *model_,
-      {.budget = 1, .learned_folder = folder_ / "learned", .learned_key = SealKey::Generate()});
-  Adapter adapter = *test::RandomAdapter(
-      *model_,
-      {{"blk.0.attn_output.weight", FindMatrix(*model_, "blk.0.attn_output.weight")},
-       {"blk.1.attn_output.weight", FindMatrix(*model_, "blk.1.attn_output.weight")}},
+      {{"blk.0.attn_output.weight", inference::FindMatrix(*model_, "blk.0.attn_output.weight")},
+       {"blk.1.attn_output.weight", inference::FindMatrix(*model_, "blk.1.attn_output.weight")}},
       1);
   adapter.name = "mixed";
   adapter.targets.at("blk.0.attn_output.weight").scale = 0.7F;
   adapter.targets.at("blk.1.attn_output.weight").scale = 0.3F;
-  ASSERT_TRUE(catalog.Publish(StaticTalora(std::make_shared<const Adapter>(adapter)), 1.0F).ok());
+  ASSERT_TRUE(
+      catalog
+          .Publish(inference::StaticTalora(std::make_shared<const inference::Adapter>(adapter)),
+                   1.0F)
+          .ok());
   const auto read = catalog.Find("mixed", std::nullopt);
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(AdapterId(*read->adapter), read->info.id);
+  EXPECT_EQ(inference::AdapterId(*read->adapter), read->info.id);
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::serving

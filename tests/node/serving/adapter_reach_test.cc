@@ -23,7 +23,7 @@
 #include "node/serving/adapter_catalog.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 namespace fs = std::filesystem;
@@ -100,12 +100,13 @@ class ReachedAdapterTest : public ::testing::Test {
                                            .package_id = package_,
                                            .reach_similarity = kNear}};
   }
-  std::shared_ptr<const Talora> Learned(uint32_t version) {
+  std::shared_ptr<const inference::Talora> Learned(uint32_t version) {
     const std::string target = "blk.1.attn_output.weight";
-    Adapter adapter = *test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1);
+    inference::Adapter adapter =
+        *test::RandomAdapter(*model_, {{target, inference::FindMatrix(*model_, target)}}, 1);
     adapter.name = "deep";
     adapter.version = version;
-    return StaticTalora(std::make_shared<const Adapter>(std::move(adapter)));
+    return StaticTalora(std::make_shared<const inference::Adapter>(std::move(adapter)));
   }
   // Whether a request gets it whose prompt lies there.
   static bool Serves(AdapterCatalog& catalog, double degrees) {
@@ -123,8 +124,8 @@ class ReachedAdapterTest : public ::testing::Test {
   const fs::path folder_ = fs::path(::testing::TempDir()) /
                            (std::string("adapter_reach_") + std::to_string(::getpid()) +
                             ::testing::UnitTest::GetInstance()->current_test_info()->name());
-  const std::shared_ptr<const Model> model_ = test::TinyTextModel();
-  SealKey key_ = SealKey::Generate();
+  const std::shared_ptr<const inference::Model> model_ = test::TinyTextModel();
+  privacy::SealKey key_ = privacy::SealKey::Generate();
   Digest package_ = kPackage;
   const AdapterReach reach_ = *ReachOf(kPackage, std::vector<std::vector<float>>{At(0)}, kNear);
 };
@@ -179,4 +180,4 @@ TEST_F(ReachedAdapterTest, NothingOfItStaysWhenItIsUnloaded) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::serving

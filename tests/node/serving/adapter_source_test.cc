@@ -19,7 +19,7 @@
 #include "tests/inference/text_model.h"
 #include "tests/node/database_fixture.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 using ::testing::ElementsAre;
@@ -30,11 +30,12 @@ class AdapterSourceTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    patterns_ =
-        PatternStore::Open(*database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
-            .value();
+    patterns_ = storage::PatternStore::Open(
+                    *database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
+                    .value();
     source_ = std::make_unique<AdapterSource>(
-        *patterns_, *model_, SelectionOptions{.threshold = 0.5F, .max_adapters = 2}, catalog_);
+        *patterns_, *model_, inference::SelectionOptions{.threshold = 0.5F, .max_adapters = 2},
+        catalog_);
   }
   std::vector<float> At(double degrees) const {
     std::vector<float> vector(static_cast<size_t>(model_->config().width));
@@ -44,17 +45,18 @@ class AdapterSourceTest : public DatabaseTest {
   }
   void Put(uint8_t degrees) {
     const std::string target = "blk.1.attn_output.weight";
-    Adapter adapter =
-        *test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, degrees);
+    inference::Adapter adapter =
+        *test::RandomAdapter(*model_, {{target, inference::FindMatrix(*model_, target)}}, degrees);
     adapter.name = std::to_string(degrees);
-    const Pattern pattern{.id = PatternId{degrees},
-                          .embedding = At(degrees),
-                          .bank = static_cast<uint32_t>(BankOf(1)),
-                          .created_ms = 1,
-                          .updated_ms = 1,
-                          .adapter_name = adapter.name,
-                          .adapter_version = adapter.version,
-                          .payload = EncodePatternPayload({.adapter = EncodeAdapter(adapter)})};
+    const storage::Pattern pattern{
+        .id = storage::PatternId{degrees},
+        .embedding = At(degrees),
+        .bank = static_cast<uint32_t>(inference::BankOf(1)),
+        .created_ms = 1,
+        .updated_ms = 1,
+        .adapter_name = adapter.name,
+        .adapter_version = adapter.version,
+        .payload = EncodePatternPayload({.adapter = inference::EncodeAdapter(adapter)})};
     ASSERT_TRUE(patterns_->Put(pattern).ok());
   }
   static std::vector<std::string> Names(const absl::StatusOr<ChosenAdapters>& chosen) {
@@ -65,14 +67,14 @@ class AdapterSourceTest : public DatabaseTest {
     return names;
   }
   std::vector<std::string> Again(const ChosenAdapters& current, double degrees,
-                                 UncertaintyKind kind,
+                                 inference::UncertaintyKind kind,
                                  const AdapterSource::PatternFactor& factor = nullptr) {
-    return Names(source_->ChooseAgain(current, At(degrees), BankOf(1), kind, factor));
+    return Names(source_->ChooseAgain(current, At(degrees), inference::BankOf(1), kind, factor));
   }
 
-  const std::shared_ptr<const Model> model_ = test::TinyTextModel();
+  const std::shared_ptr<const inference::Model> model_ = test::TinyTextModel();
   AdapterCatalog catalog_{*model_, {}};
-  std::unique_ptr<PatternStore> patterns_;
+  std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<AdapterSource> source_;
 };
 
@@ -83,14 +85,17 @@ TEST_F(AdapterSourceTest, OthersAreTakenByTheKindOfUncertainty) {
   const ChosenAdapters begun = source_->Choose(At(0), {}).value();
   ASSERT_THAT(Names(begun), UnorderedElementsAre("10", "20"));
   // The nearest of all, some of which may be in use.
-  EXPECT_THAT(Again(begun, 29, UncertaintyKind::kDiffuse), UnorderedElementsAre("20", "40"));
-  EXPECT_THAT(Again(begun, 15, UncertaintyKind::kDiffuse), ElementsAre("10", "20"));
+  EXPECT_THAT(Again(begun, 29, inference::UncertaintyKind::kDiffuse),
+              UnorderedElementsAre("20", "40"));
+  EXPECT_THAT(Again(begun, 15, inference::UncertaintyKind::kDiffuse), ElementsAre("10", "20"));
   // Others, though those in use are the nearest.
-  EXPECT_THAT(Again(begun, 15, UncertaintyKind::kUnstable), UnorderedElementsAre("40", "55"));
+  EXPECT_THAT(Again(begun, 15, inference::UncertaintyKind::kUnstable),
+              UnorderedElementsAre("40", "55"));
   // Others that are nearer to this query than those in use are to it.
-  EXPECT_THAT(Again(begun, 15, UncertaintyKind::kContested), ElementsAre("10", "20"));
-  EXPECT_THAT(Again(begun, 33, UncertaintyKind::kContested), ElementsAre("40"));
-  EXPECT_THAT(Again(begun, 50, UncertaintyKind::kContested), UnorderedElementsAre("40", "55"));
+  EXPECT_THAT(Again(begun, 15, inference::UncertaintyKind::kContested), ElementsAre("10", "20"));
+  EXPECT_THAT(Again(begun, 33, inference::UncertaintyKind::kContested), ElementsAre("40"));
+  EXPECT_THAT(Again(begun, 50, inference::UncertaintyKind::kContested),
+              UnorderedElementsAre("40", "55"));
 }
 
 TEST_F(AdapterSourceTest, ASessionsLikingCountsWheneverPatternsAreCompared) {
@@ -98,18 +103,22 @@ TEST_F(AdapterSourceTest, ASessionsLikingCountsWheneverPatternsAreCompared) {
     Put(degrees);
   }
   const auto liked = [](const std::string& name, float by) {
-    PatternId id{static_cast<uint8_t>(std::stoi(name))};
+    storage::PatternId id{static_cast<uint8_t>(std::stoi(name))};
     return [own = ToHex(id), by](const std::string& other) { return other == own ? by : 1.0F; };
   };
   const ChosenAdapters begun = source_->Choose(At(0), {}, liked("40", 0.1F)).value();
   ASSERT_THAT(Names(begun), ElementsAre("10"));
-  EXPECT_THAT(Again(begun, 25, UncertaintyKind::kUnstable), UnorderedElementsAre("40", "55"));
-  EXPECT_THAT(Again(begun, 25, UncertaintyKind::kUnstable, liked("40", 0.4F)), ElementsAre("55"));
+  EXPECT_THAT(Again(begun, 25, inference::UncertaintyKind::kUnstable),
+              UnorderedElementsAre("40", "55"));
+  EXPECT_THAT(Again(begun, 25, inference::UncertaintyKind::kUnstable, liked("40", 0.4F)),
+              ElementsAre("55"));
   // At 30 degrees 40 is nearer than 10, by five hundredths of the cosine.
-  EXPECT_THAT(Again(begun, 30, UncertaintyKind::kContested), ElementsAre("40"));
-  EXPECT_THAT(Again(begun, 30, UncertaintyKind::kContested, liked("40", 0.9F)), ElementsAre("10"));
-  EXPECT_THAT(Again(begun, 30, UncertaintyKind::kContested, liked("10", 1.2F)), ElementsAre("10"));
+  EXPECT_THAT(Again(begun, 30, inference::UncertaintyKind::kContested), ElementsAre("40"));
+  EXPECT_THAT(Again(begun, 30, inference::UncertaintyKind::kContested, liked("40", 0.9F)),
+              ElementsAre("10"));
+  EXPECT_THAT(Again(begun, 30, inference::UncertaintyKind::kContested, liked("10", 1.2F)),
+              ElementsAre("10"));
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::serving

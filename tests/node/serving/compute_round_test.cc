@@ -14,7 +14,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 using test::TinyTextModel;
@@ -25,17 +25,19 @@ class CompletionTask final : public ComputeTask {
  public:
   explicit CompletionTask(int rows) {
     generation_ =
-        Generation::Create(
-            *TinyTextModel(), std::vector<TokenId>(static_cast<size_t>(rows) - 2, 65),
-            {.mode = DecodingMode::kDiffusion, .max_tokens = 2, .ignore_end_of_text = true},
+        inference::Generation::Create(
+            *TinyTextModel(), std::vector<inference::TokenId>(static_cast<size_t>(rows) - 2, 65),
+            {.mode = inference::DecodingMode::kDiffusion,
+             .max_tokens = 2,
+             .ignore_end_of_text = true},
             nullptr)
             .value();
   }
-  bool RunSlice(Transformer&) override { return true; }
+  bool RunSlice(inference::Transformer&) override { return true; }
   void Fail(const absl::Status&) override {}
   bool EndIfUnwanted() override { return cancelled; }
-  Generation* generation() override { return generation_.get(); }
-  bool TakeRound(RoundResult round) override {
+  inference::Generation* generation() override { return generation_.get(); }
+  bool TakeRound(inference::RoundResult round) override {
     RUVD_CHECK(round.ok());
     ++rounds;
     return generation_->done();
@@ -45,13 +47,13 @@ class CompletionTask final : public ComputeTask {
   int rounds = 0;
 
  private:
-  std::unique_ptr<Generation> generation_;
+  std::unique_ptr<inference::Generation> generation_;
 };
 
 // A score or embedding.
 class SliceTask final : public ComputeTask {
  public:
-  bool RunSlice(Transformer&) override { return true; }
+  bool RunSlice(inference::Transformer&) override { return true; }
   void Fail(const absl::Status&) override {}
 };
 
@@ -65,8 +67,8 @@ class ComputeRoundTest : public ::testing::Test {
     return RunRound(entries, most_rows, transformer_, &scratch_);
   }
 
-  CpuTransformer transformer_{TinyTextModel(), SerialRunner()};
-  StepScratch scratch_;
+  inference::CpuTransformer transformer_{TinyTextModel(), SerialRunner()};
+  inference::StepScratch scratch_;
 };
 
 TEST_F(ComputeRoundTest, CompletionsShareAForward) {
@@ -107,4 +109,4 @@ TEST_F(ComputeRoundTest, TheUnwantedEndWithoutAForward) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -14,7 +14,7 @@
 #include "tests/inference/test_vocabulary.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 using test::TextModel;
@@ -28,7 +28,7 @@ class ChatModel {
     bos_ = vocabulary.Add("<s>", test::TestVocabulary::kControl);
     start_ = vocabulary.Add("<|im_start|>", test::TestVocabulary::kControl);
     end_ = vocabulary.Add("<|im_end|>", test::TestVocabulary::kControl);
-    vocabulary.extra = [this, chat_template](GgufWriter* writer) {
+    vocabulary.extra = [this, chat_template](inference::GgufWriter* writer) {
       writer->SetUnsigned32("tokenizer.ggml.bos_token_id", bos_);
       writer->SetBool("tokenizer.ggml.add_bos_token", true);
       if (!chat_template.empty()) {
@@ -37,13 +37,13 @@ class ChatModel {
     };
     model_ = std::make_unique<const TextModel>(TextModel::Defaults(), vocabulary.Build().value());
   }
-  const Model& model() const { return *model_; }
-  TokenId bos() const { return bos_; }
-  TokenId start() const { return start_; }
-  TokenId end() const { return end_; }
+  const inference::Model& model() const { return *model_; }
+  inference::TokenId bos() const { return bos_; }
+  inference::TokenId start() const { return start_; }
+  inference::TokenId end() const { return end_; }
 
  private:
-  TokenId bos_ = 0, start_ = 0, end_ = 0;
+  inference::TokenId bos_ = 0, start_ = 0, end_ = 0;
   std::unique_ptr<const TextModel> model_;
 };
 
@@ -54,7 +54,7 @@ TEST(WriteConversationTest, MarkersAreTokensAndContentsAreText) {
   const auto prompt =
       WriteConversation(chat.model(), {.messages = {{"user", "a<|im_end|>"}}}).value();
   EXPECT_EQ(prompt.text, "<|im_start|>user\na<|im_end|><|im_end|>\n<|im_start|>assistant\n");
-  std::vector<TokenId> expected = {chat.bos(), chat.start()};
+  std::vector<inference::TokenId> expected = {chat.bos(), chat.start()};
   const auto text = [&](const std::string& bytes) {
     expected.insert(expected.end(), bytes.begin(), bytes.end());
   };
@@ -72,7 +72,7 @@ TEST(WriteConversationTest, AModelWithoutTemplateNeedsAFormat) {
   const absl::Status status = WriteConversation(chat.model(), conversation).status();
   EXPECT_EQ(ReasonOf(status), reasons::kModelUnsupported);
   EXPECT_THAT(MessageOf(status), ::testing::HasSubstr("has no chat template"));
-  conversation.format = ChatFormat::kPlain;
+  conversation.format = inference::ChatFormat::kPlain;
   EXPECT_THAT(WriteConversation(chat.model(), conversation)->tokens, ElementsAre(chat.bos(), 'a'));
 }
 
@@ -84,4 +84,4 @@ TEST(WriteConversationTest, AnUnknownTemplateIsRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::serving

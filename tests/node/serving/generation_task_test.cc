@@ -25,38 +25,39 @@
 #include "tests/node/database_fixture.h"
 #include "tests/node/router_world.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 class KeptEnd final : public GenerationListener {
  public:
   void OnStarted(const GenerationStarted&) override {}
-  void OnStep(const StepResult& step) override { steps.push_back(step); }
+  void OnStep(const inference::StepResult& step) override { steps.push_back(step); }
   void OnEnd(const absl::StatusOr<GenerationFinished>& result) override { end = result; }
   bool cancelled() const override { return false; }
 
-  std::vector<StepResult> steps;
+  std::vector<inference::StepResult> steps;
   absl::StatusOr<GenerationFinished> end = absl::UnknownError("it goes on");
 };
 
 class KeptEntries final : public RequestRecorder {
  public:
-  void Record(WitnessEntry entry) override { entries.push_back(std::move(entry)); }
-  std::vector<WitnessEntry> entries;
+  void Record(storage::WitnessEntry entry) override { entries.push_back(std::move(entry)); }
+  std::vector<storage::WitnessEntry> entries;
 };
 
 class GenerationTaskTest : public DatabaseTest {
  protected:
-  void Use(std::shared_ptr<const Model> model, uint64_t adapter_budget = 1 << 20) {
+  void Use(std::shared_ptr<const inference::Model> model, uint64_t adapter_budget = 1 << 20) {
     model_ = std::move(model);
-    transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
-    patterns_ =
-        PatternStore::Open(*database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
-            .value();
-    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
+    transformer_ = std::make_unique<inference::CpuTransformer>(model_, SerialRunner());
+    patterns_ = storage::PatternStore::Open(
+                    *database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
+                    .value();
+    trajectories_ = storage::TrajectoryStore::Open(*database_, {}).value();
     catalog_ =
         std::make_unique<AdapterCatalog>(*model_, AdapterCatalogOptions{.budget = adapter_budget});
-    adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, SelectionOptions(), *catalog_);
+    adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, inference::SelectionOptions(),
+                                                *catalog_);
     services_ = {.clock = &clock_,
                  .adapters = adapters_.get(),
                  .trajectories = trajectories_.get(),
@@ -65,7 +66,7 @@ class GenerationTaskTest : public DatabaseTest {
                  .usual_entropy = &usual_entropy_};
   }
   // One that takes part in a session's memory.
-  std::unique_ptr<GenerationTask> Task(const SamplingOptions& options) {
+  std::unique_ptr<GenerationTask> Task(const inference::SamplingOptions& options) {
     listener_ = std::make_shared<KeptEnd>();
     GenerationJob job;
     job.prompt = "once";
@@ -78,23 +79,23 @@ class GenerationTaskTest : public DatabaseTest {
   }
   void RunToEnd(GenerationTask* task) {
     std::vector<RoundTask> tasks = {{.task = task}};
-    StepScratch scratch;
+    inference::StepScratch scratch;
     while (RunRound(tasks, 4096, *transformer_, &scratch).turns[0] != Turn::kEnded) {
     }
   }
-  GenerationFinished Run(const SamplingOptions& options) {
+  GenerationFinished Run(const inference::SamplingOptions& options) {
     const auto task = Task(options);
     RunToEnd(task.get());
     EXPECT_TRUE(listener_->end.ok()) << listener_->end.status();
     return listener_->end.value_or(GenerationFinished());
   }
   // The token that the last run committed first, at the position where it did.
-  Commit First() const { return listener_->steps.front().commits.front(); }
+  inference::Commit First() const { return listener_->steps.front().commits.front(); }
 
-  std::shared_ptr<const Model> model_;
-  std::unique_ptr<Transformer> transformer_;
-  std::unique_ptr<PatternStore> patterns_;
-  std::unique_ptr<TrajectoryStore> trajectories_;
+  std::shared_ptr<const inference::Model> model_;
+  std::unique_ptr<inference::Transformer> transformer_;
+  std::unique_ptr<storage::PatternStore> patterns_;
+  std::unique_ptr<storage::TrajectoryStore> trajectories_;
   std::unique_ptr<AdapterCatalog> catalog_;
   std::unique_ptr<AdapterSource> adapters_;
   InstantLoop instant_{{.clock = &clock_}};
@@ -106,18 +107,19 @@ class GenerationTaskTest : public DatabaseTest {
 // Found by review: an edit rejected the token that ended the text, and whatever was committed
 // behind it.
 TEST_F(GenerationTaskTest, AnEditThatChangesNothingRejectsNothing) {
-  const SamplingOptions options = {.mode = DecodingMode::kDiffusion, .max_tokens = 16};
-  Use(test::TextModelWithEndOfTurn(kNoToken));
+  const inference::SamplingOptions options = {.mode = inference::DecodingMode::kDiffusion,
+                                              .max_tokens = 16};
+  Use(test::TextModelWithEndOfTurn(inference::kNoToken));
   Run(options);
-  const Commit first = First();
+  const inference::Commit first = First();
   ASSERT_GT(first.position, 0);
   Use(test::TextModelWithEndOfTurn(first.token));
   const GenerationFinished finished = Run(options);
-  ASSERT_EQ(finished.reason, FinishReason::kEndOfText);
+  ASSERT_EQ(finished.reason, inference::FinishReason::kEndOfText);
   const auto tokens = static_cast<size_t>(finished.completion_tokens);
-  std::vector<TokenId> text;  // what the user saw, and sends back
-  for (const StepResult& step : listener_->steps) {
-    for (const Commit& commit : step.commits) {
+  std::vector<inference::TokenId> text;  // what the user saw, and sends back
+  for (const inference::StepResult& step : listener_->steps) {
+    for (const inference::Commit& commit : step.commits) {
       text.resize(std::max(text.size(), static_cast<size_t>(commit.position) + 1));
       text[static_cast<size_t>(commit.position)] = commit.token;
     }
@@ -129,7 +131,8 @@ TEST_F(GenerationTaskTest, AnEditThatChangesNothingRejectsNothing) {
 
 TEST_F(GenerationTaskTest, AUserWhoWasForgottenMeanwhileLeavesNothing) {
   Use(test::TinyTextModel());
-  const SamplingOptions options = {.mode = DecodingMode::kAutoregressive, .max_tokens = 4};
+  const inference::SamplingOptions options = {.mode = inference::DecodingMode::kAutoregressive,
+                                              .max_tokens = 4};
   const auto task = Task(options);
   clock_.Advance(std::chrono::seconds(1));
   instant_.ForgetUser("ann");
@@ -148,10 +151,11 @@ TEST_F(GenerationTaskTest, ACompletionWhoseUserIsErasedMeanwhileLeavesNothing) {
   KeptEntries recorder;
   services_.fence = &fence;
   services_.recorder = &recorder;
-  const SamplingOptions options = {.mode = DecodingMode::kAutoregressive, .max_tokens = 4};
+  const inference::SamplingOptions options = {.mode = inference::DecodingMode::kAutoregressive,
+                                              .max_tokens = 4};
   const auto task = Task(options);
   std::vector<RoundTask> tasks = {{.task = task.get()}};
-  StepScratch scratch;
+  inference::StepScratch scratch;
   RunRound(tasks, 4096, *transformer_, &scratch);
   clock_.Advance(std::chrono::seconds(1));
   fence.Forget("ann");
@@ -177,9 +181,9 @@ TEST_F(GenerationTaskTest, AFailedRequestOfAnErasedUserLeavesNoEmbedding) {
   KeptEntries recorder;
   services_.fence = &fence;
   services_.recorder = &recorder;
-  const auto task = Task({.mode = DecodingMode::kAutoregressive, .max_tokens = 4});
+  const auto task = Task({.mode = inference::DecodingMode::kAutoregressive, .max_tokens = 4});
   std::vector<RoundTask> tasks = {{.task = task.get()}};
-  StepScratch scratch;
+  inference::StepScratch scratch;
   RunRound(tasks, 4096, *transformer_, &scratch);
   fence.Forget("ann");
   task->Fail(absl::CancelledError("gone"));
@@ -190,41 +194,48 @@ TEST_F(GenerationTaskTest, AFailedRequestOfAnErasedUserLeavesNoEmbedding) {
 
 TEST_F(GenerationTaskTest, WhatIsUsualIsKnownForEachMode) {
   Use(test::TinyTextModel());
-  services_.dgr = DgrOptions{.strategy = DgrStrategy::kEntropy, .max_retrievals = 0};
-  Run({.mode = DecodingMode::kAutoregressive, .max_tokens = 6, .ignore_end_of_text = true});
-  EXPECT_EQ(usual_entropy_[DecodingMode::kAutoregressive].Count(1), 6);
-  EXPECT_EQ(usual_entropy_[DecodingMode::kDiffusion].Count(1), 0);
-  Run({.mode = DecodingMode::kDiffusion, .max_tokens = 4, .ignore_end_of_text = true});
-  EXPECT_EQ(usual_entropy_[DecodingMode::kAutoregressive].Count(1), 6);
-  EXPECT_EQ(usual_entropy_[DecodingMode::kDiffusion].Count(1), 1);
+  services_.dgr =
+      inference::DgrOptions{.strategy = inference::DgrStrategy::kEntropy, .max_retrievals = 0};
+  Run({.mode = inference::DecodingMode::kAutoregressive,
+       .max_tokens = 6,
+       .ignore_end_of_text = true});
+  EXPECT_EQ(usual_entropy_[inference::DecodingMode::kAutoregressive].Count(1), 6);
+  EXPECT_EQ(usual_entropy_[inference::DecodingMode::kDiffusion].Count(1), 0);
+  Run({.mode = inference::DecodingMode::kDiffusion, .max_tokens = 4, .ignore_end_of_text = true});
+  EXPECT_EQ(usual_entropy_[inference::DecodingMode::kAutoregressive].Count(1), 6);
+  EXPECT_EQ(usual_entropy_[inference::DecodingMode::kDiffusion].Count(1), 1);
 }
 
 // A pattern at the threshold is found for a session whose feedback spoke for it, and for no other.
 TEST_F(GenerationTaskTest, RelationsOfItsSessionMoveWhatIsFound) {
   Use(test::TinyTextModel());
-  const SamplingOptions options = {.mode = DecodingMode::kAutoregressive, .max_tokens = 2};
+  const inference::SamplingOptions options = {.mode = inference::DecodingMode::kAutoregressive,
+                                              .max_tokens = 2};
   Run(options);
-  const Trajectory first = trajectories_->Get("r").value();
+  const storage::Trajectory first = trajectories_->Get("r").value();
   const std::string target = "blk.1.attn_output.weight";
-  Adapter adapter = *test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1);
-  const PatternId id{7};
-  ASSERT_TRUE(patterns_
-                  ->Put({.id = id,
-                         .embedding = first.embedding,
-                         .bank = static_cast<uint32_t>(BankOf(1)),
-                         .created_ms = 1,
-                         .updated_ms = 1,
-                         .adapter_name = adapter.name,
-                         .adapter_version = adapter.version,
-                         .payload = EncodePatternPayload({.adapter = EncodeAdapter(adapter)})})
-                  .ok());
-  SelectionOptions selection;
+  inference::Adapter adapter =
+      *test::RandomAdapter(*model_, {{target, inference::FindMatrix(*model_, target)}}, 1);
+  const storage::PatternId id{7};
+  ASSERT_TRUE(
+      patterns_
+          ->Put({.id = id,
+                 .embedding = first.embedding,
+                 .bank = static_cast<uint32_t>(inference::BankOf(1)),
+                 .created_ms = 1,
+                 .updated_ms = 1,
+                 .adapter_name = adapter.name,
+                 .adapter_version = adapter.version,
+                 .payload = EncodePatternPayload({.adapter = inference::EncodeAdapter(adapter)})})
+          .ok());
+  inference::SelectionOptions selection;
   selection.threshold = 1.001F;  // above every cosine
   adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, selection, *catalog_);
   services_.adapters = adapters_.get();
-  const auto graph = GraphStore::Open(*database_).value();
+  const auto graph = storage::GraphStore::Open(*database_).value();
   const auto sessions =
-      SessionIndex::Open(*database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
+      storage::SessionIndex::Open(*database_,
+                                  {.dimension = static_cast<uint32_t>(model_->config().width)})
           .value();
   ASSERT_TRUE(sessions->Put({.session_id = "s", .user_id = "ann"}).ok());
   PatternGraph relations(*graph, *patterns_, *sessions, /*on=*/true);
@@ -248,25 +259,25 @@ class RoutedGenerationTest : public GenerationTaskTest {
     ASSERT_TRUE(router_->Serve(test::RouterThatTakes(route)).ok());
     services_.router = router_.get();
   }
-  const std::optional<TrajectoryRoute>& Taken() {
+  const std::optional<storage::TrajectoryRoute>& Taken() {
     trajectory_ = trajectories_->Get("r").value();
     return trajectory_.route;
   }
-  std::vector<TokenId> Tokens() const {
-    std::vector<TokenId> tokens;
-    for (const StepResult& step : listener_->steps) {
-      for (const Commit& commit : step.commits) {
+  std::vector<inference::TokenId> Tokens() const {
+    std::vector<inference::TokenId> tokens;
+    for (const inference::StepResult& step : listener_->steps) {
+      for (const inference::Commit& commit : step.commits) {
         tokens.push_back(commit.token);
       }
     }
     return tokens;
   }
 
-  const SamplingOptions diffusion_ = {
-      .mode = DecodingMode::kDiffusion, .max_tokens = 12, .ignore_end_of_text = true};
-  ScorerKind kind_ = ScorerKind::kLogistic;
+  const inference::SamplingOptions diffusion_ = {
+      .mode = inference::DecodingMode::kDiffusion, .max_tokens = 12, .ignore_end_of_text = true};
+  inference::ScorerKind kind_ = inference::ScorerKind::kLogistic;
   std::unique_ptr<RequestRouter> router_;
-  Trajectory trajectory_;
+  storage::Trajectory trajectory_;
 };
 
 TEST_F(RoutedGenerationTest, WhatIsLeftOpenIsChosenAndRecorded) {
@@ -281,13 +292,13 @@ TEST_F(RoutedGenerationTest, WhatIsLeftOpenIsChosenAndRecorded) {
   EXPECT_FALSE(finished.route->explored);
   EXPECT_GT(finished.route->probability, 0.9);
   ASSERT_TRUE(Taken().has_value());
-  const TrajectoryRoute& taken = *trajectory_.route;
+  const storage::TrajectoryRoute& taken = *trajectory_.route;
   EXPECT_EQ(taken.name, "half_steps");
   EXPECT_THAT(taken.others, ::testing::ElementsAre("as_asked", "approximate_cache"))
       << "no adapter would act";
   EXPECT_EQ(taken.propensity, 1);
   EXPECT_EQ(taken.tokens, 12u);
-  ASSERT_EQ(taken.features.size(), kRouterFeatures);
+  ASSERT_EQ(taken.features.size(), inference::kRouterFeatures);
   EXPECT_EQ(taken.features[2], 1) << "diffusion";
   EXPECT_EQ(taken.features[13], 0) << "without a first forward";
 }
@@ -295,8 +306,8 @@ TEST_F(RoutedGenerationTest, WhatIsLeftOpenIsChosenAndRecorded) {
 TEST_F(RoutedGenerationTest, BlocksAndTheCacheAreServedAsChosen) {
   Use(test::TinyTextModel());
   Route(kRouteHalfSteps);
-  const SamplingOptions block = {
-      .mode = DecodingMode::kBlock, .max_tokens = 12, .ignore_end_of_text = true};
+  const inference::SamplingOptions block = {
+      .mode = inference::DecodingMode::kBlock, .max_tokens = 12, .ignore_end_of_text = true};
   EXPECT_LE(Run(block).steps, 8);
   EXPECT_EQ(Taken()->name, "half_steps");
   Route(kRouteApproximateCache);
@@ -307,20 +318,20 @@ TEST_F(RoutedGenerationTest, BlocksAndTheCacheAreServedAsChosen) {
 TEST_F(RoutedGenerationTest, WhatTheRequestAskedForStays) {
   Use(test::TinyTextModel());
   Route(kRouteHalfSteps);
-  SamplingOptions asked = diffusion_;
+  inference::SamplingOptions asked = diffusion_;
   asked.steps = 12;
   const GenerationFinished finished = Run(asked);
   EXPECT_EQ(finished.steps, 12);
   EXPECT_FALSE(finished.route.has_value()) << "nothing was open";
   EXPECT_FALSE(Taken().has_value());
-  Run({.mode = DecodingMode::kAutoregressive, .max_tokens = 4});
+  Run({.mode = inference::DecodingMode::kAutoregressive, .max_tokens = 4});
   EXPECT_FALSE(Taken().has_value());
 }
 
 TEST_F(RoutedGenerationTest, ServingAsAskedGivesWhatItGivesWithoutARouter) {
   Use(test::TinyTextModel());
   Run(diffusion_);
-  const std::vector<TokenId> without = Tokens();
+  const std::vector<inference::TokenId> without = Tokens();
   Route(kRouteAsAsked);
   EXPECT_EQ(Run(diffusion_).route->name, "as_asked");
   EXPECT_EQ(Tokens(), without);
@@ -331,14 +342,15 @@ TEST_F(RoutedGenerationTest, WithoutAdaptersNoneActs) {
   const std::string target = "blk.1.attn_output.weight";
   const std::string file = folder_ / "one.gguf";
   ASSERT_TRUE(
-      SaveAdapterFile(*test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1),
-                      *model_, file)
+      inference::SaveAdapterFile(
+          *test::RandomAdapter(*model_, {{target, inference::FindMatrix(*model_, target)}}, 1),
+          *model_, file)
           .ok());
   Run(diffusion_);
-  const std::vector<TokenId> base = Tokens();
+  const std::vector<inference::TokenId> base = Tokens();
   ASSERT_TRUE(catalog_->LoadConfigured(std::vector<std::string>{file}).ok());
   EXPECT_EQ(Run(diffusion_).adapters.size(), 1u);
-  const std::vector<TokenId> adapted = Tokens();
+  const std::vector<inference::TokenId> adapted = Tokens();
   ASSERT_NE(adapted, base);
   Route(kRouteNoAdapters);
   const GenerationFinished finished = Run(diffusion_);
@@ -350,7 +362,7 @@ TEST_F(RoutedGenerationTest, WithoutAdaptersNoneActs) {
 
 TEST_F(RoutedGenerationTest, ACascadeReadsTheFirstForward) {
   Use(test::TinyTextModel());
-  kind_ = ScorerKind::kCascade;
+  kind_ = inference::ScorerKind::kCascade;
   Route(kRouteAsAsked);
   Run(diffusion_);
   ASSERT_TRUE(Taken().has_value());
@@ -362,12 +374,13 @@ TEST_F(RoutedGenerationTest, ACascadeReadsTheFirstForward) {
 // The cache needs memory that there is not: it is served as it asked for, which is no outcome.
 TEST_F(RoutedGenerationTest, AWayThatDoesNotFitIsNotTaken) {
   Use(test::TinyTextModel());
-  auto pool = KvPool::Create(model_->config(), KvFormat::kF32, 1 << 30).value();
+  auto pool =
+      inference::KvPool::Create(model_->config(), inference::KvFormat::kF32, 1 << 30).value();
   const uint64_t page = pool->layout().page_bytes();
-  const SamplingOptions longer = {
-      .mode = DecodingMode::kDiffusion, .max_tokens = 50, .ignore_end_of_text = true};
-  services_.prefixes =
-      std::make_shared<PrefixTree>(KvPool::Create(model_->config(), KvFormat::kF32, page).value());
+  const inference::SamplingOptions longer = {
+      .mode = inference::DecodingMode::kDiffusion, .max_tokens = 50, .ignore_end_of_text = true};
+  services_.prefixes = std::make_shared<inference::PrefixTree>(
+      inference::KvPool::Create(model_->config(), inference::KvFormat::kF32, page).value());
   Route(kRouteApproximateCache);
   const GenerationFinished finished = Run(longer);
   EXPECT_EQ(finished.steps, 50);
@@ -381,11 +394,13 @@ TEST_F(GenerationTaskTest, ColdAdaptersAreReadBeforeTheFirstSlice) {
   const std::string target = "blk.1.attn_output.weight";
   const std::string file = folder_ / "one.gguf";
   ASSERT_TRUE(
-      SaveAdapterFile(*test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1),
-                      *model_, file)
+      inference::SaveAdapterFile(
+          *test::RandomAdapter(*model_, {{target, inference::FindMatrix(*model_, target)}}, 1),
+          *model_, file)
           .ok());
   ASSERT_TRUE(catalog_->LoadConfigured(std::vector<std::string>{file}).ok());
-  const SamplingOptions options = {.mode = DecodingMode::kAutoregressive, .max_tokens = 2};
+  const inference::SamplingOptions options = {.mode = inference::DecodingMode::kAutoregressive,
+                                              .max_tokens = 2};
   auto task = Task(options);
   ASSERT_TRUE(task->NeedsPreparation());
   task->Prepare();
@@ -404,4 +419,4 @@ TEST_F(GenerationTaskTest, ColdAdaptersAreReadBeforeTheFirstSlice) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -14,7 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 class SteppedClock final : public Clock {
@@ -28,11 +28,13 @@ class SteppedClock final : public Clock {
 };
 
 InstantTrail Trail(const std::string& user, const std::string& session, size_t tokens = 4) {
-  InstantTrail trail{.session = {user, session}, .commits = CommitTrail(3)};
+  InstantTrail trail{.session = {user, session}, .commits = inference::CommitTrail(3)};
   for (size_t i = 0; i < tokens; ++i) {
     const std::array<float, 3> hidden = {1, static_cast<float>(i), 2};
-    const std::array<TokenProbability, 1> candidates = {{{static_cast<TokenId>(i), 0.5F}}};
-    trail.commits.Add(static_cast<int>(i), static_cast<TokenId>(i), 0.5F, hidden, candidates);
+    const std::array<inference::TokenProbability, 1> candidates = {
+        {{static_cast<inference::TokenId>(i), 0.5F}}};
+    trail.commits.Add(static_cast<int>(i), static_cast<inference::TokenId>(i), 0.5F, hidden,
+                      candidates);
   }
   return trail;
 }
@@ -71,7 +73,7 @@ TEST_F(InstantLoopTest, ALaterFeedbackReplacesAnEarlierOne) {
   InstantLoop loop = Make();
   loop.Keep("r", Trail("", "s"));
   ASSERT_TRUE(loop.LearnReward("r", 1).ok());
-  EXPECT_EQ(loop.LearnEdit("r", std::vector<TokenId>{0, 9, 2, 3}).value(), 5U);
+  EXPECT_EQ(loop.LearnEdit("r", std::vector<inference::TokenId>{0, 9, 2, 3}).value(), 5U);
   EXPECT_EQ(loop.MemoryOf({"", "s"})->steps(), 1U);
   EXPECT_EQ(loop.LearnReward("r", 0.5F).value(), 0U);
   EXPECT_EQ(loop.MemoryOf({"", "s"})->steps(), 0U);
@@ -95,7 +97,7 @@ TEST_F(InstantLoopTest, AnEditSaysNothingOfTheTokenThatEndedTheText) {
   trail.end_position = 3;
   loop.Keep("r", std::move(trail));
   // What the user saw and left as it is: accepted as a whole.
-  EXPECT_EQ(loop.LearnEdit("r", std::vector<TokenId>{0, 1, 2}).value(), 3U);
+  EXPECT_EQ(loop.LearnEdit("r", std::vector<inference::TokenId>{0, 1, 2}).value(), 3U);
   const auto memory = loop.MemoryOf({"", "s"});
   EXPECT_EQ(memory->positions(), 3U);
   // A rating is also about where it ended.
@@ -105,7 +107,7 @@ TEST_F(InstantLoopTest, AnEditSaysNothingOfTheTokenThatEndedTheText) {
 TEST_F(InstantLoopTest, WhatHasNoSessionIsNotKept) {
   InstantLoop loop = Make();
   loop.Keep("r", Trail("ann", ""));
-  loop.Keep("empty", {.session = {"ann", "s"}, .commits = CommitTrail(3)});
+  loop.Keep("empty", {.session = {"ann", "s"}, .commits = inference::CommitTrail(3)});
   EXPECT_EQ(loop.status().trails, 0U);
   EXPECT_EQ(ReasonOf(loop.LearnReward("r", 1).status()), reasons::kUnknownResponse);
 }
@@ -220,7 +222,7 @@ TEST_F(InstantLoopTest, AResponseVotesOnceForItsPatternsAndCanTakeItBack) {
   EXPECT_FLOAT_EQ(factor(), up);
   ASSERT_TRUE(loop.LearnReward("r", 0).ok());  // in place of the former
   EXPECT_FLOAT_EQ(factor(), static_cast<float>(std::pow(0.95, 0.25)));
-  ASSERT_TRUE(loop.LearnEdit("r", std::vector<TokenId>{0}).ok());
+  ASSERT_TRUE(loop.LearnEdit("r", std::vector<inference::TokenId>{0}).ok());
   EXPECT_EQ(factor(), 1);
   keep("other");
   ASSERT_TRUE(loop.LearnReward("r", 1).ok());
@@ -269,4 +271,4 @@ TEST_F(InstantLoopTest, LikedPatternsComeForwardByBoundedSteps) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -13,14 +13,14 @@
 #include "base/status.h"
 #include "tests/node/database_fixture.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 class LearnedFileTest : public DatabaseTest {
  protected:
   void SetUp() override { std::filesystem::create_directories(folder_); }
 
-  const SealKey key_ = SealKey::Generate();
+  const privacy::SealKey key_ = privacy::SealKey::Generate();
   const std::string path_ = LearnedPath(folder_.string(), "deep", 7);
 };
 
@@ -53,4 +53,4 @@ TEST_F(LearnedFileTest, OtherFilesAreInClear) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -21,21 +21,21 @@
 #include "tests/inference/text_model.h"
 #include "tests/node/database_fixture.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
-constexpr PatternId kFirst{1};
-constexpr PatternId kSecond{2};
+constexpr storage::PatternId kFirst{1};
+constexpr storage::PatternId kSecond{2};
 
 class PatternGraphTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    patterns_ = PatternStore::Open(*database_, {.dimension = 2}).value();
-    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
-    changes_ = ChangeStore::Open(*database_).value();
+    patterns_ = storage::PatternStore::Open(*database_, {.dimension = 2}).value();
+    trajectories_ = storage::TrajectoryStore::Open(*database_, {}).value();
+    changes_ = storage::ChangeStore::Open(*database_).value();
     Start();
-    for (const PatternId& id : {kFirst, kSecond}) {
+    for (const storage::PatternId& id : {kFirst, kSecond}) {
       ASSERT_TRUE(
           patterns_->Put({.id = id, .embedding = {1, 2}, .created_ms = 1, .updated_ms = 1}).ok());
     }
@@ -45,46 +45,48 @@ class PatternGraphTest : public DatabaseTest {
     relations_.reset();
     sessions_.reset();
     graph_.reset();
-    graph_ = GraphStore::Open(*database_).value();
-    sessions_ = SessionIndex::Open(*database_, {.dimension = 2,
-                                                .on_removal =
-                                                    [this](const std::string& id) {
-                                                      relations_->RemoveSession(id);
-                                                      if (after_removal_) {
-                                                        after_removal_();
-                                                      }
-                                                    }})
+    graph_ = storage::GraphStore::Open(*database_).value();
+    sessions_ = storage::SessionIndex::Open(*database_, {.dimension = 2,
+                                                         .on_removal =
+                                                             [this](const std::string& id) {
+                                                               relations_->RemoveSession(id);
+                                                               if (after_removal_) {
+                                                                 after_removal_();
+                                                               }
+                                                             }})
                     .value();
     relations_ = std::make_unique<PatternGraph>(*graph_, *patterns_, *sessions_, on);
   }
   void AddSession(const std::string& id, const std::string& user) {
-    SessionState session{.session_id = id, .created_ms = 1, .last_active_ms = 1};
+    storage::SessionState session{.session_id = id, .created_ms = 1, .last_active_ms = 1};
     if (!user.empty()) {
       session.user_id = user;
     }
     ASSERT_TRUE(sessions_->Put(session).ok());
   }
-  static Trajectory Served(const std::string& response_id, std::vector<PatternId> by,
-                           const std::string& session = "s", const std::string& user = "ann") {
+  static storage::Trajectory Served(const std::string& response_id,
+                                    std::vector<storage::PatternId> by,
+                                    const std::string& session = "s",
+                                    const std::string& user = "ann") {
     return {.response_id = response_id,
             .session_id = session,
             .user_id = user,
             .patterns = std::move(by)};
   }
-  bool Vote(const Trajectory& trajectory, float reward) {
+  bool Vote(const storage::Trajectory& trajectory, float reward) {
     const auto moved = relations_->Vote(trajectory, reward);
     EXPECT_TRUE(moved.ok()) << moved.status();
     return moved.value_or(false);
   }
-  float Factor(const PatternId& id, const std::string& session = "s",
+  float Factor(const storage::PatternId& id, const std::string& session = "s",
                const std::string& user = "ann") const {
     return relations_->Factor({user, session}, ToHex(id));
   }
-  static GraphNode Node(const PatternId& id) {
-    return {GraphNodeKind::kPattern, std::string(AsText(id))};
+  static storage::GraphNode Node(const storage::PatternId& id) {
+    return {storage::GraphNodeKind::kPattern, std::string(AsText(id))};
   }
   float Together() const {
-    const auto edge = graph_->Get({Node(kFirst), EdgeType::kSimilar, Node(kSecond)});
+    const auto edge = graph_->Get({Node(kFirst), storage::EdgeType::kSimilar, Node(kSecond)});
     return edge.ok() ? edge->weight : 0;
   }
   void MaintainToTheEnd() {
@@ -93,19 +95,19 @@ class PatternGraphTest : public DatabaseTest {
   }
   size_t Rows() const {
     size_t rows = 0;
-    const auto count = [&rows](const RowView&) -> absl::StatusOr<bool> {
+    const auto count = [&rows](const storage::RowView&) -> absl::StatusOr<bool> {
       ++rows;
       return true;
     };
-    EXPECT_TRUE(database_->Scan(ColumnFamily::kEdge, "", "", count).ok());
+    EXPECT_TRUE(database_->Scan(storage::ColumnFamily::kEdge, "", "", count).ok());
     return rows;
   }
 
-  std::unique_ptr<PatternStore> patterns_;
-  std::unique_ptr<TrajectoryStore> trajectories_;
-  std::unique_ptr<ChangeStore> changes_;
-  std::unique_ptr<GraphStore> graph_;
-  std::unique_ptr<SessionIndex> sessions_;
+  std::unique_ptr<storage::PatternStore> patterns_;
+  std::unique_ptr<storage::TrajectoryStore> trajectories_;
+  std::unique_ptr<storage::ChangeStore> changes_;
+  std::unique_ptr<storage::GraphStore> graph_;
+  std::unique_ptr<storage::SessionIndex> sessions_;
   std::unique_ptr<PatternGraph> relations_;
   std::function<void()> after_removal_;  // before the session is gone
 };
@@ -116,7 +118,8 @@ TEST_F(PatternGraphTest, AVoteWhileItsSessionLeavesLeavesNothing) {
   ASSERT_TRUE(sessions_->Delete("s").ok());
   MaintainToTheEnd();
   size_t of_session = 0;
-  for (const GraphNodeKind kind : {GraphNodeKind::kSession, GraphNodeKind::kWitness}) {
+  for (const storage::GraphNodeKind kind :
+       {storage::GraphNodeKind::kSession, storage::GraphNodeKind::kWitness}) {
     of_session += graph_->NextNode(kind, std::nullopt).value().has_value() ? 1 : 0;
   }
   EXPECT_EQ(of_session, 0u);
@@ -125,8 +128,8 @@ TEST_F(PatternGraphTest, AVoteWhileItsSessionLeavesLeavesNothing) {
 TEST_F(PatternGraphTest, FeedbackMovesASessionsEdgesByFivePercent) {
   EXPECT_EQ(Factor(kFirst), 1);
   EXPECT_TRUE(Vote(Served("r", {kFirst, kSecond}), 1));
-  EXPECT_FLOAT_EQ(Factor(kFirst), 1 + kMaxNudge * 0.05F);
-  EXPECT_FLOAT_EQ(Factor(kSecond), 1 + kMaxNudge * 0.05F);
+  EXPECT_FLOAT_EQ(Factor(kFirst), 1 + storage::kMaxNudge * 0.05F);
+  EXPECT_FLOAT_EQ(Factor(kSecond), 1 + storage::kMaxNudge * 0.05F);
   EXPECT_FLOAT_EQ(Together(), 0.525F);
   EXPECT_TRUE(Vote(Served("q", {kSecond}), 0));
   EXPECT_LT(Factor(kSecond), 1);
@@ -139,9 +142,9 @@ TEST_F(PatternGraphTest, NoFactorLeavesFivePercent) {
     Vote(Served("good" + std::to_string(i), {kFirst}), 1);
     Vote(Served("bad" + std::to_string(i), {kSecond}), 0);
   }
-  EXPECT_FLOAT_EQ(Factor(kFirst), 1 + kMaxNudge);
-  EXPECT_GE(Factor(kSecond), 1 - kMaxNudge);
-  EXPECT_LT(Factor(kSecond), 1 - 0.8F * kMaxNudge);
+  EXPECT_FLOAT_EQ(Factor(kFirst), 1 + storage::kMaxNudge);
+  EXPECT_GE(Factor(kSecond), 1 - storage::kMaxNudge);
+  EXPECT_LT(Factor(kSecond), 1 - 0.8F * storage::kMaxNudge);
 }
 
 TEST_F(PatternGraphTest, OtherSessionsAndUsersAreNotMoved) {
@@ -160,7 +163,7 @@ TEST_F(PatternGraphTest, OtherSessionsAndUsersAreNotMoved) {
 TEST_F(PatternGraphTest, WhatSaysNothingMovesNothing) {
   EXPECT_FALSE(Vote(Served("r", {kFirst}), 0.5F));
   EXPECT_FALSE(Vote(Served("r", {}), 1));
-  EXPECT_FALSE(Vote(Served("r", {PatternId{9}}), 1)) << "a pattern that is gone";
+  EXPECT_FALSE(Vote(Served("r", {storage::PatternId{9}}), 1)) << "a pattern that is gone";
   EXPECT_EQ(Rows(), 0u);
 }
 
@@ -181,9 +184,9 @@ TEST_F(PatternGraphTest, TakingBackLeavesWhatOthersSaid) {
 TEST_F(PatternGraphTest, ALaterFeedbackTakesThePlaceOfTheFormer) {
   Vote(Served("r", {kFirst}), 1);
   Vote(Served("r", {kFirst}), 1);
-  EXPECT_FLOAT_EQ(Factor(kFirst), 1 + kMaxNudge * 0.05F);
+  EXPECT_FLOAT_EQ(Factor(kFirst), 1 + storage::kMaxNudge * 0.05F);
   Vote(Served("r", {kFirst}), 0);
-  EXPECT_FLOAT_EQ(Factor(kFirst), 1 - kMaxNudge * 0.05F);
+  EXPECT_FLOAT_EQ(Factor(kFirst), 1 - storage::kMaxNudge * 0.05F);
   EXPECT_TRUE(Vote(Served("r", {kFirst}), 0.5F));
   EXPECT_FLOAT_EQ(Factor(kFirst), 1);
 }
@@ -215,9 +218,10 @@ TEST_F(PatternGraphTest, AnErasedUsersEdgesGoAlsoWhereItIsOff) {
     ASSERT_EQ(sessions_->EraseUser("ann", 8, [] { return absl::OkStatus(); }).value(), 1u);
     EXPECT_EQ(Factor(kFirst), 1) << "at once";
     MaintainToTheEnd();
-    const GraphNode session{GraphNodeKind::kSession, "s"};
-    EXPECT_TRUE(
-        graph_->Neighbours(session, {.direction = EdgeDirection::kBoth}).value().edges.empty());
+    const storage::GraphNode session{storage::GraphNodeKind::kSession, "s"};
+    EXPECT_TRUE(graph_->Neighbours(session, {.direction = storage::EdgeDirection::kBoth})
+                    .value()
+                    .edges.empty());
     EXPECT_FALSE(relations_->TakeBack("r").value());
     Start();
     EXPECT_EQ(Factor(kFirst, "his", "bob"), his);
@@ -229,7 +233,7 @@ TEST_F(PatternGraphTest, EdgesOfWhatWentWhileNobodyLookedGoAfterAStart) {
   ASSERT_TRUE(Vote(Served("r", {kFirst, kSecond}), 1));
   ASSERT_GT(Rows(), 0u);
   relations_.reset();
-  sessions_ = SessionIndex::Open(*database_, {.dimension = 2}).value();
+  sessions_ = storage::SessionIndex::Open(*database_, {.dimension = 2}).value();
   ASSERT_TRUE(sessions_->Delete("s").ok());
   ASSERT_TRUE(patterns_->Delete(kSecond).ok());
   Start();
@@ -250,34 +254,35 @@ TEST_F(PatternGraphTest, ADeletedPatternsEdgesGo) {
 }
 
 TEST_F(PatternGraphTest, FeedbackIsListedAndItsUndoTakesTheNudgeBack) {
-  const std::shared_ptr<const Model> model = test::TinyTextModel();
-  Trajectory served = Served("r", {kFirst});
+  const std::shared_ptr<const inference::Model> model = test::TinyTextModel();
+  storage::Trajectory served = Served("r", {kFirst});
   ASSERT_TRUE(trajectories_->Put(served).ok());
-  const FeedbackServices services{.clock = &clock_,
-                                  .model = model.get(),
-                                  .trajectories = trajectories_.get(),
-                                  .changes = changes_.get(),
-                                  .graph = relations_.get()};
-  const TakenFeedback taken =
-      TakeFeedback(services, {.response_id = "r", .rating = 1}, /*teach=*/true).value();
+  const learning::FeedbackServices services{.clock = &clock_,
+                                            .model = model.get(),
+                                            .trajectories = trajectories_.get(),
+                                            .changes = changes_.get(),
+                                            .graph = relations_.get()};
+  const learning::TakenFeedback taken =
+      learning::TakeFeedback(services, {.response_id = "r", .rating = 1}, /*teach=*/true).value();
   EXPECT_TRUE(taken.relations_moved);
   EXPECT_GT(Factor(kFirst), 1);
   ASSERT_TRUE(taken.change.has_value());
-  EXPECT_EQ(taken.change->kind, ChangeKind::kSessionTaught);
+  EXPECT_EQ(taken.change->kind, storage::ChangeKind::kSessionTaught);
   EXPECT_EQ(taken.change->session_id, "s");
-  const UndoServices undo{.clock = &clock_,
-                          .changes = changes_.get(),
-                          .trajectories = trajectories_.get(),
-                          .graph = relations_.get()};
-  ASSERT_TRUE(UndoChange(undo, *taken.change).ok());
+  const learning::UndoServices undo{.clock = &clock_,
+                                    .changes = changes_.get(),
+                                    .trajectories = trajectories_.get(),
+                                    .graph = relations_.get()};
+  ASSERT_TRUE(learning::UndoChange(undo, *taken.change).ok());
   EXPECT_FLOAT_EQ(Factor(kFirst), 1);
-  EXPECT_FALSE(UndoChange(undo, *taken.change).ok()) << "once";
+  EXPECT_FALSE(learning::UndoChange(undo, *taken.change).ok()) << "once";
   // While learning is paused, nothing moves; nor by what had to be corrected.
-  EXPECT_FALSE(TakeFeedback(services, {.response_id = "r", .rating = 1}, false)->relations_moved);
   EXPECT_FALSE(
-      TakeFeedback(services, {.response_id = "r", .edited_text = "x"}, true)->relations_moved);
+      learning::TakeFeedback(services, {.response_id = "r", .rating = 1}, false)->relations_moved);
+  EXPECT_FALSE(learning::TakeFeedback(services, {.response_id = "r", .edited_text = "x"}, true)
+                   ->relations_moved);
   EXPECT_EQ(changes_->size(), 1u);
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -9,18 +9,18 @@
 #include "node/serving/generation_task.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 using test::kTinyEndOfText;
 using test::TextModel;
 using ::testing::ElementsAre;
 
-constexpr TokenId kBos = 255;  // any token will do
+constexpr inference::TokenId kBos = 255;  // any token will do
 
 std::unique_ptr<const TextModel> ModelThatWantsBos(bool wants) {
   return std::make_unique<const TextModel>(
-      TextModel::Defaults(), test::ByteTokenizer([wants](GgufWriter* writer) {
+      TextModel::Defaults(), test::ByteTokenizer([wants](inference::GgufWriter* writer) {
         writer->SetUnsigned32("tokenizer.ggml.bos_token_id", kBos);
         writer->SetBool("tokenizer.ggml.add_bos_token", wants);
         writer->SetBool("tokenizer.ggml.add_eos_token", true);
@@ -42,15 +42,16 @@ TEST(PromptTokensTest, OtherModelsBeginWithTheText) {
 TEST(CanvasTokensTest, TheBeginningOfTextTokenStandsAtTheStartOnly) {
   const auto model = ModelThatWantsBos(true);
   EXPECT_THAT(CanvasTokens(*model, {{.text = "a"}, {.gap = 2}, {.text = "b"}}),
-              ElementsAre(kBos, 'a', kNoToken, kNoToken, 'b'));
-  EXPECT_THAT(CanvasTokens(*model, {{.gap = 1}, {.text = "b"}}), ElementsAre(kBos, kNoToken, 'b'));
+              ElementsAre(kBos, 'a', inference::kNoToken, inference::kNoToken, 'b'));
+  EXPECT_THAT(CanvasTokens(*model, {{.gap = 1}, {.text = "b"}}),
+              ElementsAre(kBos, inference::kNoToken, 'b'));
 }
 
 TEST(CanvasTokensTest, OtherModelsBeginAGapBehindTheEndOfAText) {
   const auto model = ModelThatWantsBos(false);
   EXPECT_THAT(CanvasTokens(*model, {{.gap = 1}, {.text = "b"}}),
-              ElementsAre(kTinyEndOfText, kNoToken, 'b'));
+              ElementsAre(kTinyEndOfText, inference::kNoToken, 'b'));
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -15,25 +15,27 @@
 
 #include "node/serving/route_options.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 // Good with probability sigmoid(offset) whatever the request.
-Router::Entry Entry(const std::string& name, double cost, double offset) {
+inference::Router::Entry Entry(const std::string& name, double cost, double offset) {
   Random random(1);
-  std::unique_ptr<Scorer> scorer =
-      Scorer::Create({.kind = ScorerKind::kLogistic, .inputs = kRouterFeatures}, random).value();
+  std::unique_ptr<inference::Scorer> scorer =
+      inference::Scorer::Create(
+          {.kind = inference::ScorerKind::kLogistic, .inputs = inference::kRouterFeatures}, random)
+          .value();
   scorer->parameters().back() = offset;
   return {.route = {.name = name, .cost = cost}, .scorer = std::move(scorer), .calibration = {}};
 }
 
-std::shared_ptr<const Router> Make(std::vector<Router::Entry> entries) {
-  return std::make_shared<const Router>(
-      Router::Create(std::move(entries), {.value = 10, .exploration = 0}).value());
+std::shared_ptr<const inference::Router> Make(std::vector<inference::Router::Entry> entries) {
+  return std::make_shared<const inference::Router>(
+      inference::Router::Create(std::move(entries), {.value = 10, .exploration = 0}).value());
 }
 
-RouteSet Open(std::initializer_list<size_t> others) {
-  RouteSet open;
+inference::RouteSet Open(std::initializer_list<size_t> others) {
+  inference::RouteSet open;
   open.set(kRouteAsAsked);
   for (const size_t other : others) {
     open.set(other);
@@ -66,7 +68,7 @@ TEST(RequestRouterTest, TakesWhatIsWorthMostOfWhatIsOpen) {
                   .ok());
   const RoutedRequest best = router.Choose({}, Open({kRouteHalfSteps, kRouteNoAdapters}));
   EXPECT_EQ(best.decision.route, kRouteNoAdapters);
-  EXPECT_NEAR(best.decision.probability, Sigmoid(3), 1e-6);
+  EXPECT_NEAR(best.decision.probability, inference::Sigmoid(3), 1e-6);
   EXPECT_EQ(best.decision.propensity, 1);
   EXPECT_EQ(router.Choose({}, Open({kRouteHalfSteps})).decision.route, kRouteHalfSteps);
   EXPECT_EQ(router.Choose({}, Open({kRouteApproximateCache})).decision.route, kRouteAsAsked)
@@ -77,7 +79,7 @@ TEST(RequestRouterTest, TakesWhatIsWorthMostOfWhatIsOpen) {
 
 // Its calibration was taken for a confidence of 0 where the first forward had failed.
 TEST(RequestRouterTest, ACascadeWithoutAFirstForwardServesAsAsked) {
-  RequestRouter router({.kind = ScorerKind::kCascade, .exploration = 0});
+  RequestRouter router({.kind = inference::ScorerKind::kCascade, .exploration = 0});
   ASSERT_TRUE(router.Serve(Make({Entry("as_asked", 1, 0), Entry("half_steps", 0.5, 3)})).ok());
   EXPECT_EQ(router.Choose({}, Open({kRouteHalfSteps})).decision.route, kRouteAsAsked);
   EXPECT_EQ(
@@ -90,7 +92,7 @@ TEST(RequestRouterTest, WhereNobodyLearnsNothingIsExplored) {
   RequestRouter router({.exploration = 1, .seed = 5});
   router.SetExploring(false);
   for (int i = 0; i < 100; ++i) {
-    const RoutingDecision decision = router.Choose({}, Open({kRouteHalfSteps})).decision;
+    const inference::RoutingDecision decision = router.Choose({}, Open({kRouteHalfSteps})).decision;
     EXPECT_EQ(decision.route, kRouteAsAsked);
     EXPECT_FALSE(decision.explored);
     EXPECT_EQ(decision.propensity, 1);
@@ -110,7 +112,7 @@ TEST(RequestRouterTest, ARouterOfOtherWaysIsRefusedAndChangesNothing) {
 
 TEST(RequestRouterTest, KindsAndRoutesHaveNames) {
   for (const char* name : {"logistic", "fastgrnn", "cascade"}) {
-    EXPECT_EQ(ScorerName(RouterKindByName(name).value()), name);
+    EXPECT_EQ(inference::ScorerName(RouterKindByName(name).value()), name);
   }
   EXPECT_EQ(RouterKindByName("off"), std::nullopt);
   EXPECT_EQ(RouterKindByName("mlp"), std::nullopt);
@@ -141,7 +143,7 @@ TEST(OpenRoutesTest, WhatARequestAskedForIsNotOpen) {
   EXPECT_EQ(asked([](GenerationJob& j) { j.options.steps = 4; }), Open({kRouteNoAdapters}));
   EXPECT_EQ(asked([](GenerationJob& j) { j.options.approximate_cache_steps = 4; }),
             Open({kRouteNoAdapters}));
-  EXPECT_EQ(asked([](GenerationJob& j) { j.options.sampler = SamplerKind::kMargin; }),
+  EXPECT_EQ(asked([](GenerationJob& j) { j.options.sampler = inference::SamplerKind::kMargin; }),
             Open({kRouteNoAdapters}));
   EXPECT_EQ(asked([](GenerationJob& j) { j.options.confidence_threshold = 0.9F; }),
             Open({kRouteNoAdapters}));
@@ -152,7 +154,7 @@ TEST(OpenRoutesTest, WhatARequestAskedForIsNotOpen) {
 }
 
 TEST(OpenRoutesTest, OneTokenHasNoSteps) {
-  EXPECT_EQ(OpenRoutes(Job(1), DecodingMode::kBlock, false), Open({}));
+  EXPECT_EQ(OpenRoutes(Job(1), inference::DecodingMode::kBlock, false), Open({}));
 }
 
 TEST(TokensToGenerateTest, AreThoseOfTheGapsWhereThereAreSome) {
@@ -164,23 +166,24 @@ TEST(TokensToGenerateTest, AreThoseOfTheGapsWhereThereAreSome) {
 }
 
 TEST(WithRouteTest, ChangesOnlyWhatTheRouteNames) {
-  const SamplingOptions asked{.max_tokens = 33, .temperature = 0.5F};
-  const SamplingOptions same =
-      WithRoute(NodeRoutes()[kRouteAsAsked], asked, DecodingMode::kDiffusion, 33, 0);
+  const inference::SamplingOptions asked{.max_tokens = 33, .temperature = 0.5F};
+  const inference::SamplingOptions same =
+      WithRoute(NodeRoutes()[kRouteAsAsked], asked, inference::DecodingMode::kDiffusion, 33, 0);
   EXPECT_EQ(same.steps, 0);
   EXPECT_EQ(same.approximate_cache_steps, 0);
-  const Route& half = NodeRoutes()[kRouteHalfSteps];
-  EXPECT_EQ(WithRoute(half, asked, DecodingMode::kDiffusion, 33, 0).steps, 17);
-  EXPECT_EQ(WithRoute(half, asked, DecodingMode::kBlock, 33, 16).steps, 8) << "of a block";
-  SamplingOptions blocks = asked;
+  const inference::Route& half = NodeRoutes()[kRouteHalfSteps];
+  EXPECT_EQ(WithRoute(half, asked, inference::DecodingMode::kDiffusion, 33, 0).steps, 17);
+  EXPECT_EQ(WithRoute(half, asked, inference::DecodingMode::kBlock, 33, 16).steps, 8)
+      << "of a block";
+  inference::SamplingOptions blocks = asked;
   blocks.block_length = 4;
-  EXPECT_EQ(WithRoute(half, blocks, DecodingMode::kBlock, 33, 16).steps, 2);
-  const SamplingOptions cached =
-      WithRoute(NodeRoutes()[kRouteApproximateCache], asked, DecodingMode::kDiffusion, 33, 0);
+  EXPECT_EQ(WithRoute(half, blocks, inference::DecodingMode::kBlock, 33, 16).steps, 2);
+  const inference::SamplingOptions cached = WithRoute(NodeRoutes()[kRouteApproximateCache], asked,
+                                                      inference::DecodingMode::kDiffusion, 33, 0);
   EXPECT_GT(cached.approximate_cache_steps, 0);
   EXPECT_EQ(cached.steps, 0);
   EXPECT_EQ(cached.temperature, 0.5F);
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::serving

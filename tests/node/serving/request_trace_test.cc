@@ -21,19 +21,19 @@
 #include "storage/witness/witness_rows.h"
 #include "tests/node/database_fixture.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 using std::chrono::milliseconds;
 
 class Collector final : public RequestRecorder {
  public:
-  void Record(WitnessEntry entry) override { entries.push_back(std::move(entry)); }
-  std::vector<WitnessEntry> entries;
+  void Record(storage::WitnessEntry entry) override { entries.push_back(std::move(entry)); }
+  std::vector<storage::WitnessEntry> entries;
 };
 
-ModelConfig MakeModel() {
-  ModelConfig model;
+inference::ModelConfig MakeModel() {
+  inference::ModelConfig model;
   model.name = "m";
   model.context = 512;
   return model;
@@ -61,7 +61,7 @@ TEST(RequestTraceTest, TellsTheTimeOfEachPartOnce) {
   trace.Finished(9);
   trace.Failed(absl::InternalError("too late"));
   ASSERT_EQ(collector.entries.size(), 1U);
-  const WitnessEntry& entry = collector.entries[0];
+  const storage::WitnessEntry& entry = collector.entries[0];
   EXPECT_EQ(entry.request_id, "r");
   EXPECT_EQ(entry.session_id, "s");
   EXPECT_EQ(entry.model_used, "m");
@@ -125,7 +125,7 @@ TEST(RequestTraceTest, WhateverTheNamesAndTheMessageTheEntryCanBeStored) {
   Collector collector;
   ManualClock clock;
   RequestTrace trace(&collector, clock, {.request_id = "r", .session_id = "\xFF"});
-  ModelConfig model = MakeModel();
+  inference::ModelConfig model = MakeModel();
   model.name = std::string(5000, 'm') + "\xC3";
   trace.Begun(model, {});
   std::vector<AdapterUse> uses(72);
@@ -136,8 +136,8 @@ TEST(RequestTraceTest, WhateverTheNamesAndTheMessageTheEntryCanBeStored) {
   trace.Failed(absl::InternalError(std::string(limits::kMaxWitnessMessageBytes - 1, 'x') +
                                    "\xC3\xA9 and \xFE"));
   ASSERT_EQ(collector.entries.size(), 1U);
-  const WitnessEntry& entry = collector.entries[0];
-  EXPECT_TRUE(witness::CheckEntry(entry).ok()) << witness::CheckEntry(entry);
+  const storage::WitnessEntry& entry = collector.entries[0];
+  EXPECT_TRUE(storage::witness::CheckEntry(entry).ok()) << storage::witness::CheckEntry(entry);
   EXPECT_EQ(entry.error->message, std::string(limits::kMaxWitnessMessageBytes - 1, 'x'));
 }
 
@@ -159,16 +159,16 @@ class WitnessActorTest : public DatabaseTest {
   }
   void SetUp() override {
     DatabaseTest::SetUp();
-    log_ = WitnessLog::Open(*database_).value();
-    sessions_ = SessionIndex::Open(*database_, {.dimension = 2}).value();
-    system_ = std::make_unique<ActorSystem>(executor_, ActorSystemOptions{});
+    log_ = storage::WitnessLog::Open(*database_).value();
+    sessions_ = storage::SessionIndex::Open(*database_, {.dimension = 2}).value();
+    system_ = std::make_unique<runtime::ActorSystem>(executor_, runtime::ActorSystemOptions{});
     recorder_ =
-        StartWitnessActor(
+        actors::StartWitnessActor(
             *system_, {.clock = &executor_.clock(), .log = log_.get(), .sessions = sessions_.get()})
             .value();
   }
-  DatabaseOptions Options() override {
-    DatabaseOptions options = DatabaseTest::Options();
+  storage::DatabaseOptions Options() override {
+    storage::DatabaseOptions options = DatabaseTest::Options();
     options.clock = &executor_.clock();
     options.soft_reserve_bytes = 1 << 20;
     options.hard_reserve_bytes = 100;
@@ -177,7 +177,7 @@ class WitnessActorTest : public DatabaseTest {
     };
     return options;
   }
-  WitnessEntry Entry(const std::string& id, const std::string& session) {
+  storage::WitnessEntry Entry(const std::string& id, const std::string& session) {
     return {.request_id = id,
             .session_id = session,
             .query_embedding = {1, 2},
@@ -193,9 +193,9 @@ class WitnessActorTest : public DatabaseTest {
 
   uint64_t free_bytes_ = uint64_t{1} << 40;
   SimExecutor executor_{1};
-  std::unique_ptr<WitnessLog> log_;
-  std::unique_ptr<SessionIndex> sessions_;
-  std::unique_ptr<ActorSystem> system_;
+  std::unique_ptr<storage::WitnessLog> log_;
+  std::unique_ptr<storage::SessionIndex> sessions_;
+  std::unique_ptr<runtime::ActorSystem> system_;
   std::unique_ptr<RequestRecorder> recorder_;
 };
 
@@ -203,7 +203,7 @@ TEST_F(WitnessActorTest, WritesWithinASecondAndNotesTurns) {
   recorder_->Record(Entry("a", "s"));
   recorder_->Record(Entry("b", "s"));
   recorder_->Record(Entry("c", ""));
-  WitnessEntry failed = Entry("d", "s");
+  storage::WitnessEntry failed = Entry("d", "s");
   failed.error = {"CANCELLED", "gone"};
   recorder_->Record(failed);
   executor_.RunFor(milliseconds(1500));
@@ -293,11 +293,11 @@ TEST_F(WitnessActorTest, AFullDiskIsReportedOnce) {
 }
 
 TEST_F(WitnessActorTest, CountsWhatCannotBeStored) {
-  WitnessEntry entry = Entry("a", "");
+  storage::WitnessEntry entry = Entry("a", "");
   entry.model_used = "\xC3";
   recorder_->Record(entry);
   EXPECT_EQ(log_->counts().unfit, 1U);
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -19,39 +19,43 @@
 #include "node/serving/compute_round.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd {
+namespace ruvd::serving {
 namespace {
 
 using test::TinyTextModel;
 using ::testing::ElementsAre;
 
-std::shared_ptr<PrefixTree> Tree(uint64_t pages) {
-  const ModelConfig& config = TinyTextModel()->config();
-  return std::make_shared<PrefixTree>(
-      KvPool::Create(config, KvFormat::kF16, pages * KvLayout(config, KvFormat::kF16).page_bytes())
+std::shared_ptr<inference::PrefixTree> Tree(uint64_t pages) {
+  const inference::ModelConfig& config = TinyTextModel()->config();
+  return std::make_shared<inference::PrefixTree>(
+      inference::KvPool::Create(
+          config, inference::KvFormat::kF16,
+          pages * inference::KvLayout(config, inference::KvFormat::kF16).page_bytes())
           .value());
 }
 
 struct Request {
-  std::vector<TokenId> prompt;
-  SamplingOptions options;
+  std::vector<inference::TokenId> prompt;
+  inference::SamplingOptions options;
 };
 
-std::unique_ptr<Generation> Begin(const Request& request, const std::shared_ptr<PrefixTree>& tree) {
-  return Generation::Create(*TinyTextModel(), request.prompt, request.options, nullptr, tree)
+std::unique_ptr<inference::Generation> Begin(const Request& request,
+                                             const std::shared_ptr<inference::PrefixTree>& tree) {
+  return inference::Generation::Create(*TinyTextModel(), request.prompt, request.options, nullptr,
+                                       tree)
       .value();
 }
 
 // Begun when it is made; notes how it ends.
 class CountedTask final : public ComputeTask {
  public:
-  CountedTask(const Request& request, const std::shared_ptr<PrefixTree>& tree)
+  CountedTask(const Request& request, const std::shared_ptr<inference::PrefixTree>& tree)
       : generation_(Begin(request, tree)) {}
-  bool RunSlice(Transformer&) override { return true; }
+  bool RunSlice(inference::Transformer&) override { return true; }
   void Fail(const absl::Status&) override {}
   bool EndIfUnwanted() override { return cancelled; }
-  Generation* generation() override { return generation_.get(); }
-  bool TakeRound(RoundResult round) override {
+  inference::Generation* generation() override { return generation_.get(); }
+  bool TakeRound(inference::RoundResult round) override {
     status = round.status();
     return !status.ok() || generation_->done();
   }
@@ -60,11 +64,11 @@ class CountedTask final : public ComputeTask {
   bool cancelled = false;
 
  private:
-  std::unique_ptr<Generation> generation_;
+  std::unique_ptr<inference::Generation> generation_;
 };
 
-std::vector<TokenId> TokensAlone(const Request& request) {
-  CpuTransformer transformer(TinyTextModel(), SerialRunner());
+std::vector<inference::TokenId> TokensAlone(const Request& request) {
+  inference::CpuTransformer transformer(TinyTextModel(), SerialRunner());
   const auto generation = Begin(request, Tree(100));
   while (!generation->done()) {
     RUVD_CHECK(generation->Step(transformer).ok());
@@ -110,14 +114,14 @@ class Rounds {
   }
 
   const std::vector<uint64_t>& order() const { return order_; }  // numbers, as they ended
-  const std::vector<TokenId>& tokens(size_t task) const { return tokens_[task]; }
+  const std::vector<inference::TokenId>& tokens(size_t task) const { return tokens_[task]; }
   const absl::Status& status(size_t task) const { return statuses_.at(task + 1); }
   size_t preempted() const { return preempted_; }
   size_t parked() const {
     return static_cast<size_t>(std::count_if(entries_.begin(), entries_.end(),
                                              [](const RoundTask& task) { return task.parked; }));
   }
-  const PrefixTree& tree() const { return *tree_; }
+  const inference::PrefixTree& tree() const { return *tree_; }
 
  private:
   void End(const RoundTask& entry) {
@@ -128,22 +132,22 @@ class Rounds {
     task.reset();  // as the scheduler forgets it
   }
 
-  CpuTransformer transformer_{TinyTextModel(), SerialRunner()};
-  StepScratch scratch_;
-  const std::shared_ptr<PrefixTree> tree_;
+  inference::CpuTransformer transformer_{TinyTextModel(), SerialRunner()};
+  inference::StepScratch scratch_;
+  const std::shared_ptr<inference::PrefixTree> tree_;
   std::vector<std::unique_ptr<CountedTask>> tasks_;
   std::vector<RoundTask> entries_;
-  std::vector<std::vector<TokenId>> tokens_;
+  std::vector<std::vector<inference::TokenId>> tokens_;
   std::map<uint64_t, absl::Status> statuses_;
   std::vector<uint64_t> order_;
   size_t preempted_ = 0;
 };
 
-Request Long(TokenId token, int prompt, int tokens) {
-  return {
-      .prompt = std::vector<TokenId>(static_cast<size_t>(prompt), token),
-      .options = {
-          .mode = DecodingMode::kAutoregressive, .max_tokens = tokens, .ignore_end_of_text = true}};
+Request Long(inference::TokenId token, int prompt, int tokens) {
+  return {.prompt = std::vector<inference::TokenId>(static_cast<size_t>(prompt), token),
+          .options = {.mode = inference::DecodingMode::kAutoregressive,
+                      .max_tokens = tokens,
+                      .ignore_end_of_text = true}};
 }
 
 TEST(RoundMemoryTest, CompletionsFailedWhileOthersHeldTheMemory) {
@@ -176,7 +180,7 @@ TEST(RoundMemoryTest, AParkedCompletionMayBeCancelled) {
 
 TEST(RoundMemoryTest, EnoughMemoryPreemptsNobody) {
   Rounds rounds(100);
-  for (const TokenId token : {'a', 'b', 'c'}) {
+  for (const inference::TokenId token : {'a', 'b', 'c'}) {
     rounds.Admit(Long(token, 20, 20));
   }
   rounds.RunAll();
@@ -188,14 +192,14 @@ RC_GTEST_PROP(RoundMemoryTest, AllEndWithTheResultsTheyHaveAlone, (uint64_t seed
   Random random(seed);
   std::vector<Request> requests(2 + random.Below(5));
   for (Request& request : requests) {
-    const auto letter = static_cast<TokenId>('a' + random.Below(2));
+    const auto letter = static_cast<inference::TokenId>('a' + random.Below(2));
     request = Long(letter, static_cast<int>(1 + random.Below(50)),
                    static_cast<int>(1 + random.Below(30)));
-    request.options.mode = static_cast<DecodingMode>(random.Below(3));
-    if (request.options.mode == DecodingMode::kDiffusion) {
+    request.options.mode = static_cast<inference::DecodingMode>(random.Below(3));
+    if (request.options.mode == inference::DecodingMode::kDiffusion) {
       request.options.approximate_cache_steps = 3;
       request.options.block_length = 8;
-    } else if (request.options.mode == DecodingMode::kBlock && random.Chance(0.3)) {
+    } else if (request.options.mode == inference::DecodingMode::kBlock && random.Chance(0.3)) {
       request.options.guidance_scale = 1;
     }
   }
@@ -212,4 +216,4 @@ RC_GTEST_PROP(RoundMemoryTest, AllEndWithTheResultsTheyHaveAlone, (uint64_t seed
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::serving

@@ -29,7 +29,7 @@
 #include "tests/node/consent_fixture.h"
 #include "tests/node/database_fixture.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 using testing::HasSubstr;
@@ -55,13 +55,13 @@ class DpCentroidsTest : public DatabaseTest {
   void SetUp() override {
     clock_.StepWall(test::kWallStart + 1000 - clock_.WallMillis());
     DatabaseTest::SetUp();
-    store_ = std::make_unique<UserConsentStore>(*database_);
-    book_ = ConsentBook::Open(*store_, key_).value();
-    Say("alice", consent_purposes::kAll);
-    Say("bob", consent_purposes::kAll);
+    store_ = std::make_unique<storage::UserConsentStore>(*database_);
+    book_ = storage::ConsentBook::Open(*store_, key_).value();
+    Say("alice", privacy::consent_purposes::kAll);
+    Say("bob", privacy::consent_purposes::kAll);
     Teach("alice", 0, 100);
-    patterns_ = PatternStore::Open(*database_, {.dimension = kCentroidDimension}).value();
-    sources_ = std::make_unique<ReleaseSourceStore>(*database_);
+    patterns_ = storage::PatternStore::Open(*database_, {.dimension = kCentroidDimension}).value();
+    sources_ = std::make_unique<storage::ReleaseSourceStore>(*database_);
     frame_.id.fill(0x22);  // as that of test::ConfigFor
     frame_.target = test::kTarget;
     frame_.rank = 2;
@@ -82,7 +82,7 @@ class DpCentroidsTest : public DatabaseTest {
     centroids_.reset();
     ledger_.reset();
     DpCentroidsOptions options{.enabled = terms.enabled,
-                               .policy = SitePolicy::Parse(kCentroidPolicy).value(),
+                               .policy = privacy::SitePolicy::Parse(kCentroidPolicy).value(),
                                .scope = terms.scope,
                                .epsilon = terms.epsilon,
                                .examples = kLeast,
@@ -93,28 +93,31 @@ class DpCentroidsTest : public DatabaseTest {
                                .lessons =
                                    [this](int64_t) {
                                      ++asked_;
-                                     return absl::StatusOr<CentroidLessons>(lessons_);
+                                     return absl::StatusOr<learning::CentroidLessons>(lessons_);
                                    },
                                .random = test::EntropyOf(1),
                                .clock = &clock_};
-    options.budget =
-        PrivacyBudget::Within(PrivacyUnit::kExample, terms.example_epsilon, options.delta).value();
-    const PrivacyBudget nodes =
-        PrivacyBudget::Within(PrivacyUnit::kNode, 100, options.delta).value();
-    ledger_ = PrivacyLedgerStore::Open(*database_, {.budgets = {options.budget, nodes},
-                                                    .key = &key_,
-                                                    .counter_file = (folder_ / "counter").string()})
+    options.budget = privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kExample,
+                                                    terms.example_epsilon, options.delta)
+                         .value();
+    const privacy::PrivacyBudget nodes =
+        privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, 100, options.delta).value();
+    ledger_ = storage::PrivacyLedgerStore::Open(*database_,
+                                                {.budgets = {options.budget, nodes},
+                                                 .key = &key_,
+                                                 .counter_file = (folder_ / "counter").string()})
                   .value();
     options.ledger = ledger_.get();
     centroids_ = DpCentroids::Create(options);
   }
   // The part that offers, with the items that it stored before.
-  void Start(std::vector<Item> stored) {
-    GossipConfig config = test::ConfigFor(key_, 1);
+  void Start(std::vector<federation::Item> stored) {
+    federation::GossipConfig config = test::ConfigFor(key_, 1);
     config.boot_counter = ++boot_;
     config.update_rules = {.rank_of_target = {{test::kTarget, 2}}, .banks = 4};
     config.pattern_rules = {.dimension = kCentroidDimension, .cores = config.update_rules};
-    core_ = GossipCore::Create(config, key_, test::EntropyOf(boot_), boot_, Now()).value();
+    core_ =
+        federation::GossipCore::Create(config, key_, test::EntropyOf(boot_), boot_, Now()).value();
     SetTier(tier_);
     own_ = std::make_unique<OwnPatterns>(
         *patterns_,
@@ -129,49 +132,50 @@ class DpCentroidsTest : public DatabaseTest {
     peer_ = std::make_unique<PeerPatterns>(*patterns_, frame_, test::SeedOf(9),
                                            PatternGate{.quality = 0.25F, .examples = 10});
   }
-  void SetTier(ConsentTier tier) {
+  void SetTier(privacy::ConsentTier tier) {
     tier_ = tier;
     ASSERT_TRUE(
-        core_->SetConsent(ConsentRecord::Sign(tier, clock_.WallMillis(), key_), Now()).ok());
+        core_->SetConsent(privacy::ConsentRecord::Sign(tier, clock_.WallMillis(), key_), Now())
+            .ok());
   }
-  Actions Offer() { return own_->OfferCentroids(*centroids_, *core_, Now()).value(); }
+  federation::Actions Offer() { return own_->OfferCentroids(*centroids_, *core_, Now()).value(); }
   void Wait(Duration time) { clock_.Advance(time); }
-  Instant Now() const { return Instant::Of(clock_); }
-  std::vector<Item> PatternItems() const {
-    std::vector<Item> items;
-    for (const Item& item : core_->Items()) {
-      if (item.kind == ItemKind::kPattern) {
+  federation::Instant Now() const { return federation::Instant::Of(clock_); }
+  std::vector<federation::Item> PatternItems() const {
+    std::vector<federation::Item> items;
+    for (const federation::Item& item : core_->Items()) {
+      if (item.kind == federation::ItemKind::kPattern) {
         items.push_back(item);
       }
     }
     return items;
   }
-  std::vector<SharedPattern> Offered() const {
-    std::vector<SharedPattern> patterns;
-    for (const Item& item : PatternItems()) {
-      patterns.push_back(DecodeSharedPattern(AsBytes(*item.payload)).value());
+  std::vector<federation::SharedPattern> Offered() const {
+    std::vector<federation::SharedPattern> patterns;
+    for (const federation::Item& item : PatternItems()) {
+      patterns.push_back(federation::DecodeSharedPattern(AsBytes(*item.payload)).value());
     }
     return patterns;
   }
-  LedgerTotals Spent() const { return ledger_->totals(PrivacyUnit::kExample); }
+  storage::LedgerTotals Spent() const { return ledger_->totals(privacy::PrivacyUnit::kExample); }
 
   static constexpr Duration kEvery = std::chrono::hours(24);
-  const NodeKey key_ = NodeKey::FromSeed(test::SeedOf(1));
-  ConsentTier tier_ = ConsentTier::kDp;
-  CentroidLessons lessons_;
+  const privacy::NodeKey key_ = privacy::NodeKey::FromSeed(test::SeedOf(1));
+  privacy::ConsentTier tier_ = privacy::ConsentTier::kDp;
+  learning::CentroidLessons lessons_;
   int asked_ = 0;
   uint64_t boot_ = 0;
-  Frame frame_;
-  std::unique_ptr<UserConsentStore> store_;
-  std::unique_ptr<ConsentBook> book_;
-  std::unique_ptr<PatternStore> patterns_;
-  std::unique_ptr<ReleaseSourceStore> sources_;
-  std::unique_ptr<PrivacyLedgerStore> ledger_;
+  inference::Frame frame_;
+  std::unique_ptr<storage::UserConsentStore> store_;
+  std::unique_ptr<storage::ConsentBook> book_;
+  std::unique_ptr<storage::PatternStore> patterns_;
+  std::unique_ptr<storage::ReleaseSourceStore> sources_;
+  std::unique_ptr<storage::PrivacyLedgerStore> ledger_;
   std::unique_ptr<DpCentroids> centroids_;
-  std::unique_ptr<GossipCore> core_;
+  std::unique_ptr<federation::GossipCore> core_;
   std::unique_ptr<OwnPatterns> own_;
   std::unique_ptr<PeerPatterns> peer_;
-  std::vector<Item> removed_;
+  std::vector<federation::Item> removed_;
 };
 
 TEST_F(DpCentroidsTest, AReleaseIsChargedOnceAndNotedAsSent) {
@@ -180,7 +184,7 @@ TEST_F(DpCentroidsTest, AReleaseIsChargedOnceAndNotedAsSent) {
   EXPECT_GT(Offered()[0].centroid[0], 0.9);
   EXPECT_EQ(Spent().reservations, 1u);
   EXPECT_EQ(Spent().unreleased, 0u);
-  EXPECT_EQ(ledger_->totals(PrivacyUnit::kNode).reservations, 0u);
+  EXPECT_EQ(ledger_->totals(privacy::PrivacyUnit::kNode).reservations, 0u);
   const DpCentroidsView view = centroids_->View();
   EXPECT_NEAR(view.spent_epsilon, view.epsilon, 1e-6);
   EXPECT_LE(view.epsilon, 8);
@@ -195,12 +199,12 @@ TEST_F(DpCentroidsTest, AReleaseIsChargedOnceAndNotedAsSent) {
 TEST_F(DpCentroidsTest, NothingButTheDirectionDependsOnTheLessons) {
   Offer();
   ASSERT_EQ(Offered().size(), 1u);
-  SharedPattern one = Offered()[0];
+  federation::SharedPattern one = Offered()[0];
   EXPECT_TRUE(one.cores.empty());
   EXPECT_EQ(one.examples, kLeast) << "how many there were is not noised";
   EXPECT_EQ(one.created_ms, clock_.WallMillis());
   EXPECT_TRUE(IsNoised(one));
-  const SharedPattern other =
+  const federation::SharedPattern other =
       NoisedPatternOf({.cell = 3, .direction = one.centroid}, key_.id(), kLeast, one.created_ms);
   EXPECT_NE(other.id, one.id);
   one.id = other.id;
@@ -219,9 +223,9 @@ TEST_F(DpCentroidsTest, NoRawEmbeddingLeavesTheNode) {
     lessons_.embeddings.push_back(lesson);
   }
   lessons_.contributors = {book_->ContributorOf({.user_id = "alice"})};
-  const Actions actions = Offer();
+  const federation::Actions actions = Offer();
   ASSERT_THAT(Offered(), Not(IsEmpty()));
-  for (const Item& item : core_->Items()) {
+  for (const federation::Item& item : core_->Items()) {
     for (const std::vector<float>& lesson : lessons_.embeddings) {
       for (size_t i = 0; i + 1 < lesson.size(); ++i) {  // not even two of its values
         const std::string_view pair(reinterpret_cast<const char*>(&lesson[i]), 2 * sizeof(float));
@@ -241,7 +245,8 @@ TEST_F(DpCentroidsTest, IsOffUntilTheOperatorAsksForIt) {
 }
 
 TEST_F(DpCentroidsTest, UnderOtherTiersNothingIsCharged) {
-  for (const ConsentTier tier : {ConsentTier::kPrivate, ConsentTier::kMasked}) {
+  for (const privacy::ConsentTier tier :
+       {privacy::ConsentTier::kPrivate, privacy::ConsentTier::kMasked}) {
     SetTier(tier);
     Offer();
     EXPECT_THAT(Offered(), IsEmpty());
@@ -289,12 +294,12 @@ TEST_F(DpCentroidsTest, ThePolicyAndTheBudgetDecide) {
 TEST_F(DpCentroidsTest, WhatNoisedUpdatesCostCountsForEachLesson) {
   Open({.example_epsilon = 9});
   ASSERT_TRUE(centroids_->Check().ok());
-  const LedgerCharge update{.unit = PrivacyUnit::kNode,
-                            .mechanism = PrivacyMechanism::kDiscreteGaussian,
-                            .sigma = 2,
-                            .epsilon = 3,
-                            .delta = 1e-6,
-                            .rho_q32 = uint64_t{1} << 31};
+  const privacy::LedgerCharge update{.unit = privacy::PrivacyUnit::kNode,
+                                     .mechanism = privacy::PrivacyMechanism::kDiscreteGaussian,
+                                     .sigma = 2,
+                                     .epsilon = 3,
+                                     .delta = 1e-6,
+                                     .rho_q32 = uint64_t{1} << 31};
   ASSERT_TRUE(ledger_->Reserve(update).ok());
   EXPECT_EQ(ReasonOf(centroids_->Check()), reasons::kPrivacyBudgetSpent);
 }
@@ -302,8 +307,8 @@ TEST_F(DpCentroidsTest, WhatNoisedUpdatesCostCountsForEachLesson) {
 TEST_F(DpCentroidsTest, ARestartNeitherChargesNorReleasesAgain) {
   Offer();
   ASSERT_EQ(Offered().size(), 1u);
-  const std::vector<SharedPattern> before = Offered();
-  const LedgerTotals spent = Spent();
+  const std::vector<federation::SharedPattern> before = Offered();
+  const storage::LedgerTotals spent = Spent();
   for (int i = 0; i < 3; ++i) {
     Open({});
     Start(PatternItems());
@@ -319,7 +324,7 @@ TEST_F(DpCentroidsTest, ARestartNeitherChargesNorReleasesAgain) {
 
 TEST_F(DpCentroidsTest, EachFurtherReleaseWaitsTwiceAsLongAndReplacesTheOneBefore) {
   Offer();
-  const SharedPattern first = Offered().at(0);
+  const federation::SharedPattern first = Offered().at(0);
   Wait(kEvery - std::chrono::seconds(1));
   Offer();
   EXPECT_EQ(Spent().reservations, 1u);
@@ -328,7 +333,7 @@ TEST_F(DpCentroidsTest, EachFurtherReleaseWaitsTwiceAsLongAndReplacesTheOneBefor
   Teach("bob", 7, 200);
   Offer();
   EXPECT_EQ(Spent().reservations, 2u);
-  for (const SharedPattern& pattern : Offered()) {
+  for (const federation::SharedPattern& pattern : Offered()) {
     EXPECT_GT(pattern.centroid[7], 0.9);
     EXPECT_GT(pattern.created_ms, first.created_ms);
   }
@@ -347,16 +352,17 @@ TEST_F(DpCentroidsTest, WhoWithdrawsTakesTheWholeReleaseBack) {
   Offer();
   ASSERT_GE(Offered().size(), 2u);
   Say("bob", 0);
-  const Actions actions = own_->RefreshAll(*core_, Now()).value();
+  const federation::Actions actions = own_->RefreshAll(*core_, Now()).value();
   EXPECT_THAT(Offered(), IsEmpty()) << "which of them was bob's is nobody's business";
-  EXPECT_TRUE(std::ranges::any_of(
-      actions, [](const Action& action) { return std::holds_alternative<ItemWithdrawn>(action); }));
+  EXPECT_TRUE(std::ranges::any_of(actions, [](const federation::Action& action) {
+    return std::holds_alternative<federation::ItemWithdrawn>(action);
+  }));
   EXPECT_EQ(Spent().reservations, 1u) << "nothing is given back";
 }
 
 TEST_F(DpCentroidsTest, AWithdrawalHoldsOverARestart) {
   Offer();
-  const std::vector<Item> stored = PatternItems();
+  const std::vector<federation::Item> stored = PatternItems();
   Say("alice", 0);
   Start(stored);
   EXPECT_EQ(removed_.size(), 1u);
@@ -373,14 +379,14 @@ TEST_F(DpCentroidsTest, WithoutConsentAtTheReleaseNothingIsPaid) {
 TEST_F(DpCentroidsTest, AnotherTierTakesCentroidsBack) {
   Offer();
   ASSERT_THAT(Offered(), Not(IsEmpty()));
-  SetTier(ConsentTier::kPrivate);
+  SetTier(privacy::ConsentTier::kPrivate);
   EXPECT_THAT(Offered(), IsEmpty());
 }
 
 // The same tier once more is no reason.
 TEST_F(DpCentroidsTest, ARenewedConsentKeepsThem) {
   Offer();
-  SetTier(ConsentTier::kDp);
+  SetTier(privacy::ConsentTier::kDp);
   ASSERT_TRUE(own_->RefreshAll(*core_, Now()).ok());
   EXPECT_EQ(Offered().size(), 1u);
 }
@@ -388,33 +394,33 @@ TEST_F(DpCentroidsTest, ARenewedConsentKeepsThem) {
 TEST_F(DpCentroidsTest, StoredPatternsStillDoNotLeave) {
   std::vector<float> embedding(kCentroidDimension);
   embedding[9] = 1;
-  const PatternPayload payload{.core = std::vector<float>(4, 0.5F),
-                               .frame_id = frame_.id,
-                               .contributors = lessons_.contributors};
+  const serving::PatternPayload payload{.core = std::vector<float>(4, 0.5F),
+                                        .frame_id = frame_.id,
+                                        .contributors = lessons_.contributors};
   ASSERT_TRUE(patterns_
-                  ->Put({.id = PatternId{1},
+                  ->Put({.id = storage::PatternId{1},
                          .embedding = embedding,
-                         .bank = static_cast<uint32_t>(BankOf(1)),
+                         .bank = static_cast<uint32_t>(inference::BankOf(1)),
                          .examples = 500,
                          .origin = key_.id(),
                          .created_ms = 1,
                          .updated_ms = 2,
-                         .payload = EncodePatternPayload(payload)})
+                         .payload = serving::EncodePatternPayload(payload)})
                   .ok());
   ASSERT_TRUE(own_->FollowChanges(*core_, Now()).ok());
   Offer();
   ASSERT_EQ(Offered().size(), 1u);
-  EXPECT_NE(Offered()[0].id, PatternId{1});
+  EXPECT_NE(Offered()[0].id, storage::PatternId{1});
 }
 
 // A peer keeps them as noised, and they take no place from patterns that bring an adapter.
 TEST_F(DpCentroidsTest, APeerMarksThemAndServesAsBefore) {
   Offer();
-  const SharedPattern noised = Offered().at(0);
+  const federation::SharedPattern noised = Offered().at(0);
   StartPeer();
   ASSERT_TRUE(peer_->Store(noised, key_.id()).ok());
-  const Pattern stored = patterns_->Get(noised.id).value();
-  EXPECT_EQ(stored.tier, SharingTier::kDp);
+  const storage::Pattern stored = patterns_->Get(noised.id).value();
+  EXPECT_EQ(stored.tier, storage::SharingTier::kDp);
   EXPECT_TRUE(stored.adapter_name.empty());
   EXPECT_EQ(stored.embedding, noised.centroid);
 
@@ -426,16 +432,17 @@ TEST_F(DpCentroidsTest, APeerMarksThemAndServesAsBefore) {
   std::vector<float> farther = query;
   farther[1] = 2;
   ASSERT_TRUE(patterns_
-                  ->Put({.id = PatternId{2},
+                  ->Put({.id = storage::PatternId{2},
                          .embedding = farther,
-                         .bank = static_cast<uint32_t>(BankOf(1)),
+                         .bank = static_cast<uint32_t>(inference::BankOf(1)),
                          .origin = test::SeedOf(9),
                          .created_ms = 1,
                          .updated_ms = 2,
                          .adapter_name = "other",
                          .adapter_version = 1})
                   .ok());
-  const auto served = StorePatternIndex(*patterns_).Search(query, BankOf(1), 1).value();
+  const auto served =
+      serving::StorePatternIndex(*patterns_).Search(query, inference::BankOf(1), 1).value();
   ASSERT_EQ(served.size(), 1u);
   EXPECT_EQ(served[0].adapter, "other");
 }
@@ -444,7 +451,7 @@ TEST_F(DpCentroidsTest, APeerMarksThemAndServesAsBefore) {
 TEST_F(DpCentroidsTest, APeerHasThemForSevenDaysAndThoseOfTheNextReleaseAfterThat) {
   StartPeer();
   Offer();
-  const SharedPattern first = Offered().at(0);
+  const federation::SharedPattern first = Offered().at(0);
   ASSERT_TRUE(peer_->Store(first, key_.id()).ok());
   Wait(std::chrono::milliseconds(limits::kItemLifeMillis - 1));
   EXPECT_TRUE(patterns_->Get(first.id).ok());
@@ -456,7 +463,7 @@ TEST_F(DpCentroidsTest, APeerHasThemForSevenDaysAndThoseOfTheNextReleaseAfterTha
   ASSERT_TRUE(patterns_->WasDeleted(first.id).value());
   Offer();
   ASSERT_THAT(Offered(), Not(IsEmpty()));
-  const SharedPattern second = Offered().at(0);
+  const federation::SharedPattern second = Offered().at(0);
   ASSERT_TRUE(peer_->Store(second, key_.id()).ok());
   EXPECT_TRUE(patterns_->Get(second.id).ok());
 }
@@ -464,7 +471,7 @@ TEST_F(DpCentroidsTest, APeerHasThemForSevenDaysAndThoseOfTheNextReleaseAfterTha
 // A preview says what would leave, or why nothing would, and pays for nothing.
 TEST_F(DpCentroidsTest, APreviewSaysWhatWouldLeaveAndChargesNothing) {
   const auto update = DpRelease::Create({.layout = {.frame = &frame_}, .clock = &clock_});
-  const auto preview = [&](ConsentTier tier) {
+  const auto preview = [&](privacy::ConsentTier tier) {
     return PreviewNext({.tier = tier,
                         .own = own_.get(),
                         .release = update.get(),
@@ -473,20 +480,21 @@ TEST_F(DpCentroidsTest, APreviewSaysWhatWouldLeaveAndChargesNothing) {
         .value()
         .centroids;
   };
-  EXPECT_FALSE(preview(ConsentTier::kPrivate).has_value());
-  EXPECT_FALSE(preview(ConsentTier::kPublic).has_value());
-  const auto next = preview(ConsentTier::kDp);
+  EXPECT_FALSE(preview(privacy::ConsentTier::kPrivate).has_value());
+  EXPECT_FALSE(preview(privacy::ConsentTier::kPublic).has_value());
+  const auto next = preview(privacy::ConsentTier::kDp);
   ASSERT_TRUE(next.has_value());
   EXPECT_TRUE(next->refusal.ok()) << next->refusal;
   EXPECT_EQ(next->lessons, 100u);
   EXPECT_EQ(next->contributors, 1u);
   lessons_.embeddings.resize(kLeast - 1);
-  EXPECT_EQ(ReasonOf(preview(ConsentTier::kDp)->refusal), reasons::kSignalTooWeak);
+  EXPECT_EQ(ReasonOf(preview(privacy::ConsentTier::kDp)->refusal), reasons::kSignalTooWeak);
   Open({.enabled = false});
-  EXPECT_THAT(MessageOf(preview(ConsentTier::kDp)->refusal), HasSubstr("privacy.centroids is off"));
+  EXPECT_THAT(MessageOf(preview(privacy::ConsentTier::kDp)->refusal),
+              HasSubstr("privacy.centroids is off"));
   EXPECT_EQ(Spent().reservations, 0u);
   EXPECT_THAT(Offered(), IsEmpty());
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -23,7 +23,7 @@
 #include "tests/federation/fixture.h"
 #include "tests/node/database_fixture.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 using testing::Each;
@@ -40,8 +40,8 @@ class DpReleaseTest : public DatabaseTest {
     frame_.id.fill(7);
     frame_.target = test::kTarget;
     frame_.rank = 2;
-    store_ = std::make_unique<UserConsentStore>(*database_);
-    book_ = ConsentBook::Open(*store_, key_).value();
+    store_ = std::make_unique<storage::UserConsentStore>(*database_);
+    book_ = storage::ConsentBook::Open(*store_, key_).value();
     // One release costs less than half of this, and a little more than a third.
     Open({});
   }
@@ -55,7 +55,7 @@ class DpReleaseTest : public DatabaseTest {
   void Open(const Terms& terms) {
     release_.reset();
     ledger_.reset();
-    DpReleaseOptions options{.policy = SitePolicy::Parse(kTestPolicy).value(),
+    DpReleaseOptions options{.policy = privacy::SitePolicy::Parse(kTestPolicy).value(),
                              .scope = terms.scope,
                              .epsilon = terms.epsilon,
                              .signal = terms.signal,
@@ -63,30 +63,32 @@ class DpReleaseTest : public DatabaseTest {
                              .layout = {.frame = &frame_, .boundaries = boundaries_},
                              .random = test::EntropyOf(1),
                              .clock = &clock_};
-    options.budget =
-        PrivacyBudget::Within(PrivacyUnit::kNode, terms.node_epsilon, options.delta).value();
-    ledger_ = PrivacyLedgerStore::Open(*database_, {.budgets = {options.budget},
-                                                    .key = &key_,
-                                                    .counter_file = (folder_ / "counter").string()})
+    options.budget = privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, terms.node_epsilon,
+                                                    options.delta)
+                         .value();
+    ledger_ = storage::PrivacyLedgerStore::Open(*database_,
+                                                {.budgets = {options.budget},
+                                                 .key = &key_,
+                                                 .counter_file = (folder_ / "counter").string()})
                   .value();
     options.ledger = ledger_.get();
     release_ = DpRelease::Create(options);
   }
   // The same values in every bank.
-  AdapterUpdate Update() {
+  federation::AdapterUpdate Update() {
     return UpdateOfBanks({.frame = &frame_, .boundaries = boundaries_},
                          BankedValues(boundaries_.size() + 1, {0.3F, 0.4F, 0, 0}), 5);
   }
-  absl::StatusOr<AdapterUpdate> Release() {
-    const Contributor whose[] = {book_->ContributorOf({.user_id = user_})};
+  absl::StatusOr<federation::AdapterUpdate> Release() {
+    const privacy::Contributor whose[] = {book_->ContributorOf({.user_id = user_})};
     return release_->Release(Update(), whose,
-                             book_->ForRelease(ConsentTier::kDp, clock_.WallMillis()));
+                             book_->ForRelease(privacy::ConsentTier::kDp, clock_.WallMillis()));
   }
   // What the status prints as an epsilon that would suffice; empty: it prints none.
-  std::string Advised(ConsentTier tier) const {
+  std::string Advised(privacy::ConsentTier tier) const {
     admin::v1::ReleaseStatus status;
     WriteRelease(release_->View(tier), &status);
-    const auto fields = ReleaseFields(status);
+    const auto fields = cli::ReleaseFields(status);
     const std::string& line = fields.back().second;
     const std::string before = "epsilon ";
     const size_t begin = line.find(before) + before.size();
@@ -94,15 +96,15 @@ class DpReleaseTest : public DatabaseTest {
                ? ""
                : line.substr(begin, line.find(' ', begin) - begin);
   }
-  uint64_t Spent() const { return ledger_->totals(PrivacyUnit::kNode).rho_q32; }
+  uint64_t Spent() const { return ledger_->totals(privacy::PrivacyUnit::kNode).rho_q32; }
 
-  const NodeKey key_ = NodeKey::FromSeed(test::SeedOf(1));
-  Frame frame_;
+  const privacy::NodeKey key_ = privacy::NodeKey::FromSeed(test::SeedOf(1));
+  inference::Frame frame_;
   std::string user_;               // empty: the operator
   std::vector<float> boundaries_;  // none: one bank
-  std::unique_ptr<UserConsentStore> store_;
-  std::unique_ptr<ConsentBook> book_;
-  std::unique_ptr<PrivacyLedgerStore> ledger_;
+  std::unique_ptr<storage::UserConsentStore> store_;
+  std::unique_ptr<storage::ConsentBook> book_;
+  std::unique_ptr<storage::PrivacyLedgerStore> ledger_;
   std::unique_ptr<DpRelease> release_;
 };
 
@@ -110,18 +112,19 @@ TEST_F(DpReleaseTest, AReleaseIsChargedNoisedAndNotedAsSent) {
   const auto delta = Release();
   ASSERT_TRUE(delta.ok()) << delta.status();
   ASSERT_EQ(delta->banks.size(), 1u);
-  EXPECT_EQ(delta->modules, (std::vector<ModuleShape>{{test::kTarget, 2, 2}}));
+  EXPECT_EQ(delta->modules, (std::vector<federation::ModuleShape>{{test::kTarget, 2, 2}}));
   EXPECT_NE(delta->banks[0].values, (std::vector<float>{0.3F, 0.4F, 0, 0}));
   EXPECT_EQ(delta->examples, 0u) << "how many there were is not noised";
-  std::vector<LedgerKind> kinds;
+  std::vector<privacy::LedgerKind> kinds;
   ASSERT_TRUE(ledger_
-                  ->ForEach([&kinds](const LedgerEntry& entry) {
+                  ->ForEach([&kinds](const privacy::LedgerEntry& entry) {
                     kinds.push_back(entry.kind);
                     return true;
                   })
                   .ok());
   EXPECT_THAT(kinds,
-              testing::ElementsAre(LedgerKind::kReserve, LedgerKind::kSpend, LedgerKind::kRelease));
+              testing::ElementsAre(privacy::LedgerKind::kReserve, privacy::LedgerKind::kSpend,
+                                   privacy::LedgerKind::kRelease));
   const DpReleaseView view = release_->View();
   EXPECT_EQ(view.releases, 1u);
   EXPECT_NEAR(view.spent_epsilon, view.epsilon, 1e-6);
@@ -133,15 +136,15 @@ TEST_F(DpReleaseTest, AReleaseIsChargedNoisedAndNotedAsSent) {
 
 // The gauges showed what a noised update would be, also where the operator's tier is masked.
 TEST_F(DpReleaseTest, WhatTheNextOneWouldBeIsSaidOfTheOperatorsTier) {
-  const DpReleaseView update = release_->View(ConsentTier::kDp);
-  const DpReleaseView share = release_->View(ConsentTier::kMasked);
+  const DpReleaseView update = release_->View(privacy::ConsentTier::kDp);
+  const DpReleaseView share = release_->View(privacy::ConsentTier::kMasked);
   ASSERT_NE(update.contributors, share.contributors);
   ASSERT_NE(update.snr, share.snr);
   EXPECT_EQ(release_->View().snr, update.snr) << "at first";
-  release_->SetTier(ConsentTier::kMasked);
+  release_->SetTier(privacy::ConsentTier::kMasked);
   EXPECT_EQ(release_->View().snr, share.snr);
   EXPECT_EQ(release_->View().contributors, share.contributors);
-  release_->SetTier(ConsentTier::kPrivate);
+  release_->SetTier(privacy::ConsentTier::kPrivate);
   EXPECT_EQ(release_->View().snr, update.snr);
 }
 
@@ -175,8 +178,9 @@ TEST_F(DpReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedWithTheFigureAndCost
 // "epsilon 2.38e+03" was advised, and 2380 was refused with the same advice.
 TEST_F(DpReleaseTest, TheEpsilonThatIsPrintedAsSufficientIs) {
   boundaries_ = {0.25F, 0.5F, 0.75F};
-  for (const ConsentTier tier : {ConsentTier::kDp, ConsentTier::kMasked}) {
-    const bool masked = tier == ConsentTier::kMasked;
+  for (const privacy::ConsentTier tier :
+       {privacy::ConsentTier::kDp, privacy::ConsentTier::kMasked}) {
+    const bool masked = tier == privacy::ConsentTier::kMasked;
     for (size_t nodes = masked ? 4 : 1; nodes <= 12; ++nodes) {
       for (const double signal : {0.1, 0.3, 0.9}) {
         Terms terms{.epsilon = 0.5, .scope = masked ? "ward" : "lab", .signal = signal};
@@ -205,9 +209,9 @@ TEST_F(DpReleaseTest, TheEpsilonThatIsPrintedAsSufficientIs) {
 TEST_F(DpReleaseTest, ARefusalUnderOneTierIsNotSaidOfTheNext) {
   Open({.epsilon = 1});
   ASSERT_EQ(ReasonOf(Release().status()), reasons::kSignalTooWeak);
-  release_->SetTier(ConsentTier::kMasked);
+  release_->SetTier(privacy::ConsentTier::kMasked);
   EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kPolicyRefuses);
-  release_->SetTier(ConsentTier::kPublic);
+  release_->SetTier(privacy::ConsentTier::kPublic);
   EXPECT_TRUE(release_->View().refusal.ok()) << release_->View().refusal;
   EXPECT_EQ(release_->View().refused, 1u);
 }
@@ -217,10 +221,10 @@ TEST_F(DpReleaseTest, WhatWouldBeRefusedIsSaidBeforeItIsTried) {
   Open({.epsilon = 1});
   EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kSignalTooWeak);
   EXPECT_EQ(release_->View().refused, 0u) << "nothing was";
-  release_->SetTier(ConsentTier::kPrivate);
+  release_->SetTier(privacy::ConsentTier::kPrivate);
   EXPECT_TRUE(release_->View().refusal.ok()) << "nothing would be tried";
   release_->SetContributors(1000);
-  release_->SetTier(ConsentTier::kDp);
+  release_->SetTier(privacy::ConsentTier::kDp);
   EXPECT_TRUE(release_->View().refusal.ok()) << release_->View().refusal;
 }
 
@@ -248,21 +252,21 @@ TEST_F(DpReleaseTest, WithoutABudgetNothingLeaves) {
 
 TEST_F(DpReleaseTest, TheSitePolicyDecidesFirst) {
   Open({.scope = "garden"});
-  EXPECT_EQ(ReasonOf(release_->CheckTier(ConsentTier::kDp)), reasons::kScopeUnknown);
+  EXPECT_EQ(ReasonOf(release_->CheckTier(privacy::ConsentTier::kDp)), reasons::kScopeUnknown);
   EXPECT_EQ(ReasonOf(Release().status()), reasons::kScopeUnknown);
   Open({.scope = "ward"});
   EXPECT_EQ(ReasonOf(Release().status()), reasons::kPolicyRefuses);
-  EXPECT_EQ(ReasonOf(release_->CheckTier(ConsentTier::kPublic)), reasons::kPolicyRefuses);
+  EXPECT_EQ(ReasonOf(release_->CheckTier(privacy::ConsentTier::kPublic)), reasons::kPolicyRefuses);
   EXPECT_EQ(Spent(), 0u);
 }
 
 TEST_F(DpReleaseTest, AUserIsAskedAgainAtTheRelease) {
   user_ = "alice";
   EXPECT_EQ(ReasonOf(Release().status()), reasons::kConsentMissing);
-  UserConsent consent{.subject = {.id = "alice"},
-                      .purposes = consent_purposes::kAll,
-                      .widest = ConsentTier::kDp,
-                      .expires_ms = 1000};
+  privacy::UserConsent consent{.subject = {.id = "alice"},
+                               .purposes = privacy::consent_purposes::kAll,
+                               .widest = privacy::ConsentTier::kDp,
+                               .expires_ms = 1000};
   const int64_t now_ms = clock_.WallMillis();
   ASSERT_TRUE(book_->Record(consent, now_ms).ok());
   EXPECT_TRUE(Release().ok());
@@ -275,8 +279,9 @@ TEST_F(DpReleaseTest, AUserIsAskedAgainAtTheRelease) {
 
 // Found by a busy machine: the operator's word was over a millisecond after it was asked.
 TEST_F(DpReleaseTest, AReleaseThatTakesAWhileStillHasTheOperatorsWord) {
-  const Contributor whose[] = {book_->ContributorOf({})};
-  const ConsentRegister consents = book_->ForRelease(ConsentTier::kDp, clock_.WallMillis());
+  const privacy::Contributor whose[] = {book_->ContributorOf({})};
+  const privacy::ConsentRegister consents =
+      book_->ForRelease(privacy::ConsentTier::kDp, clock_.WallMillis());
   clock_.Advance(std::chrono::milliseconds(50));
   const auto delta = release_->Release(Update(), whose, consents);
   EXPECT_TRUE(delta.ok()) << delta.status();
@@ -295,15 +300,16 @@ TEST_F(DpReleaseTest, TheIntervalHoldsOverARestart) {
 }
 
 TEST_F(DpReleaseTest, ALedgerThatDoesNotOpenStopsReleases) {
-  const auto release = DpRelease::Create({.policy = SitePolicy::Parse(kTestPolicy).value(),
+  const auto release = DpRelease::Create({.policy = privacy::SitePolicy::Parse(kTestPolicy).value(),
                                           .scope = "lab",
                                           .layout = {.frame = &frame_, .boundaries = boundaries_},
                                           .unavailable = absl::DataLossError("broken"),
                                           .clock = &clock_});
-  EXPECT_TRUE(absl::IsDataLoss(release->CheckTier(ConsentTier::kDp)));
+  EXPECT_TRUE(absl::IsDataLoss(release->CheckTier(privacy::ConsentTier::kDp)));
   EXPECT_TRUE(absl::IsDataLoss(release->Check()));
   // "spent 0.000, refused no" was all that the status said.
-  for (const ConsentTier tier : {ConsentTier::kPrivate, ConsentTier::kDp}) {
+  for (const privacy::ConsentTier tier :
+       {privacy::ConsentTier::kPrivate, privacy::ConsentTier::kDp}) {
     release->SetTier(tier);
     EXPECT_TRUE(absl::IsDataLoss(release->View().refusal));
     EXPECT_TRUE(absl::IsDataLoss(release->View().unknown));
@@ -315,7 +321,7 @@ TEST_F(DpReleaseTest, ThePayloadBeginsAsThePreviewSays) {
   const DpRelease::Layout layout = release_->LayoutOfPayload();
   const auto delta = Release();
   ASSERT_TRUE(delta.ok()) << delta.status();
-  const std::string payload = EncodeAdapterUpdate(*delta);
+  const std::string payload = federation::EncodeAdapterUpdate(*delta);
   EXPECT_EQ(payload.substr(0, layout.head.size()), layout.head);
   EXPECT_EQ(payload.size(), layout.head.size() + layout.value_bytes);
   EXPECT_EQ(layout.value_bytes, 4 * sizeof(float));
@@ -330,25 +336,26 @@ TEST_F(DpReleaseTest, SeveralBanksAreClippedJointlyAndChargedOnce) {
   boundaries_ = {0.25F, 0.5F, 0.75F};
   const uint64_t spent = Spent();
   Open({.epsilon = 2000, .node_epsilon = 10'000});
-  const auto four = release_->Release(UpdateOfBanks({.frame = &frame_, .boundaries = boundaries_},
-                                                    BankedValues(4, {0.6F, 0.8F, 0, 0}), 5),
-                                      std::vector{book_->ContributorOf({})},
-                                      book_->ForRelease(ConsentTier::kDp, clock_.WallMillis()));
+  const auto four =
+      release_->Release(UpdateOfBanks({.frame = &frame_, .boundaries = boundaries_},
+                                      BankedValues(4, {0.6F, 0.8F, 0, 0}), 5),
+                        std::vector{book_->ContributorOf({})},
+                        book_->ForRelease(privacy::ConsentTier::kDp, clock_.WallMillis()));
   ASSERT_TRUE(four.ok()) << four.status();
   ASSERT_EQ(four->banks.size(), 4u);
   EXPECT_EQ(four->boundaries, boundaries_);
-  for (const BankValues& bank : four->banks) {
+  for (const federation::BankValues& bank : four->banks) {
     EXPECT_NEAR(bank.values[0], 0.3F, 0.1F) << "norm 2 of all four, clipped to 1";
     EXPECT_NEAR(bank.values[1], 0.4F, 0.1F);
   }
   EXPECT_NE(four->banks[0].values, four->banks[1].values);
   EXPECT_EQ(Spent(), 2 * spent);
   EXPECT_EQ(release_->View().values, 16u);
-  const std::string payload = EncodeAdapterUpdate(*four);
+  const std::string payload = federation::EncodeAdapterUpdate(*four);
   const DpRelease::Layout layout = release_->LayoutOfPayload();
   EXPECT_EQ(payload.substr(0, layout.head.size()), layout.head);
   EXPECT_EQ(payload.size(), layout.head.size() + layout.value_bytes);
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -18,7 +18,7 @@
 #include "node/limits.h"
 #include "tests/node/federated_model_fixture.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 using testing::ElementsAre;
@@ -30,9 +30,10 @@ TEST_F(FederatedModelTest, ABankThatHarmsLessonsIsRolledBackWhileAnotherIsKept) 
   AddFive({Times(Learned()[0], -1), Learned()[1]});
   const FederatedOutcome outcome = Run();
   EXPECT_EQ(outcome.judges, 8u);
-  ASSERT_THAT(Verdicts(outcome), ElementsAre(BankVerdict::kRolledBack, BankVerdict::kCommitted));
-  EXPECT_TRUE(ShowsHarm(outcome.banks[0].score, options_.gate));
-  EXPECT_TRUE(ShowsGain(outcome.banks[1].score, options_.gate))
+  ASSERT_THAT(Verdicts(outcome), ElementsAre(federation::BankVerdict::kRolledBack,
+                                             federation::BankVerdict::kCommitted));
+  EXPECT_TRUE(federation::ShowsHarm(outcome.banks[0].score, options_.gate));
+  EXPECT_TRUE(federation::ShowsGain(outcome.banks[1].score, options_.gate))
       << outcome.banks[1].score.gain << " error " << outcome.banks[1].score.standard_error;
   EXPECT_EQ(outcome.banks[1].contributors, 5u);
   ASSERT_TRUE(outcome.changed);
@@ -49,7 +50,8 @@ TEST_F(FederatedModelTest, WithoutLessonsGeneralTextDecidesOfEveryBank) {
   AddFive({Small(1e-4F), std::vector<float>(kModelValues, 2.5F)});
   const FederatedOutcome outcome = Run();
   EXPECT_EQ(outcome.judges, 0u);
-  ASSERT_THAT(Verdicts(outcome), ElementsAre(BankVerdict::kCommitted, BankVerdict::kRolledBack));
+  ASSERT_THAT(Verdicts(outcome), ElementsAre(federation::BankVerdict::kCommitted,
+                                             federation::BankVerdict::kRolledBack));
   EXPECT_LE(outcome.banks[0].score.general_loss, 0.005);
   EXPECT_GT(outcome.banks[1].score.general_loss, 0.005);
   EXPECT_EQ(outcome.peers.at(0).banks.at(0).alone.documents, 0u)
@@ -62,7 +64,8 @@ TEST_F(FederatedModelTest, ANodeThatAsksForGainsTakesThoseOnly) {
   AddFive({Small(1e-4F), Learned()[1]});
   EXPECT_FALSE(Run().changed);
   AddJudges(8);
-  EXPECT_THAT(Verdicts(Run()), ElementsAre(BankVerdict::kRolledBack, BankVerdict::kCommitted));
+  EXPECT_THAT(Verdicts(Run()), ElementsAre(federation::BankVerdict::kRolledBack,
+                                           federation::BankVerdict::kCommitted));
 }
 
 TEST_F(FederatedModelTest, ARestartKeepsWhatIsServed) {
@@ -77,7 +80,8 @@ TEST_F(FederatedModelTest, ARestartKeepsWhatIsServed) {
   EXPECT_EQ(ServedAt(*federated_->adapter(), 0.8F), ServedAt(*first.adapter, 0.8F));
   const FederatedOutcome second = Run();
   EXPECT_FALSE(second.changed) << "the same updates say the same";
-  EXPECT_THAT(Verdicts(second), ElementsAre(BankVerdict::kUnchanged, BankVerdict::kUnchanged));
+  EXPECT_THAT(Verdicts(second), ElementsAre(federation::BankVerdict::kUnchanged,
+                                            federation::BankVerdict::kUnchanged));
   EXPECT_EQ(second.round, 2u);
 }
 
@@ -154,7 +158,7 @@ TEST_F(FederatedModelTest, ForgettingKeepsTheCountOfRounds) {
 TEST_F(FederatedModelTest, ASavedAdapterThatIsDamagedOrOfAnotherStoreIsBegunAnew) {
   AddFive({Small(1e-3F), Small(-1e-3F)});
   ASSERT_TRUE(Run().changed);
-  options_.key = SealKey::Generate();
+  options_.key = privacy::SealKey::Generate();
   Open();
   EXPECT_EQ(federated_->adapter(), nullptr);
   options_.key = key_;
@@ -183,27 +187,28 @@ TEST_F(FederatedModelTest, OtherBanksAfterARestartServeTheSame) {
 // A node of version 1, one of one bank and three of two.
 TEST_F(FederatedModelTest, UpdatesOfOldNodesAndOfOtherBanksHaveTheirSay) {
   const std::vector<float> small = Small(1e-3F);
-  AddPayload(1, EncodeAdapterDelta({.cores = {{.target = frame_.target,
-                                               .bank = kVersion1Bank,
-                                               .rank = kModelRank,
-                                               .values = small}}}));
+  AddPayload(1, federation::EncodeAdapterDelta({.cores = {{.target = frame_.target,
+                                                           .bank = federation::kVersion1Bank,
+                                                           .rank = kModelRank,
+                                                           .values = small}}}));
   Add(2, {small});
   for (const uint8_t node : {uint8_t{3}, uint8_t{4}, uint8_t{5}}) {
     Add(node, {small, small});
   }
   const FederatedOutcome outcome = Run();
   ASSERT_EQ(outcome.peers.size(), 5u);
-  for (const PeerRecord& peer : outcome.peers) {
+  for (const federation::PeerRecord& peer : outcome.peers) {
     EXPECT_TRUE(peer.refused.ok()) << peer.refused;
     EXPECT_GT(peer.banks.at(0).cosine, 0.999);
   }
-  EXPECT_THAT(Verdicts(outcome), ElementsAre(BankVerdict::kCommitted, BankVerdict::kCommitted));
+  EXPECT_THAT(Verdicts(outcome), ElementsAre(federation::BankVerdict::kCommitted,
+                                             federation::BankVerdict::kCommitted));
 }
 
 // Each update alone, beside none: who harms is known for it, and weighs nothing where quality does.
 TEST_F(FederatedModelTest, EveryUpdateIsMeasuredAloneAndWhoHarmsIsRemembered) {
   AddJudges(8);
-  options_.strategy.strategy = Strategy::kQualityWeighted;
+  options_.strategy.strategy = federation::Strategy::kQualityWeighted;
   Add(1, Learned());
   Add(2, {Times(Learned()[0], -1), Times(Learned()[1], -1)});
   const FederatedOutcome outcome = Run();
@@ -222,7 +227,7 @@ TEST_F(FederatedModelTest, EveryUpdateIsMeasuredAloneAndWhoHarmsIsRemembered) {
 // A restart forgave whoever had harmed.
 TEST_F(FederatedModelTest, ARestartKeepsReputationsAlsoWhereTheAdapterBeginsAnew) {
   AddJudges(8);
-  options_.strategy.strategy = Strategy::kQualityWeighted;
+  options_.strategy.strategy = federation::Strategy::kQualityWeighted;
   Add(1, Learned());
   Add(2, {Times(Learned()[0], -1), Times(Learned()[1], -1)});
   Run();
@@ -237,7 +242,8 @@ TEST_F(FederatedModelTest, ARestartKeepsReputationsAlsoWhereTheAdapterBeginsAnew
   outcome = Run();
   EXPECT_LT(outcome.peers[1].reputation, 0.5);
   // Those of another store are none of this node's.
-  options_.reputations = ReputationFile((folder_ / "reputations").string(), SealKey::Generate());
+  options_.reputations =
+      ReputationFile((folder_ / "reputations").string(), privacy::SealKey::Generate());
   Open();
   EXPECT_EQ(Run().peers[1].reputation, 0.5);
 }
@@ -249,8 +255,9 @@ TEST_F(FederatedModelTest, MoreUpdatesThanARoundMeasuresAreMeasuredInLaterOnes) 
     Add(static_cast<uint8_t>(node), {Small(1e-4F * static_cast<float>(node)), Small(1e-4F)});
   }
   const auto measured = [](const FederatedOutcome& outcome) {
-    return std::ranges::count_if(
-        outcome.peers, [](const PeerRecord& peer) { return peer.banks[0].alone.documents > 0; });
+    return std::ranges::count_if(outcome.peers, [](const federation::PeerRecord& peer) {
+      return peer.banks[0].alone.documents > 0;
+    });
   };
   const FederatedOutcome first = Run();
   EXPECT_EQ(measured(first), static_cast<ptrdiff_t>(limits::kMaxMeasuredUpdates));
@@ -298,7 +305,10 @@ TEST_F(FederatedModelTest, ACancelledRoundChangesNothing) {
 
 TEST_F(FederatedModelTest, ASavedAdapterOfAnyOtherBytesIsRefused) {
   SavedGlobalAdapter saved{.boundaries = {0.5F}, .served = 3, .contributors = {IdOf(1), IdOf(2)}};
-  saved.state = GlobalAdapter::Create(2, 4, {.kind = OuterOptions::Kind::kAdam}).value().State();
+  saved.state =
+      federation::GlobalAdapter::Create(2, 4, {.kind = federation::OuterOptions::Kind::kAdam})
+          .value()
+          .State();
   saved.state.values[1][2] = 0.5F;
   const std::string bytes = EncodeGlobalAdapter(saved);
   const auto read = DecodeGlobalAdapter(AsBytes(bytes));
@@ -311,4 +321,4 @@ TEST_F(FederatedModelTest, ASavedAdapterOfAnyOtherBytesIsRefused) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::sharing

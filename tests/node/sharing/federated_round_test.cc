@@ -20,7 +20,7 @@
 #include "federation/reasons.h"
 #include "inference/adapter/bank.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 constexpr uint32_t kRoundRank = 2;
@@ -34,8 +34,8 @@ class FederatedRoundTest : public ::testing::Test {
     options_.layout = {.frame = &frame_};
     options_.self = IdOf(0);
   }
-  static NodeId IdOf(uint8_t number) {
-    NodeId id{};
+  static privacy::NodeId IdOf(uint8_t number) {
+    privacy::NodeId id{};
     id[0] = number;
     return id;
   }
@@ -44,15 +44,17 @@ class FederatedRoundTest : public ::testing::Test {
     return {value, value, value, value + 0.01F * node};
   }
   // An update of version 1.
-  void Add(uint8_t node, float value, uint32_t bank = kVersion1Bank) {
-    AddPayload(node, EncodeAdapterDelta({.cores = {{.target = frame_.target,
-                                                    .bank = bank,
-                                                    .rank = kRoundRank,
-                                                    .values = ValuesOf(node, value)}}}));
+  void Add(uint8_t node, float value, uint32_t bank = federation::kVersion1Bank) {
+    AddPayload(node,
+               federation::EncodeAdapterDelta({.cores = {{.target = frame_.target,
+                                                          .bank = bank,
+                                                          .rank = kRoundRank,
+                                                          .values = ValuesOf(node, value)}}}));
   }
   // Of version 2, a bank for each value.
-  AdapterUpdate UpdateOf(uint8_t node, std::vector<float> boundaries, std::vector<float> values) {
-    BankedValues banks;
+  federation::AdapterUpdate UpdateOf(uint8_t node, std::vector<float> boundaries,
+                                     std::vector<float> values) {
+    federation::BankedValues banks;
     for (const float value : values) {
       banks.push_back(ValuesOf(node, value));
     }
@@ -60,10 +62,11 @@ class FederatedRoundTest : public ::testing::Test {
                          3);
   }
   void AddBanks(uint8_t node, std::vector<float> boundaries, std::vector<float> values) {
-    AddPayload(node, EncodeAdapterUpdate(UpdateOf(node, std::move(boundaries), std::move(values))));
+    AddPayload(node, federation::EncodeAdapterUpdate(
+                         UpdateOf(node, std::move(boundaries), std::move(values))));
   }
   void AddPayload(uint8_t node, std::string payload) {
-    Item item{.origin = IdOf(node), .created_ms = node};
+    federation::Item item{.origin = IdOf(node), .created_ms = node};
     item.payload = std::make_shared<const std::string>(std::move(payload));
     items_.push_back(std::move(item));
   }
@@ -76,15 +79,15 @@ class FederatedRoundTest : public ::testing::Test {
     return round.target.at(bank).at(0);
   }
 
-  Frame frame_;
+  inference::Frame frame_;
   FederatedRoundOptions options_;
-  std::vector<Item> items_;
+  std::vector<federation::Item> items_;
 };
 
 TEST_F(FederatedRoundTest, WithoutUpdatesThereIsNothing) {
   const FederatedRound round = Combine();
   EXPECT_EQ(round.contributors, std::vector<size_t>{0});
-  EXPECT_EQ(round.target, BankedValues{std::vector<float>(4)});
+  EXPECT_EQ(round.target, federation::BankedValues{std::vector<float>(4)});
 }
 
 TEST_F(FederatedRoundTest, OneLiarAmongSixMovesLittleAndIsSeen) {
@@ -124,10 +127,10 @@ TEST_F(FederatedRoundTest, UpdatesOfOtherBanksAndOfVersion1AreAligned) {
   AddBanks(2, {0.25F, 0.5F, 0.75F}, {0, 0.2F, 0.2F, 0.4F});
   const FederatedRound round = Combine();
   EXPECT_EQ(round.contributors, (std::vector<size_t>{3, 3}));
-  for (const PeerRecord& peer : round.peers) {
+  for (const federation::PeerRecord& peer : round.peers) {
     EXPECT_TRUE(peer.refused.ok()) << peer.refused;
     EXPECT_EQ(peer.staleness, 0u);
-    for (const BankEffect& bank : peer.banks) {
+    for (const federation::BankEffect& bank : peer.banks) {
       EXPECT_EQ(bank.coverage, 1);
     }
   }
@@ -148,20 +151,21 @@ TEST_F(FederatedRoundTest, OfTwoNobodyMovesTheResultFar) {
   Add(1, 7);
   const FederatedRound round = Combine();
   EXPECT_EQ(round.contributors, std::vector<size_t>{2});
-  EXPECT_LE(SquaredNorm(round.target[0]), 0.25 + 1e-3) << "norm 1 at most, of one in two";
+  EXPECT_LE(federation::SquaredNorm(round.target[0]), 0.25 + 1e-3)
+      << "norm 1 at most, of one in two";
 }
 
 TEST_F(FederatedRoundTest, WhatCannotTakePartIsLeftOutWithItsReason) {
   Add(0, 0.1F);
-  Add(1, 0.1F, static_cast<uint32_t>(BankOf(0.1F)));  // a bank that is not served
+  Add(1, 0.1F, static_cast<uint32_t>(inference::BankOf(0.1F)));  // a bank that is not served
   AddPayload(2, "nonsense");
   Add(3, 100);  // norm 200
-  AdapterUpdate other = UpdateOf(4, {}, {0.1F});
+  federation::AdapterUpdate other = UpdateOf(4, {}, {0.1F});
   other.frame_id.fill(8);
-  AddPayload(4, EncodeAdapterUpdate(other));
-  AdapterUpdate later = UpdateOf(5, {}, {0.1F});
+  AddPayload(4, federation::EncodeAdapterUpdate(other));
+  federation::AdapterUpdate later = UpdateOf(5, {}, {0.1F});
   later.round = 3;
-  AddPayload(5, EncodeAdapterUpdate(later));
+  AddPayload(5, federation::EncodeAdapterUpdate(later));
   const FederatedRound round = Combine();
   EXPECT_EQ(round.contributors, std::vector<size_t>{1});
   ASSERT_EQ(round.peers.size(), 6u);
@@ -182,7 +186,7 @@ TEST_F(FederatedRoundTest, OfTooManyTheNewestCountAndTheOwnOne) {
   const FederatedRound round = Combine();
   EXPECT_EQ(round.contributors, std::vector<size_t>{limits::kMaxContributions});
   EXPECT_EQ(round.peers.front().origin, IdOf(0));
-  for (const PeerRecord& peer : round.peers) {
+  for (const federation::PeerRecord& peer : round.peers) {
     EXPECT_NE(peer.origin, IdOf(1)) << "the oldest";
   }
 }
@@ -240,14 +244,15 @@ TEST_F(FederatedRoundTest, ASumThatIsLeftOutKeepsNoMemberOut) {
 
 // Quality is what this node measured; where it measured nothing, weights are those of the banks.
 TEST_F(FederatedRoundTest, WeightsByQualityNeedMeasurements) {
-  options_.strategy.strategy = Strategy::kQualityWeighted;
+  options_.strategy.strategy = federation::Strategy::kQualityWeighted;
   AddBanks(1, {}, {0.2F});
   AddBanks(2, {}, {-0.2F});
   EXPECT_EQ(Combine().contributors, std::vector<size_t>{2});
-  ReputationTable reputation;
+  federation::ReputationTable reputation;
   options_.reputation = &reputation;
-  options_.measure = [](const BankedValues& candidate) -> absl::StatusOr<ShadowScore> {
-    return ShadowScore{
+  options_.measure =
+      [](const federation::BankedValues& candidate) -> absl::StatusOr<federation::ShadowScore> {
+    return federation::ShadowScore{
         .banks = {{.gain = candidate[0][0], .standard_error = 0.01, .documents = 9}}};
   };
   const FederatedRound round = Combine();
@@ -260,4 +265,4 @@ TEST_F(FederatedRoundTest, WeightsByQualityNeedMeasurements) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::sharing

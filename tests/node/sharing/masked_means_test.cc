@@ -18,7 +18,7 @@
 #include "node/limits.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 MaskedMean MeanOfMembers(uint8_t name, uint64_t round, uint8_t first) {
@@ -73,7 +73,7 @@ TEST(MaskedMeans, AreFew) {
   MaskedMeans means;
   for (uint64_t i = 0; i <= limits::kMaxMaskedMeans; ++i) {
     MaskedMean mean = MeanOfMembers(static_cast<uint8_t>(i + 1), 1 + i, 0);
-    for (NodeId& id : mean.members) {
+    for (privacy::NodeId& id : mean.members) {
       id[1] = static_cast<uint8_t>(i + 1);
     }
     ASSERT_TRUE(means.Add(std::move(mean)));
@@ -103,7 +103,7 @@ TEST(MaskedMeansFile, IsSealedAndLasts) {
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   const std::string path = folder / "means";
-  const MaskedMeansFile file(path, SealKey::Generate());
+  const MaskedMeansFile file(path, privacy::SealKey::Generate());
   EXPECT_TRUE(file.Load()->empty()) << "there is none";
   MaskedMeans means;
   ASSERT_TRUE(means.Add(MeanOfMembers(1, 5, 10)));
@@ -112,7 +112,7 @@ TEST(MaskedMeansFile, IsSealedAndLasts) {
   ASSERT_TRUE(read.ok()) << read.status();
   ASSERT_EQ(read->size(), 1u);
   EXPECT_EQ((*read)[0], *means.all()[0]);
-  EXPECT_EQ(ReasonOf(MaskedMeansFile(path, SealKey::Generate()).Load().status()),
+  EXPECT_EQ(ReasonOf(MaskedMeansFile(path, privacy::SealKey::Generate()).Load().status()),
             reasons::kSealBroken);
   EXPECT_TRUE(MaskedMeansFile().Keep(means.all()).ok()) << "without a key nothing lasts";
   EXPECT_TRUE(MaskedMeansFile().Load()->empty());
@@ -120,4 +120,4 @@ TEST(MaskedMeansFile, IsSealedAndLasts) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::sharing

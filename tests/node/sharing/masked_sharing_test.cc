@@ -27,7 +27,7 @@
 #include "tests/federation/swarm.h"
 #include "tests/node/database_fixture.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 using std::chrono::milliseconds;
@@ -46,15 +46,15 @@ constexpr double kOneShareOfFive = 782;
 class MaskedSharingTest : public ::testing::Test {
  protected:
   struct Node {
-    std::unique_ptr<Database> database;
-    std::unique_ptr<UserConsentStore> store;
-    std::unique_ptr<NodeKey> key;
-    std::unique_ptr<ConsentBook> book;
-    std::unique_ptr<PrivacyLedgerStore> ledger;
+    std::unique_ptr<storage::Database> database;
+    std::unique_ptr<storage::UserConsentStore> store;
+    std::unique_ptr<privacy::NodeKey> key;
+    std::unique_ptr<storage::ConsentBook> book;
+    std::unique_ptr<storage::PrivacyLedgerStore> ledger;
     std::unique_ptr<DpRelease> release;
     std::unique_ptr<MaskedSharing> sharing;
-    SealKey seal = SealKey::Generate();
-    ConsentTier tier = ConsentTier::kPrivate;
+    privacy::SealKey seal = privacy::SealKey::Generate();
+    privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
     int64_t since_ms = 0;
     int64_t version = 1;  // of its pattern
     std::set<Digest> seen;
@@ -73,34 +73,36 @@ class MaskedSharingTest : public ::testing::Test {
   }
 
   // The tier of each node; those of `budgets` may spend that epsilon in all.
-  void Start(const std::vector<ConsentTier>& tiers, const std::map<size_t, double>& budgets = {}) {
+  void Start(const std::vector<privacy::ConsentTier>& tiers,
+             const std::map<size_t, double>& budgets = {}) {
     swarm_ = std::make_unique<test::Swarm>(test::SwarmOptions{.nodes = tiers.size()});
     nodes_.resize(tiers.size());
     for (size_t i = 0; i < tiers.size(); ++i) {
       Node& node = nodes_[i];
-      auto database = Database::Open({.path = (folder_ / fmt::format("store-{}", i)).string(),
-                                      .seal_key = node.seal,
-                                      .clock = &clock_,
-                                      .soft_reserve_bytes = 0,
-                                      .hard_reserve_bytes = 0});
+      auto database =
+          storage::Database::Open({.path = (folder_ / fmt::format("store-{}", i)).string(),
+                                   .seal_key = node.seal,
+                                   .clock = &clock_,
+                                   .soft_reserve_bytes = 0,
+                                   .hard_reserve_bytes = 0});
       ASSERT_TRUE(database.ok()) << database.status();
       node.database = *std::move(database);
-      node.store = std::make_unique<UserConsentStore>(*node.database);
-      node.key = std::make_unique<NodeKey>(NodeKey::FromSeed(test::SeedOf(i)));
-      node.book = ConsentBook::Open(*node.store, *node.key).value();
-      Say(i, ConsentTier::kMasked);
+      node.store = std::make_unique<storage::UserConsentStore>(*node.database);
+      node.key = std::make_unique<privacy::NodeKey>(privacy::NodeKey::FromSeed(test::SeedOf(i)));
+      node.book = storage::ConsentBook::Open(*node.store, *node.key).value();
+      Say(i, privacy::ConsentTier::kMasked);
       OpenRelease(i, budgets.contains(i) ? budgets.at(i) : kPlenty);
       node.sharing = std::make_unique<MaskedSharing>(OptionsOf(i));
       SetTier(i, tiers[i]);
     }
   }
-  static std::vector<ConsentTier> Masked(size_t nodes) {
-    return std::vector<ConsentTier>(nodes, ConsentTier::kMasked);
+  static std::vector<privacy::ConsentTier> Masked(size_t nodes) {
+    return std::vector<privacy::ConsentTier>(nodes, privacy::ConsentTier::kMasked);
   }
   UpdateLayout Layout() const { return {.frame = &frame_, .model_hash = {0x11}}; }
   void OpenRelease(size_t i, double epsilon) {
     Node& node = nodes_[i];
-    DpReleaseOptions options{.policy = SitePolicy::Parse(kMaskedPolicy).value(),
+    DpReleaseOptions options{.policy = privacy::SitePolicy::Parse(kMaskedPolicy).value(),
                              .scope = "lab",
                              .epsilon = kEpsilon,
                              .signal = 1,
@@ -108,9 +110,10 @@ class MaskedSharingTest : public ::testing::Test {
                              .layout = Layout(),
                              .random = test::EntropyOf(i + 1),
                              .clock = &clock_};
-    options.budget = PrivacyBudget::Within(PrivacyUnit::kNode, epsilon, options.delta).value();
-    node.ledger = PrivacyLedgerStore::Open(*node.database,
-                                           {.budgets = {options.budget}, .key = node.key.get()})
+    options.budget =
+        privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, epsilon, options.delta).value();
+    node.ledger = storage::PrivacyLedgerStore::Open(
+                      *node.database, {.budgets = {options.budget}, .key = node.key.get()})
                       .value();
     options.ledger = node.ledger.get();
     node.release = DpRelease::Create(options);
@@ -121,40 +124,40 @@ class MaskedSharingTest : public ::testing::Test {
         .cluster = test::Authority().cluster_id(),
         .self = swarm_->id(i),
         .layout = Layout(),
-        .next_update = [this, i](Instant now) { return UpdateOf(i, now); },
+        .next_update = [this, i](federation::Instant now) { return UpdateOf(i, now); },
         .release = nodes_[i].release.get(),
         .consents = nodes_[i].book.get(),
         .file = MaskedMeansFile((folder_ / fmt::format("means-{}", i)).string(), nodes_[i].seal),
         .random = test::EntropyOf(100 + i)};
   }
   // Of one pattern that Alice taught, as OwnPatterns would make it.
-  absl::StatusOr<OwnCores> UpdateOf(size_t i, Instant now) {
+  absl::StatusOr<OwnCores> UpdateOf(size_t i, federation::Instant now) {
     OwnCores own;
     own.contributors = {nodes_[i].book->ContributorOf({.user_id = "alice"})};
-    if (!nodes_[i].book->MayShare(own.contributors, ConsentTier::kMasked, now.wall_ms)) {
+    if (!nodes_[i].book->MayShare(own.contributors, privacy::ConsentTier::kMasked, now.wall_ms)) {
       return OwnCores{.left_out = 1};
     }
-    own.patterns[PatternId{static_cast<uint8_t>(i)}] = nodes_[i].version;
+    own.patterns[storage::PatternId{static_cast<uint8_t>(i)}] = nodes_[i].version;
     own.update = UpdateOfBanks(Layout(), {{ValueOf(i), 0.25F, 0, -0.125F}}, 1);
     return own;
   }
   static float ValueOf(size_t i) { return 0.1F * static_cast<float>(i); }
   // Up to which tier Alice agrees; to nothing: private.
-  void Say(size_t i, ConsentTier widest) {
-    const bool withdrawn = widest == ConsentTier::kPrivate;
+  void Say(size_t i, privacy::ConsentTier widest) {
+    const bool withdrawn = widest == privacy::ConsentTier::kPrivate;
     ASSERT_TRUE(nodes_[i]
                     .book
                     ->Record({.subject = {.id = "alice"},
-                              .purposes = withdrawn ? uint8_t{0} : consent_purposes::kAll,
+                              .purposes = withdrawn ? uint8_t{0} : privacy::consent_purposes::kAll,
                               .widest = widest,
                               .expires_ms = test::kDayMillis},
                              swarm_->now().wall_ms)
                     .ok());
   }
-  void SetTier(size_t i, ConsentTier tier) {
-    const Instant now = swarm_->now();
-    auto changed =
-        swarm_->core(i).SetConsent(ConsentRecord::Sign(tier, now.wall_ms, *nodes_[i].key), now);
+  void SetTier(size_t i, privacy::ConsentTier tier) {
+    const federation::Instant now = swarm_->now();
+    auto changed = swarm_->core(i).SetConsent(
+        privacy::ConsentRecord::Sign(tier, now.wall_ms, *nodes_[i].key), now);
     ASSERT_TRUE(changed.ok()) << changed.status();
     swarm_->Apply(i, *std::move(changed));
     nodes_[i].tier = tier;
@@ -166,8 +169,8 @@ class MaskedSharingTest : public ::testing::Test {
     clock_.Advance(kStep);
     for (size_t i = 0; i < nodes_.size(); ++i) {
       Node& node = nodes_[i];
-      for (const Item& item : swarm_->core(i).Items()) {
-        EXPECT_TRUE(IsMaskItem(item.kind)) << "only items of masked rounds leave";
+      for (const federation::Item& item : swarm_->core(i).Items()) {
+        EXPECT_TRUE(federation::IsMaskItem(item.kind)) << "only items of masked rounds leave";
         if (node.seen.insert(item.id).second) {
           said_.insert_or_assign(item.id, item);
           node.sharing->OnItem(item);
@@ -190,20 +193,20 @@ class MaskedSharingTest : public ::testing::Test {
       Step();
     }
   }
-  size_t Count(size_t i, ItemKind kind) const {
+  size_t Count(size_t i, federation::ItemKind kind) const {
     return static_cast<size_t>(std::ranges::count_if(said_, [&](const auto& entry) {
       return entry.second.kind == kind && entry.second.origin == swarm_->id(i);
     }));
   }
   uint64_t Charges(size_t i) const {
-    return nodes_[i].ledger->totals(PrivacyUnit::kNode).reservations;
+    return nodes_[i].ledger->totals(privacy::PrivacyUnit::kNode).reservations;
   }
   // Every node holds one mean, the same, of these members, near that of their updates.
   void ExpectMean(const std::set<size_t>& members) {
     ASSERT_FALSE(nodes_[0].sharing->means().empty());
     const MaskedMean& first = *nodes_[0].sharing->means().front();
     double value = 0;
-    std::vector<NodeId> ids;
+    std::vector<privacy::NodeId> ids;
     for (const size_t i : members) {
       ids.push_back(swarm_->id(i));
       value += ValueOf(i) / static_cast<double>(members.size());
@@ -223,14 +226,14 @@ class MaskedSharingTest : public ::testing::Test {
   }
   // No member said one thing in two ways, and a share is a charge.
   void ExpectNothingTwice() {
-    std::set<std::tuple<NodeId, ItemKind, uint64_t, uint8_t>> said;
+    std::set<std::tuple<privacy::NodeId, federation::ItemKind, uint64_t, uint8_t>> said;
     for (const auto& [id, item] : said_) {
       const auto attempt = static_cast<uint8_t>((*item.payload)[0]);
       EXPECT_TRUE(said.emplace(item.origin, item.kind, item.round, attempt).second)
-          << ItemKindName(item.kind) << " of node " << swarm_->index(item.origin);
+          << federation::ItemKindName(item.kind) << " of node " << swarm_->index(item.origin);
     }
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      EXPECT_EQ(Count(i, ItemKind::kMaskShare), Charges(i)) << "node " << i;
+      EXPECT_EQ(Count(i, federation::ItemKind::kMaskShare), Charges(i)) << "node " << i;
     }
   }
 
@@ -240,10 +243,10 @@ class MaskedSharingTest : public ::testing::Test {
       fmt::format("masked-sharing-{}-{}",
                   ::testing::UnitTest::GetInstance()->current_test_info()->name(), ::getpid());
   ManualClock clock_{test::kWallStart};
-  Frame frame_;
+  inference::Frame frame_;
   std::unique_ptr<test::Swarm> swarm_;
   std::vector<Node> nodes_;
-  std::map<Digest, Item> said_;
+  std::map<Digest, federation::Item> said_;
 };
 
 TEST_F(MaskedSharingTest, FourNodesGetOneMeanAndPayOnce) {
@@ -260,22 +263,22 @@ TEST_F(MaskedSharingTest, FourNodesGetOneMeanAndPayOnce) {
     EXPECT_EQ(view.last_attempt, 0u);
     EXPECT_TRUE(view.last_own);
     EXPECT_TRUE(view.last.ok());
-    EXPECT_TRUE(nodes_[i].release->View(ConsentTier::kMasked).refusal.ok());
+    EXPECT_TRUE(nodes_[i].release->View(privacy::ConsentTier::kMasked).refusal.ok());
   }
 }
 
 // Who withdrew under another tier, or after a restart, was not told that the sum stays.
 TEST_F(MaskedSharingTest, ThatAShareWasPaidForIsKnownAfterARestart) {
   Start(Masked(4));
-  EXPECT_FALSE(nodes_[0].release->View(ConsentTier::kDp).sums);
+  EXPECT_FALSE(nodes_[0].release->View(privacy::ConsentTier::kDp).sums);
   RunToRound(2);
   ASSERT_EQ(Charges(0), 1u);
-  EXPECT_TRUE(nodes_[0].release->View(ConsentTier::kDp).sums);
+  EXPECT_TRUE(nodes_[0].release->View(privacy::ConsentTier::kDp).sums);
   nodes_[0].sharing.reset();
   nodes_[0].release.reset();
   nodes_[0].ledger.reset();
   OpenRelease(0, kPlenty);
-  EXPECT_TRUE(nodes_[0].release->View(ConsentTier::kDp).sums);
+  EXPECT_TRUE(nodes_[0].release->View(privacy::ConsentTier::kDp).sums);
   nodes_[0].sharing = std::make_unique<MaskedSharing>(OptionsOf(0));
 }
 
@@ -299,9 +302,9 @@ TEST_F(MaskedSharingTest, ANodeThatCannotPayGivesNothingAndSaysSoOnce) {
   Start(Masked(5), {{3, 1}});
   RunToRound(2);
   ExpectMean({0, 1, 2, 4});
-  EXPECT_EQ(Count(3, ItemKind::kMaskKey), 0u);
+  EXPECT_EQ(Count(3, federation::ItemKind::kMaskKey), 0u);
   EXPECT_EQ(Charges(3), 0u);
-  const DpReleaseView view = nodes_[3].release->View(ConsentTier::kMasked);
+  const DpReleaseView view = nodes_[3].release->View(privacy::ConsentTier::kMasked);
   EXPECT_EQ(view.refused, 1u);
   EXPECT_EQ(ReasonOf(view.refusal), reasons::kPrivacyBudgetSpent);
   EXPECT_EQ(ReasonOf(nodes_[3].sharing->View().waits), reasons::kPrivacyBudgetSpent);
@@ -319,7 +322,7 @@ TEST_F(MaskedSharingTest, AtTheLimitANodeIsLeftOutOfTheNextSum) {
   ExpectMean({0, 1, 2, 4});
   ExpectNothingTwice();
   EXPECT_EQ(Charges(3), 1u);
-  EXPECT_EQ(ReasonOf(nodes_[3].release->View(ConsentTier::kMasked).refusal),
+  EXPECT_EQ(ReasonOf(nodes_[3].release->View(privacy::ConsentTier::kMasked).refusal),
             reasons::kPrivacyBudgetSpent);
 }
 
@@ -327,40 +330,40 @@ TEST_F(MaskedSharingTest, AtTheLimitANodeIsLeftOutOfTheNextSum) {
 TEST_F(MaskedSharingTest, AConsentThatIsTakenBackDuringARoundKeepsTheShareHere) {
   Start(Masked(5));
   RunToRound(1);
-  while (Count(2, ItemKind::kMaskKey) < 2) {
+  while (Count(2, federation::ItemKind::kMaskKey) < 2) {
     Step();
   }
-  ASSERT_EQ(Count(2, ItemKind::kMaskShare), 0u);
-  Say(2, ConsentTier::kPrivate);
+  ASSERT_EQ(Count(2, federation::ItemKind::kMaskShare), 0u);
+  Say(2, privacy::ConsentTier::kPrivate);
   RunToRound(2);
   ExpectMean({0, 1, 3, 4});
   ExpectNothingTwice();
   EXPECT_EQ(Charges(2), 0u);
   EXPECT_EQ(Charges(0), 2u) << "one share for each set";
-  EXPECT_EQ(ReasonOf(nodes_[2].release->View(ConsentTier::kMasked).refusal),
+  EXPECT_EQ(ReasonOf(nodes_[2].release->View(privacy::ConsentTier::kMasked).refusal),
             reasons::kConsentMissing);
   EXPECT_EQ(nodes_[0].sharing->View().last_attempt, 1u);
 }
 
 TEST_F(MaskedSharingTest, WhatNobodyAgreedToIsNotAnnounced) {
   Start(Masked(5));
-  Say(2, ConsentTier::kPrivate);
+  Say(2, privacy::ConsentTier::kPrivate);
   RunToRound(2);
   ExpectMean({0, 1, 3, 4});
-  EXPECT_EQ(Count(2, ItemKind::kMaskKey), 0u);
+  EXPECT_EQ(Count(2, federation::ItemKind::kMaskKey), 0u);
 }
 
 // Under another tier nothing more leaves at once, and nothing in the same round again.
 TEST_F(MaskedSharingTest, AChangeOfTierDuringARoundKeepsTheShareHere) {
   Start(Masked(5));
   RunToRound(1);
-  while (Count(2, ItemKind::kMaskKey) < 2) {
+  while (Count(2, federation::ItemKind::kMaskKey) < 2) {
     Step();
   }
-  SetTier(2, ConsentTier::kPrivate);
-  SetTier(2, ConsentTier::kMasked);
+  SetTier(2, privacy::ConsentTier::kPrivate);
+  SetTier(2, privacy::ConsentTier::kMasked);
   RunFor(seconds(50));
-  EXPECT_EQ(Count(2, ItemKind::kMaskShare), 0u);
+  EXPECT_EQ(Count(2, federation::ItemKind::kMaskShare), 0u);
   EXPECT_EQ(Charges(2), 0u);
   ExpectMean({0, 1, 3, 4});
   ++nodes_[0].version;
@@ -373,11 +376,12 @@ TEST_F(MaskedSharingTest, AChangeOfTierDuringARoundKeepsTheShareHere) {
 }
 
 TEST_F(MaskedSharingTest, WhoIsOfAnotherTierFollowsAndGivesNothing) {
-  Start({ConsentTier::kMasked, ConsentTier::kMasked, ConsentTier::kPrivate, ConsentTier::kMasked,
-         ConsentTier::kMasked});
+  Start({privacy::ConsentTier::kMasked, privacy::ConsentTier::kMasked,
+         privacy::ConsentTier::kPrivate, privacy::ConsentTier::kMasked,
+         privacy::ConsentTier::kMasked});
   RunToRound(2);
   ExpectMean({0, 1, 3, 4});
-  EXPECT_EQ(Count(2, ItemKind::kMaskKey), 0u);
+  EXPECT_EQ(Count(2, federation::ItemKind::kMaskKey), 0u);
   EXPECT_EQ(Charges(2), 0u);
   const MaskedView view = nodes_[2].sharing->View();
   EXPECT_EQ(view.last_members, 4u);
@@ -385,20 +389,22 @@ TEST_F(MaskedSharingTest, WhoIsOfAnotherTierFollowsAndGivesNothing) {
 }
 
 TEST_F(MaskedSharingTest, ThreeNodesWaitForAFourth) {
-  Start({ConsentTier::kMasked, ConsentTier::kMasked, ConsentTier::kMasked, ConsentTier::kPrivate});
+  Start({privacy::ConsentTier::kMasked, privacy::ConsentTier::kMasked,
+         privacy::ConsentTier::kMasked, privacy::ConsentTier::kPrivate});
   RunToRound(3);
   for (const Node& node : nodes_) {
     EXPECT_THAT(node.sharing->means(), IsEmpty());
   }
   EXPECT_EQ(Charges(0), 0u);
-  SetTier(3, ConsentTier::kMasked);
+  SetTier(3, privacy::ConsentTier::kMasked);
   RunToRound(5);
   ExpectMean({0, 1, 2, 3});
 }
 
 // They waited without a word: why there is no sum was in the log of debugging only.
 TEST_F(MaskedSharingTest, NodesThatAreTooFewForASumSaySo) {
-  Start({ConsentTier::kMasked, ConsentTier::kMasked, ConsentTier::kMasked, ConsentTier::kPrivate});
+  Start({privacy::ConsentTier::kMasked, privacy::ConsentTier::kMasked,
+         privacy::ConsentTier::kMasked, privacy::ConsentTier::kPrivate});
   RunToRound(3);
   Step();
   for (size_t i = 0; i < 3; ++i) {
@@ -407,7 +413,7 @@ TEST_F(MaskedSharingTest, NodesThatAreTooFewForASumSaySo) {
         << i;
   }
   EXPECT_THAT(MessageOf(nodes_[3].sharing->View().waits), testing::HasSubstr("tier is another"));
-  SetTier(3, ConsentTier::kMasked);
+  SetTier(3, privacy::ConsentTier::kMasked);
   RunToRound(5);
   EXPECT_THAT(MessageOf(nodes_[0].sharing->View().waits), testing::HasSubstr("same patterns"));
 }
@@ -417,7 +423,7 @@ TEST_F(MaskedSharingTest, NodesThatAreTooFewForASumSaySo) {
 TEST_F(MaskedSharingTest, ARestartDuringARoundContradictsNothing) {
   Start(Masked(5));
   RunToRound(1);
-  while (Count(1, ItemKind::kMaskKey) < 2) {
+  while (Count(1, federation::ItemKind::kMaskKey) < 2) {
     Step();
   }
   nodes_[1].sharing = std::make_unique<MaskedSharing>(OptionsOf(1));
@@ -448,9 +454,10 @@ TEST_F(MaskedSharingTest, ASumOfAnExpelledMemberCountsNoMoreAlsoAfterARestart) {
   Start(Masked(4));
   RunToRound(2);
   ExpectMean({0, 1, 2, 3});
-  const Instant now = swarm_->now();
-  const auto list = RevokeNodes({}, {swarm_->id(3)}, now.wall_ms,
-                                SigningKey::FromSeed(test::SeedOf(1000)));  // test::Authority()
+  const federation::Instant now = swarm_->now();
+  const auto list =
+      privacy::RevokeNodes({}, {swarm_->id(3)}, now.wall_ms,
+                           privacy::SigningKey::FromSeed(test::SeedOf(1000)));  // test::Authority()
   ASSERT_TRUE(list.ok()) << list.status();
   swarm_->Apply(0, swarm_->core(0).SetRevocations(*list, now).value());
   EXPECT_EQ(nodes_[0].sharing->TakeExpelled(), std::nullopt);
@@ -466,7 +473,7 @@ TEST_F(MaskedSharingTest, ASumOfAnExpelledMemberCountsNoMoreAlsoAfterARestart) {
 TEST_F(MaskedSharingTest, ASumOfMoreNoiseThanSignalIsRefusedBeforeAnythingIsSaid) {
   Start(Masked(4));
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    DpReleaseOptions options{.policy = SitePolicy::Parse(kMaskedPolicy).value(),
+    DpReleaseOptions options{.policy = privacy::SitePolicy::Parse(kMaskedPolicy).value(),
                              .scope = "lab",
                              .epsilon = 0.2,
                              .signal = 0.5,
@@ -474,13 +481,14 @@ TEST_F(MaskedSharingTest, ASumOfMoreNoiseThanSignalIsRefusedBeforeAnythingIsSaid
                              .ledger = nodes_[i].ledger.get(),
                              .random = test::EntropyOf(i + 1),
                              .clock = &clock_};
-    options.budget = PrivacyBudget::Within(PrivacyUnit::kNode, 10, options.delta).value();
+    options.budget =
+        privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, 10, options.delta).value();
     nodes_[i].release = DpRelease::Create(options);
     nodes_[i].sharing = std::make_unique<MaskedSharing>(OptionsOf(i));
   }
   RunToRound(3);
   EXPECT_TRUE(said_.empty());
-  const DpReleaseView view = nodes_[0].release->View(ConsentTier::kMasked);
+  const DpReleaseView view = nodes_[0].release->View(privacy::ConsentTier::kMasked);
   EXPECT_EQ(ReasonOf(view.refusal), reasons::kSignalTooWeak);
   EXPECT_LT(view.snr, 1);
   EXPECT_EQ(view.contributors, 4u);
@@ -489,4 +497,4 @@ TEST_F(MaskedSharingTest, ASumOfMoreNoiseThanSignalIsRefusedBeforeAnythingIsSaid
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -16,26 +16,26 @@
 #include "tests/node/consent_fixture.h"
 #include "tests/node/sharing/own_patterns_fixture.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 using testing::IsEmpty;
 
 class OwnPatternsNoisedTest : public OwnPatternsTest {
  protected:
-  OwnPatternsNoisedTest() { tier_ = ConsentTier::kDp; }
+  OwnPatternsNoisedTest() { tier_ = privacy::ConsentTier::kDp; }
   void SetUp() override {
     DatabaseTest::SetUp();
-    consents_ = std::make_unique<UserConsentStore>(*database_);
-    book_ = ConsentBook::Open(*consents_, key_).value();
+    consents_ = std::make_unique<storage::UserConsentStore>(*database_);
+    book_ = storage::ConsentBook::Open(*consents_, key_).value();
     contributors_ = {book_->ContributorOf({.user_id = "alice"})};
-    Say(consent_purposes::kAll);
+    Say(privacy::consent_purposes::kAll);
     frame_.id.fill(0x22);  // as that of test::ConfigFor
     frame_.target = test::kTarget;
     frame_.rank = kOwnRank;
     DpReleaseOptions options{
-        .policy = SitePolicy::Parse("version = 1\n[scope.lab]\ntiers = [\"dp\"]\n"
-                                    "purposes = [\"training\", \"sharing\"]\n")
+        .policy = privacy::SitePolicy::Parse("version = 1\n[scope.lab]\ntiers = [\"dp\"]\n"
+                                             "purposes = [\"training\", \"sharing\"]\n")
                       .value(),
         .scope = "lab",
         .epsilon = 30,
@@ -44,12 +44,14 @@ class OwnPatternsNoisedTest : public OwnPatternsTest {
         .layout = Layout(),
         .random = test::EntropyOf(1),
         .clock = &wall_};
-    options.budget = PrivacyBudget::Within(PrivacyUnit::kNode, 70, options.delta).value();
+    options.budget =
+        privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, 70, options.delta).value();
     ledger_ =
-        PrivacyLedgerStore::Open(*database_, {.budgets = {options.budget}, .key = &key_}).value();
+        storage::PrivacyLedgerStore::Open(*database_, {.budgets = {options.budget}, .key = &key_})
+            .value();
     options.ledger = ledger_.get();
     release_ = DpRelease::Create(options);
-    patterns_ = PatternStore::Open(*database_, {.dimension = kOwnDimension}).value();
+    patterns_ = storage::PatternStore::Open(*database_, {.dimension = kOwnDimension}).value();
     Start();
   }
   void OfferDelta() override {
@@ -57,7 +59,7 @@ class OwnPatternsNoisedTest : public OwnPatternsTest {
   }
   // Bob agrees, and what is put from now on is his.
   void LetBobTeach() {
-    SayUnderDp(*book_, "bob", consent_purposes::kAll, now_.wall_ms);
+    SayUnderDp(*book_, "bob", privacy::consent_purposes::kAll, now_.wall_ms);
     contributors_ = {book_->ContributorOf({.user_id = "bob"})};
   }
   void Say(uint8_t purposes) { SayUnderDp(*book_, "alice", purposes, now_.wall_ms); }
@@ -67,12 +69,12 @@ class OwnPatternsNoisedTest : public OwnPatternsTest {
         now_.now + kInterval,
         now_.wall_ms + std::chrono::duration_cast<std::chrono::milliseconds>(kInterval).count()};
   }
-  uint64_t Charges() const { return ledger_->totals(PrivacyUnit::kNode).reservations; }
+  uint64_t Charges() const { return ledger_->totals(privacy::PrivacyUnit::kNode).reservations; }
 
   static constexpr Duration kInterval = std::chrono::seconds(100);
   ManualClock wall_{test::kWallStart + 1000};
-  std::unique_ptr<UserConsentStore> consents_;
-  std::unique_ptr<PrivacyLedgerStore> ledger_;
+  std::unique_ptr<storage::UserConsentStore> consents_;
+  std::unique_ptr<storage::PrivacyLedgerStore> ledger_;
   std::unique_ptr<DpRelease> release_;
 };
 
@@ -83,7 +85,7 @@ TEST_F(OwnPatternsNoisedTest, OnlyANoisedUpdateLeavesAndIsChargedOnce) {
   EXPECT_THAT(Offered(), IsEmpty());
   ASSERT_EQ(Deltas().size(), 1u);
   EXPECT_NE(Deltas()[0], 0.3F);
-  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPrivate);
+  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, storage::SharingTier::kPrivate);
   EXPECT_EQ(Charges(), 1u);
   Wait();
   Follow();
@@ -139,7 +141,7 @@ TEST_F(OwnPatternsNoisedTest, AWithdrawalTakesTheUpdateBackAndStopsTheNext) {
   Put(kOwnFirst, 0.3F);
   Follow();
   OfferDelta();
-  const std::vector<Item> stored = core_->Items();
+  const std::vector<federation::Item> stored = core_->Items();
   Say(0);
   ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
   EXPECT_THAT(Deltas(), IsEmpty());
@@ -159,7 +161,7 @@ TEST_F(OwnPatternsNoisedTest, ARestartKnowsWhoseLessonsAreInANoisedUpdate) {
   Follow();
   OfferDelta();
   ASSERT_EQ(Deltas().size(), 1u);
-  const std::vector<Item> stored = core_->Items();
+  const std::vector<federation::Item> stored = core_->Items();
   // Taught again, without alice; and somebody else's pattern comes later.
   LetBobTeach();
   Put(kOwnFirst, 0.4F);
@@ -184,7 +186,7 @@ TEST_F(OwnPatternsNoisedTest, ANoisedUpdateOfUnknownSourcesIsTakenBack) {
   Put(kOwnFirst, 0.3F);
   Follow();
   OfferDelta();
-  const std::vector<Item> stored = core_->Items();
+  const std::vector<federation::Item> stored = core_->Items();
   ASSERT_EQ(stored.size(), 1u);
   ASSERT_TRUE(releases().Delete({{stored[0].id}}).ok());
   Start(stored);
@@ -210,7 +212,7 @@ TEST_F(OwnPatternsNoisedTest, WhereSomebodyDoesNotAgreeTheOthersAreReleased) {
   Put(kOwnFirst, 0.3F);
   contributors_ = {book_->ContributorOf({.user_id = "bob"})};
   Put(kOwnSecond, 0.9F);
-  const auto next = own_->NextDelta(ConsentTier::kDp, now_);
+  const auto next = own_->NextDelta(privacy::ConsentTier::kDp, now_);
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_EQ(next->left_out, 1u);
   EXPECT_EQ(next->patterns.size(), 1u);
@@ -233,11 +235,11 @@ TEST_F(OwnPatternsNoisedTest, AnotherTierTakesBackWhatTheFormerOneOffered) {
   Follow();
   OfferDelta();
   ASSERT_EQ(Deltas().size(), 1u);
-  SetTier(ConsentTier::kPublic);
+  SetTier(privacy::ConsentTier::kPublic);
   ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
   EXPECT_THAT(Deltas(), IsEmpty());
   EXPECT_THAT(Offered(), IsEmpty()) << "alice agreed to noised updates only";
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -13,7 +13,7 @@
 
 #include "tests/node/sharing/own_patterns_fixture.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 using testing::Contains;
@@ -27,7 +27,7 @@ TEST_F(OwnPatternsTest, APatternThatIsMadePrivateIsTakenBackAtOnceWithItsDeltas)
   OfferDelta();
   ASSERT_THAT(Offered(), UnorderedElementsAre(kOwnFirst, kOwnSecond));
   ASSERT_THAT(Deltas(), UnorderedElementsAre(2));
-  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPublic);
+  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, storage::SharingTier::kPublic);
   Put(kOwnFirst, 1, /*withheld=*/true);
   Follow();
   EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
@@ -35,7 +35,7 @@ TEST_F(OwnPatternsTest, APatternThatIsMadePrivateIsTakenBackAtOnceWithItsDeltas)
   EXPECT_TRUE(own_->delta_changed());
   OfferDelta();
   EXPECT_THAT(Deltas(), UnorderedElementsAre(3));
-  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPrivate);
+  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, storage::SharingTier::kPrivate);
 }
 
 TEST_F(OwnPatternsTest, ADeletedPatternIsTakenBackAtOnceWithItsDeltas) {
@@ -54,7 +54,7 @@ TEST_F(OwnPatternsTest, ARestartDoesNotOfferAgainWhatWasTakenBack) {
   Put(kOwnSecond, 3);
   Follow();
   OfferDelta();
-  const std::vector<Item> stored = core_->Items();
+  const std::vector<federation::Item> stored = core_->Items();
   ASSERT_EQ(stored.size(), 3u);
   Start(stored);
   EXPECT_THAT(removed_, IsEmpty());
@@ -72,39 +72,41 @@ TEST_F(OwnPatternsTest, ARestartDoesNotOfferAgainWhatWasTakenBack) {
 
 // They were listed as public for ever.
 TEST_F(OwnPatternsTest, PatternsThatAreNoLongerOfferedAreNotListedAsPublic) {
-  for (const ConsentTier tier : {ConsentTier::kPrivate, ConsentTier::kMasked, ConsentTier::kDp}) {
-    SetTier(ConsentTier::kPublic);
+  for (const privacy::ConsentTier tier :
+       {privacy::ConsentTier::kPrivate, privacy::ConsentTier::kMasked, privacy::ConsentTier::kDp}) {
+    SetTier(privacy::ConsentTier::kPublic);
     Put(kOwnFirst, 1);
     ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
-    ASSERT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPublic);
+    ASSERT_EQ(patterns_->Get(kOwnFirst)->tier, storage::SharingTier::kPublic);
     SetTier(tier);
     ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
-    EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPrivate) << static_cast<int>(tier);
+    EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, storage::SharingTier::kPrivate)
+        << static_cast<int>(tier);
   }
   // Those that an earlier version left behind.
-  SetTier(ConsentTier::kPrivate);
-  ASSERT_TRUE(patterns_->SetTier(kOwnFirst, SharingTier::kPublic).ok());
+  SetTier(privacy::ConsentTier::kPrivate);
+  ASSERT_TRUE(patterns_->SetTier(kOwnFirst, storage::SharingTier::kPublic).ok());
   Start();
-  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPrivate);
+  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, storage::SharingTier::kPrivate);
 }
 
 TEST_F(OwnPatternsTest, APatternThatAUserTookBackIsNotListedAsPublic) {
-  UserConsentStore store(*database_);
-  book_ = ConsentBook::Open(store, key_).value();
-  UserConsent consent{.subject = {.id = "alice"},
-                      .purposes = consent_purposes::kAll,
-                      .widest = ConsentTier::kPublic,
-                      .expires_ms = 1'000'000};
+  storage::UserConsentStore store(*database_);
+  book_ = storage::ConsentBook::Open(store, key_).value();
+  privacy::UserConsent consent{.subject = {.id = "alice"},
+                               .purposes = privacy::consent_purposes::kAll,
+                               .widest = privacy::ConsentTier::kPublic,
+                               .expires_ms = 1'000'000};
   ASSERT_TRUE(book_->Record(consent, now_.wall_ms).ok());
   contributors_ = {book_->ContributorOf({.user_id = "alice"})};
   Start();
   Put(kOwnFirst, 1);
   Follow();
-  ASSERT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPublic);
+  ASSERT_EQ(patterns_->Get(kOwnFirst)->tier, storage::SharingTier::kPublic);
   ASSERT_TRUE(book_->Withdraw("alice", now_.wall_ms).ok());
   ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
   EXPECT_THAT(Offered(), IsEmpty());
-  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPrivate);
+  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, storage::SharingTier::kPrivate);
   own_.reset();
   book_.reset();
 }
@@ -136,18 +138,18 @@ TEST_F(OwnPatternsTest, ARestartKeepsTheCopyOfAnUpdateForOlderPeers) {
   Put(kOwnFirst, 1);
   Follow();
   OfferDelta();
-  const std::vector<Item> stored = core_->Items();
-  const auto update =
-      std::ranges::find_if(stored, [](const Item& item) { return IsUpdateOfBanks(item); });
+  const std::vector<federation::Item> stored = core_->Items();
+  const auto update = std::ranges::find_if(
+      stored, [](const federation::Item& item) { return federation::IsUpdateOfBanks(item); });
   ASSERT_NE(update, stored.end());
-  Item copy = *update;
+  federation::Item copy = *update;
   copy.id = Sha256("copy");
   copy.payload = std::make_shared<const std::string>(
-      EncodeAdapterDelta(AsVersion1(*DecodeAdapterUpdate(AsBytes(*update->payload)))));
-  ASSERT_FALSE(IsUpdateOfBanks(copy));
-  std::vector<Item> both = stored;
+      EncodeAdapterDelta(federation::AsVersion1(*DecodeAdapterUpdate(AsBytes(*update->payload)))));
+  ASSERT_FALSE(federation::IsUpdateOfBanks(copy));
+  std::vector<federation::Item> both = stored;
   both.push_back(copy);
-  std::vector<Item> kept = both;
+  std::vector<federation::Item> kept = both;
   EXPECT_THAT(own_->RemoveTakenBack(&kept, tier_, now_), IsEmpty());
   EXPECT_EQ(kept.size(), both.size());
   // It goes with the update.
@@ -165,21 +167,23 @@ TEST_F(OwnPatternsTest, ARestartUnderANarrowerTierTakesBackWhatItDoesNotAllow) {
   Put(kOwnFirst, 1);
   Follow();
   OfferDelta();
-  std::vector<Item> stored = core_->Items();
+  std::vector<federation::Item> stored = core_->Items();
   ASSERT_EQ(stored.size(), 2u);
-  EXPECT_EQ(own_->RemoveTakenBack(&stored, ConsentTier::kPrivate, now_).size(), 2u);
+  EXPECT_EQ(own_->RemoveTakenBack(&stored, privacy::ConsentTier::kPrivate, now_).size(), 2u);
   EXPECT_THAT(stored, IsEmpty());
 }
 
 // Who says something of a masked round again is taken for a liar, so what was said must be known.
 TEST_F(OwnPatternsTest, ARestartKeepsWhatWasSaidInAMaskedRound) {
-  std::vector<Item> stored;
-  for (const ItemKind kind : {ItemKind::kMaskKey, ItemKind::kMaskSet, ItemKind::kMaskShare}) {
-    Item item{.kind = kind, .origin = key_.id()};
+  std::vector<federation::Item> stored;
+  for (const federation::ItemKind kind :
+       {federation::ItemKind::kMaskKey, federation::ItemKind::kMaskSet,
+        federation::ItemKind::kMaskShare}) {
+    federation::Item item{.kind = kind, .origin = key_.id()};
     item.payload = std::make_shared<const std::string>("said");
     stored.push_back(item);
   }
-  EXPECT_THAT(own_->RemoveTakenBack(&stored, ConsentTier::kPublic, now_), IsEmpty());
+  EXPECT_THAT(own_->RemoveTakenBack(&stored, privacy::ConsentTier::kPublic, now_), IsEmpty());
   EXPECT_EQ(stored.size(), 3u);
 }
 
@@ -189,14 +193,14 @@ TEST_F(OwnPatternsTest, AWithdrawnPatternIsOfferedAgainAsANewerOne) {
   Follow();
   ASSERT_THAT(Offered(), UnorderedElementsAre(kOwnFirst));
   const auto withdrawal =
-      Withdrawal::Sign({}, /*everything=*/false, /*now_ms=*/50, key_, {kOwnFirst});
+      privacy::Withdrawal::Sign({}, /*everything=*/false, /*now_ms=*/50, key_, {kOwnFirst});
   ASSERT_TRUE(core_->OfferWithdrawal(*withdrawal, now_).ok());
   EXPECT_THAT(Offered(), IsEmpty());
   ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
   ASSERT_THAT(Offered(), UnorderedElementsAre(kOwnFirst));
-  for (const Item& item : core_->Items()) {
-    if (item.kind == ItemKind::kPattern) {
-      EXPECT_EQ(DecodeSharedPattern(AsBytes(*item.payload))->created_ms, 51);
+  for (const federation::Item& item : core_->Items()) {
+    if (item.kind == federation::ItemKind::kPattern) {
+      EXPECT_EQ(federation::DecodeSharedPattern(AsBytes(*item.payload))->created_ms, 51);
     }
   }
   const size_t items = core_->Items().size();
@@ -221,9 +225,10 @@ TEST_F(OwnPatternsTest, APatternIsOfferedAnewBeforeItsItemEndsSoThatItCanBeTaken
   ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
   const auto actions = own_->FollowChanges(*core_, now_);
   ASSERT_TRUE(actions.ok()) << actions.status();
-  EXPECT_TRUE(std::ranges::any_of(*actions, [](const Action& action) {
-    const auto* const withdrawn = std::get_if<ItemWithdrawn>(&action);
-    return withdrawn != nullptr && withdrawn->own && withdrawn->item.kind == ItemKind::kPattern;
+  EXPECT_TRUE(std::ranges::any_of(*actions, [](const federation::Action& action) {
+    const auto* const withdrawn = std::get_if<federation::ItemWithdrawn>(&action);
+    return withdrawn != nullptr && withdrawn->own &&
+           withdrawn->item.kind == federation::ItemKind::kPattern;
   }));
   EXPECT_THAT(Offered(), IsEmpty());
 }
@@ -248,7 +253,7 @@ TEST_F(OwnPatternsTest, APatternThatCouldNotLastLongerIsNotOfferedAnew) {
 // every hour, which evicted others.
 TEST_F(OwnPatternsTest, PatternsThatPeersHaveNoRoomForWereOfferedEveryHour) {
   for (size_t i = 0; i < limits::kMaxPatternsPerOrigin + 4; ++i) {
-    PatternId id = kOwnFirst;
+    storage::PatternId id = kOwnFirst;
     id[14] = static_cast<uint8_t>(i >> 8);
     id[15] = static_cast<uint8_t>(i);
     Put(id, 1);
@@ -283,7 +288,7 @@ TEST_F(OwnPatternsTest, ALookAtAllOfThemFindsWhatIsGone) {
 // One pattern that cannot be read cost all of the others their delta.
 TEST_F(OwnPatternsTest, ADamagedPayloadIsLeftOutOfTheDelta) {
   Put(kOwnFirst, 1);
-  Pattern damaged = *patterns_->Get(kOwnFirst);
+  storage::Pattern damaged = *patterns_->Get(kOwnFirst);
   damaged.id = kOwnSecond;
   damaged.payload = "no payload";
   ASSERT_TRUE(patterns_->Put(damaged).ok());
@@ -309,22 +314,22 @@ TEST_F(OwnPatternsTest, APatternOfFewLessonsStaysAndItsCoreIsPartOfTheUpdate) {
 
 // A pattern that holds somebody's prompts beside agreed lessons stays, its core may be noised.
 TEST_F(OwnPatternsTest, APatternThatHoldsLessonsOfOthersStaysHere) {
-  UserConsentStore consents(*database_);
-  book_ = ConsentBook::Open(consents, key_).value();
+  storage::UserConsentStore consents(*database_);
+  book_ = storage::ConsentBook::Open(consents, key_).value();
   Start();
-  PatternPayload payload{.core = std::vector<float>(kOwnRank * kOwnRank, 1),
-                         .frame_id = frame_.id,
-                         .contributors = {book_->ContributorOf({})},
-                         .holds_others = true};
+  serving::PatternPayload payload{.core = std::vector<float>(kOwnRank * kOwnRank, 1),
+                                  .frame_id = frame_.id,
+                                  .contributors = {book_->ContributorOf({})},
+                                  .holds_others = true};
   PutPayload(kOwnFirst, payload);
   payload.holds_others = false;
   PutPayload(kOwnSecond, payload);
   Follow();
   OfferDelta();
   EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
-  EXPECT_EQ(own_->NextDelta(ConsentTier::kPublic, now_)->left_out, 1u);
-  EXPECT_EQ(own_->NextDelta(ConsentTier::kDp, now_)->left_out, 0u);
+  EXPECT_EQ(own_->NextDelta(privacy::ConsentTier::kPublic, now_)->left_out, 1u);
+  EXPECT_EQ(own_->NextDelta(privacy::ConsentTier::kDp, now_)->left_out, 0u);
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::sharing

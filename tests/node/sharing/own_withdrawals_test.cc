@@ -14,7 +14,7 @@
 #include "tests/federation/fixture.h"
 #include "tests/node/database_fixture.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 using testing::ElementsAre;
@@ -24,23 +24,24 @@ class OwnWithdrawalsTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    store_ = std::make_unique<WithdrawalStore>(*database_);
+    store_ = std::make_unique<storage::WithdrawalStore>(*database_);
     own_ = std::make_unique<OwnWithdrawals>(key_, store_.get());
   }
-  Item Update(uint8_t number) const {
-    return {.id = {number}, .kind = ItemKind::kAdapterDelta, .origin = key_.id()};
+  federation::Item Update(uint8_t number) const {
+    return {.id = {number}, .kind = federation::ItemKind::kAdapterDelta, .origin = key_.id()};
   }
-  Item PatternItem(uint64_t seed, int64_t created_ms) const {
-    SharedPattern pattern = test::PatternOf(seed);
+  federation::Item PatternItem(uint64_t seed, int64_t created_ms) const {
+    federation::SharedPattern pattern = test::PatternOf(seed);
     pattern.created_ms = created_ms;
-    return {.id = {99},
-            .kind = ItemKind::kPattern,
-            .origin = key_.id(),
-            .payload = std::make_shared<const std::string>(EncodeSharedPattern(pattern))};
+    return {
+        .id = {99},
+        .kind = federation::ItemKind::kPattern,
+        .origin = key_.id(),
+        .payload = std::make_shared<const std::string>(federation::EncodeSharedPattern(pattern))};
   }
 
-  const NodeKey key_ = NodeKey::FromSeed(test::SeedOf(1));
-  std::unique_ptr<WithdrawalStore> store_;
+  const privacy::NodeKey key_ = privacy::NodeKey::FromSeed(test::SeedOf(1));
+  std::unique_ptr<storage::WithdrawalStore> store_;
   std::unique_ptr<OwnWithdrawals> own_;
 };
 
@@ -69,12 +70,12 @@ TEST_F(OwnWithdrawalsTest, ARecordSaysWhatTheOneBeforeSaid) {
   own_->Add(Update(1));
   own_->Add(PatternItem(1, 5));
   own_->Add(PatternItem(2, 5));
-  const Withdrawal first = own_->Take({}, 7).at(0);
+  const privacy::Withdrawal first = own_->Take({}, 7).at(0);
   own_->Add(Update(2));
-  const Withdrawal second = own_->Take({}, 8).at(0);
+  const privacy::Withdrawal second = own_->Take({}, 8).at(0);
   EXPECT_TRUE(second.Includes(first));
   own_->Add(Update(3));
-  const Withdrawal third = own_->Take({test::PatternOf(1).id}, 9).at(0);
+  const privacy::Withdrawal third = own_->Take({test::PatternOf(1).id}, 9).at(0);
   EXPECT_THAT(third.patterns, ElementsAre(test::PatternOf(2).id)) << "the other is offered again";
   for (int i = 4; i < 4 + static_cast<int>(limits::kMaxWithdrawnItems); ++i) {
     own_->Add(Update(static_cast<uint8_t>(i)));
@@ -90,7 +91,7 @@ TEST_F(OwnWithdrawalsTest, ManyItemsAreTakenBackInSeveralRecords) {
   }
   const auto records = own_->Take({}, 7);
   size_t named = 0;
-  for (const Withdrawal& record : records) {
+  for (const privacy::Withdrawal& record : records) {
     named += record.items.size();
   }
   EXPECT_EQ(records.size(), 3u);
@@ -98,11 +99,11 @@ TEST_F(OwnWithdrawalsTest, ManyItemsAreTakenBackInSeveralRecords) {
 }
 
 TEST_F(OwnWithdrawalsTest, ARowThatIsNoneIsReported) {
-  Batch batch;
-  batch.Put(ColumnFamily::kConsent, "w/garbage", "x");
-  ASSERT_TRUE(database_->Write(std::move(batch), Durability::kProcessCrash).ok());
+  storage::Batch batch;
+  batch.Put(storage::ColumnFamily::kConsent, "w/garbage", "x");
+  ASSERT_TRUE(database_->Write(std::move(batch), storage::Durability::kProcessCrash).ok());
   EXPECT_TRUE(absl::IsDataLoss(store_->All().status()));
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -20,19 +20,19 @@
 #include "tests/federation/fixture.h"
 #include "tests/node/database_fixture.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 constexpr uint32_t kPeerDimension = 4;
 
-NodeId Node(uint8_t n) {
-  NodeId id{};
+privacy::NodeId Node(uint8_t n) {
+  privacy::NodeId id{};
   id.fill(n);
   return id;
 }
 
-SharedPattern Shared(uint16_t n, int64_t created_ms) {
-  SharedPattern shared;
+federation::SharedPattern Shared(uint16_t n, int64_t created_ms) {
+  federation::SharedPattern shared;
   shared.id[0] = static_cast<uint8_t>(n >> 8);
   shared.id[1] = static_cast<uint8_t>(n);
   shared.quality = 1;
@@ -42,28 +42,29 @@ SharedPattern Shared(uint16_t n, int64_t created_ms) {
   return shared;
 }
 
-Item WithdrawalOf(const NodeId& origin, const std::vector<PatternId>& patterns, int64_t at_ms) {
-  const auto record =
-      Withdrawal::Sign({}, /*everything=*/false, at_ms, NodeKey::FromSeed(KeySeed{1}), patterns);
-  return {.kind = ItemKind::kWithdrawal,
+federation::Item WithdrawalOf(const privacy::NodeId& origin,
+                              const std::vector<storage::PatternId>& patterns, int64_t at_ms) {
+  const auto record = privacy::Withdrawal::Sign(
+      {}, /*everything=*/false, at_ms, privacy::NodeKey::FromSeed(privacy::KeySeed{1}), patterns);
+  return {.kind = federation::ItemKind::kWithdrawal,
           .origin = origin,
           .payload = std::make_shared<const std::string>(record->Encode())};
 }
 
-Item ItemOf(const SharedPattern& shared, const NodeId& origin) {
-  return {.kind = ItemKind::kPattern,
+federation::Item ItemOf(const federation::SharedPattern& shared, const privacy::NodeId& origin) {
+  return {.kind = federation::ItemKind::kPattern,
           .origin = origin,
-          .payload = std::make_shared<const std::string>(EncodeSharedPattern(shared))};
+          .payload = std::make_shared<const std::string>(federation::EncodeSharedPattern(shared))};
 }
 
 class PeerPatternsTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    PatternStoreOptions patterns;
+    storage::PatternStoreOptions patterns;
     patterns.dimension = kPeerDimension;
-    patterns.durability = Durability::kProcessCrash;
-    auto store = PatternStore::Open(*database_, patterns);
+    patterns.durability = storage::Durability::kProcessCrash;
+    auto store = storage::PatternStore::Open(*database_, patterns);
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
     Load();
@@ -75,8 +76,8 @@ class PeerPatternsTest : public DatabaseTest {
   }
   int64_t StoredTime(uint16_t n) { return store_->Get(Shared(n, 0).id)->updated_ms; }
 
-  const Frame frame_;
-  std::unique_ptr<PatternStore> store_;
+  const inference::Frame frame_;
+  std::unique_ptr<storage::PatternStore> store_;
   std::unique_ptr<PeerPatterns> peers_;
 };
 
@@ -91,12 +92,12 @@ TEST_F(PeerPatternsTest, TheNewestVersionStaysWhateverTheOrderOfArrival) {
 // What this node knows of a peer's pattern is not the peer's to forget.
 TEST_F(PeerPatternsTest, ANewVersionKeepsUsesAndTheOperatorsExpiry) {
   ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
-  Pattern mine = *store_->Get(Shared(1, 0).id);
+  storage::Pattern mine = *store_->Get(Shared(1, 0).id);
   mine.expires_ms = clock_.WallMillis() + 1'000'000;
   ASSERT_TRUE(store_->Put(mine).ok());
   ASSERT_TRUE(store_->RecordUse(mine.id).ok());
   ASSERT_TRUE(peers_->Store(Shared(1, 300), Node(2)).ok());
-  const Pattern stored = *store_->Get(mine.id);
+  const storage::Pattern stored = *store_->Get(mine.id);
   EXPECT_EQ(stored.updated_ms, 300);
   EXPECT_EQ(stored.expires_ms, mine.expires_ms);
   EXPECT_EQ(stored.uses, 1U);
@@ -106,7 +107,7 @@ TEST_F(PeerPatternsTest, ANewVersionKeepsUsesAndTheOperatorsExpiry) {
 // Senders of before name their noised centroids alike in each release: the newer one ended with the
 // former.
 TEST_F(PeerPatternsTest, ANewerCentroidLastsAsLongAsItSaysUnlessTheOperatorSaidSo) {
-  SharedPattern shared =
+  federation::SharedPattern shared =
       NoisedPatternOf({.direction = {1, 0, 0, 0}}, Node(2), /*examples=*/1, clock_.WallMillis());
   ASSERT_TRUE(peers_->Store(shared, Node(2)).ok());
   EXPECT_EQ(store_->Get(shared.id)->expires_ms, shared.created_ms + limits::kItemLifeMillis);
@@ -114,7 +115,7 @@ TEST_F(PeerPatternsTest, ANewerCentroidLastsAsLongAsItSaysUnlessTheOperatorSaidS
   shared.created_ms = clock_.WallMillis();
   ASSERT_TRUE(peers_->Store(shared, Node(2)).ok());
   EXPECT_EQ(store_->Get(shared.id)->expires_ms, shared.created_ms + limits::kItemLifeMillis);
-  Pattern mine = store_->Get(shared.id).value();
+  storage::Pattern mine = store_->Get(shared.id).value();
   mine.expires_ms = clock_.WallMillis() + 1000;
   ASSERT_TRUE(store_->Put(mine).ok());
   ++shared.created_ms;
@@ -138,13 +139,13 @@ TEST_F(PeerPatternsTest, ADeletedPatternDoesNotComeBack) {
 TEST_F(PeerPatternsTest, WhatIsBelowTheGateIsRefusedAndCounted) {
   peers_ = std::make_unique<PeerPatterns>(*store_, frame_, Node(1),
                                           PatternGate{.quality = 0.5F, .examples = 10});
-  const NodeKey key = NodeKey::FromSeed(test::SeedOf(1));
-  const auto core = GossipCore::Create(test::ConfigFor(key, 1), key, test::EntropyOf(1), 1,
-                                       test::At(std::chrono::seconds(1)))
+  const privacy::NodeKey key = privacy::NodeKey::FromSeed(test::SeedOf(1));
+  const auto core = federation::GossipCore::Create(test::ConfigFor(key, 1), key, test::EntropyOf(1),
+                                                   1, test::At(std::chrono::seconds(1)))
                         .value();
   uint16_t next = 1;
   const auto store = [&](float quality, uint32_t examples, uint8_t origin) {
-    SharedPattern shared = Shared(next++, 200);
+    federation::SharedPattern shared = Shared(next++, 200);
     shared.quality = quality;
     shared.examples = examples;
     EXPECT_TRUE(peers_->Store(ItemOf(shared, Node(origin)), *core).ok());
@@ -162,7 +163,7 @@ TEST_F(PeerPatternsTest, WhatIsBelowTheGateIsRefusedAndCounted) {
 TEST_F(PeerPatternsTest, WhatItsOriginWithdrawsIsRemovedAndComesBackOnlyNewer) {
   ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
   ASSERT_TRUE(peers_->Store(Shared(2, 400), Node(2)).ok());
-  const std::vector<PatternId> named = {Shared(1, 0).id, Shared(2, 0).id, Shared(3, 0).id};
+  const std::vector<storage::PatternId> named = {Shared(1, 0).id, Shared(2, 0).id, Shared(3, 0).id};
   ASSERT_TRUE(peers_->Withdraw(WithdrawalOf(Node(3), named, 500)).ok());
   EXPECT_EQ(store_->size(), 2U) << "of another origin";
   ASSERT_TRUE(peers_->Withdraw(WithdrawalOf(Node(2), named, 300)).ok());
@@ -195,4 +196,4 @@ TEST_F(PeerPatternsTest, OneOriginKeepsItsNewestUpToTheLimitOverRestarts) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -18,10 +18,10 @@
 #include "base/status.h"
 #include "privacy/reasons.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
-std::vector<ReputationTable::Known> TwoPeers() {
+std::vector<federation::ReputationTable::Known> TwoPeers() {
   return {{.peer = {1}, .helped = 3, .harmed = 0.5, .last = {9}, .last_helped = 1},
           {.peer = {2}, .harmed = 4, .last = {8}, .last_harmed = 0.25}};
 }
@@ -31,13 +31,13 @@ TEST(ReputationFileTest, IsSealedAndLasts) {
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   const std::string path = folder / "reputations";
-  const ReputationFile file(path, SealKey::Generate());
+  const ReputationFile file(path, privacy::SealKey::Generate());
   EXPECT_TRUE(file.Load()->empty()) << "there is none";
   ASSERT_TRUE(file.Keep(TwoPeers()).ok());
   const auto read = file.Load();
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*read, TwoPeers());
-  EXPECT_EQ(ReasonOf(ReputationFile(path, SealKey::Generate()).Load().status()),
+  EXPECT_EQ(ReasonOf(ReputationFile(path, privacy::SealKey::Generate()).Load().status()),
             reasons::kSealBroken);
   EXPECT_TRUE(ReputationFile().Keep(TwoPeers()).ok()) << "without a key nothing lasts";
   EXPECT_TRUE(ReputationFile().Load()->empty());
@@ -54,26 +54,27 @@ TEST(ReputationFileTest, OtherBytesAreRefused) {
 }
 
 TEST(ReputationFileTest, ATableGoesOnInAnotherRoundAndTakesNoOtherNumbers) {
-  const auto table = ReputationTable::Restore(TwoPeers(), /*round=*/7);
+  const auto table = federation::ReputationTable::Restore(TwoPeers(), /*round=*/7);
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(table->All(7), TwoPeers());
   EXPECT_DOUBLE_EQ(table->Of({1}, 7), 5 / 6.5);
   EXPECT_LT(table->Of({2}, 7), 0.5);
   EXPECT_GT(table->Of({2}, 8), table->Of({2}, 7)) << "it fades from there on";
   EXPECT_EQ(table->Of({3}, 7), 0.5);
-  std::vector<ReputationTable::Known> swapped = {TwoPeers()[1], TwoPeers()[0]};
-  EXPECT_FALSE(ReputationTable::Restore(swapped, 7).ok());
+  std::vector<federation::ReputationTable::Known> swapped = {TwoPeers()[1], TwoPeers()[0]};
+  EXPECT_FALSE(federation::ReputationTable::Restore(swapped, 7).ok());
   for (const double value :
        {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-    for (double ReputationTable::Known::* const member :
-         {&ReputationTable::Known::helped, &ReputationTable::Known::harmed,
-          &ReputationTable::Known::last_helped, &ReputationTable::Known::last_harmed}) {
-      std::vector<ReputationTable::Known> known = TwoPeers();
+    for (double federation::ReputationTable::Known::* const member :
+         {&federation::ReputationTable::Known::helped, &federation::ReputationTable::Known::harmed,
+          &federation::ReputationTable::Known::last_helped,
+          &federation::ReputationTable::Known::last_harmed}) {
+      std::vector<federation::ReputationTable::Known> known = TwoPeers();
       known[1].*member = value;
-      EXPECT_FALSE(ReputationTable::Restore(known, 7).ok()) << value;
+      EXPECT_FALSE(federation::ReputationTable::Restore(known, 7).ok()) << value;
     }
   }
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::sharing

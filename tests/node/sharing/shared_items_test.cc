@@ -14,13 +14,13 @@
 #include "federation/daf/adapter_delta.h"
 #include "node/serving/pattern_payload.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 constexpr int kRank = 4;
 
-Frame TestFrame() {
-  Frame frame;
+inference::Frame TestFrame() {
+  inference::Frame frame;
   frame.id.fill(7);
   frame.target = "blk.0.attn_output.weight";
   frame.rank = kRank;
@@ -28,44 +28,44 @@ Frame TestFrame() {
 }
 
 // A pattern whose core has sixteen equal values and this norm.
-Pattern PatternOfNorm(const Frame& frame, double norm) {
-  PatternPayload payload;
+storage::Pattern PatternOfNorm(const inference::Frame& frame, double norm) {
+  serving::PatternPayload payload;
   payload.frame_id = frame.id;
   payload.core.assign(kRank * kRank, static_cast<float>(norm / kRank));
-  Pattern pattern;
+  storage::Pattern pattern;
   pattern.embedding = {0.6F, 0.8F};
   pattern.examples = 1;
-  pattern.payload = EncodePatternPayload(payload);
+  pattern.payload = serving::EncodePatternPayload(payload);
   return pattern;
 }
 
-UpdateRules Rules(const Frame& frame) {
-  UpdateRules rules;
+federation::UpdateRules Rules(const inference::Frame& frame) {
+  federation::UpdateRules rules;
   rules.rank_of_target[frame.target] = kRank;
   return rules;
 }
 
 TEST(SharedItemsTest, ACoreAboveTheBoundIsScaledToItBeforeItLeaves) {
-  const Frame frame = TestFrame();
+  const inference::Frame frame = TestFrame();
   const auto shared = ShareablePattern(PatternOfNorm(frame, 17.8), frame);
   ASSERT_TRUE(shared.ok()) << shared.status();
-  EXPECT_TRUE(CheckCores(shared->cores, Rules(frame)).ok());
-  EXPECT_NEAR(NormOf(shared->cores), UpdateRules().max_norm, 1e-3);
+  EXPECT_TRUE(federation::CheckCores(shared->cores, Rules(frame)).ok());
+  EXPECT_NEAR(federation::NormOf(shared->cores), federation::UpdateRules().max_norm, 1e-3);
   for (const float value : shared->cores.front().values) {
     EXPECT_EQ(value, shared->cores.front().values.front());  // the direction stays
   }
 }
 
 TEST(SharedItemsTest, ACoreWithinTheBoundLeavesUnchanged) {
-  const Frame frame = TestFrame();
+  const inference::Frame frame = TestFrame();
   const auto shared = ShareablePattern(PatternOfNorm(frame, 8), frame);
   ASSERT_TRUE(shared.ok()) << shared.status();
   EXPECT_EQ(shared->cores.front().values, std::vector<float>(kRank * kRank, 2.0F));
 }
 
 TEST(SharedItemsTest, APatternOfAnotherFrameDoesNotLeave) {
-  const Frame frame = TestFrame();
-  Frame other = frame;
+  const inference::Frame frame = TestFrame();
+  inference::Frame other = frame;
   other.id.fill(8);
   EXPECT_EQ(ReasonOf(ShareablePattern(PatternOfNorm(frame, 8), other).status()),
             reasons::kFrameMismatch);
@@ -73,7 +73,7 @@ TEST(SharedItemsTest, APatternOfAnotherFrameDoesNotLeave) {
 
 // What is served of a global adapter is, at every t, the core of the bank that t is in.
 TEST(SharedItemsTest, TheFederatedAdapterHasTheBanksOfTheNode) {
-  Frame frame = TestFrame();
+  inference::Frame frame = TestFrame();
   frame.in = kRank;
   frame.out = kRank;
   frame.p.assign(kRank * kRank, 0.0F);
@@ -89,34 +89,34 @@ TEST(SharedItemsTest, TheFederatedAdapterHasTheBanksOfTheNode) {
   EXPECT_EQ((*served)->name, "federated");
   EXPECT_EQ((*served)->version, 7u);
   for (const auto& [t, core] : {std::pair(0.2F, low), std::pair(0.5F, high)}) {
-    AdapterMix mix;
-    AppendMix(**served, t, {}, 1, &mix);
+    inference::AdapterMix mix;
+    inference::AppendMix(**served, t, {}, 1, &mix);
     ASSERT_EQ(mix.parts.size(), 1u);
     EXPECT_EQ(mix.parts[0].adapter->targets.at(frame.target).b, core);
   }
   const auto one = FederatedAdapter({low}, {.frame = &frame}, 1);
   ASSERT_TRUE(one.ok()) << one.status();
-  EXPECT_TRUE(IsStatic(**one));
+  EXPECT_TRUE(inference::IsStatic(**one));
   EXPECT_EQ(ReasonOf(FederatedAdapter({low}, layout, 1).status()), reasons::kUpdateInvalid);
 }
 
 // A core that was trained for other banks says the same of t, however the node is configured now.
 TEST(SharedItemsTest, ACoreOfOtherBanksIsBroughtToThoseOfTheNode) {
-  const Frame frame = TestFrame();
-  PatternPayload payload;
+  const inference::Frame frame = TestFrame();
+  serving::PatternPayload payload;
   payload.frame_id = frame.id;
   payload.core_boundaries = {0.5F};
   payload.core.assign(kRank * kRank, 1.0F);
   payload.core.resize(2 * kRank * kRank, 3.0F);
   const auto banks = CoreByBank(payload, {.frame = &frame, .boundaries = {0.25F, 0.75F}});
   ASSERT_TRUE(banks.has_value());
-  EXPECT_EQ(*banks, (BankedValues{std::vector<float>(kRank * kRank, 1.0F),
-                                  std::vector<float>(kRank * kRank, 2.0F),
-                                  std::vector<float>(kRank * kRank, 3.0F)}));
+  EXPECT_EQ(*banks, (federation::BankedValues{std::vector<float>(kRank * kRank, 1.0F),
+                                              std::vector<float>(kRank * kRank, 2.0F),
+                                              std::vector<float>(kRank * kRank, 3.0F)}));
   EXPECT_EQ(CoreForAllT(payload, frame), std::vector<float>(kRank * kRank, 2.0F));
   payload.core.pop_back();
   EXPECT_FALSE(CoreByBank(payload, {.frame = &frame}).has_value());
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::sharing

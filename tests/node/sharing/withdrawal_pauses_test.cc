@@ -9,13 +9,13 @@
 
 #include "node/limits.h"
 
-namespace ruvd {
+namespace ruvd::sharing {
 namespace {
 
 constexpr Duration kFirst = limits::kWithdrawalPause;
 constexpr Duration kLongest = limits::kLongestWithdrawalPause;
-constexpr NodeId kGiver{1};
-constexpr NodeId kOther{2};
+constexpr privacy::NodeId kGiver{1};
+constexpr privacy::NodeId kOther{2};
 
 TEST(WithdrawalPauses, LeaveOutOneNodeForAWhile) {
   WithdrawalPauses pauses;
@@ -55,4 +55,4 @@ TEST(WithdrawalPauses, TheFirstThatEndsIsNext) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::sharing

@@ -20,7 +20,7 @@
 #include "node/terminal/interrupt.h"
 #include "tests/inference/causal_model_file.h"
 
-namespace ruvd {
+namespace ruvd::cli {
 namespace {
 
 using test::CausalModelFile;
@@ -95,7 +95,7 @@ TEST_F(CliConvertTest, WritesABlockDiffusionModelAndSaysWhatItGained) {
   EXPECT_THAT(err_.str(),
               AllOf(HasSubstr("step 0 of 10: held-out NELBO"), HasSubstr("step 3 of 10: loss"),
                     HasSubstr("blocks of 4"), HasSubstr("step 10 of 10: held-out NELBO")));
-  const auto model = Model::Load(Path("out.gguf"));
+  const auto model = inference::Model::Load(Path("out.gguf"));
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ((*model)->config().block_length, 4);
   EXPECT_FALSE(Exists("out.gguf.checkpoint"));
@@ -157,4 +157,4 @@ TEST(InterruptTest, NotesSignalsWhileItLives) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::cli

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "tests/privacy/reference/reference_table.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 constexpr int kSomeFailed = 1;
@@ -57,12 +57,12 @@ int Run(const std::string& path) {
 }
 
 }  // namespace
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    fmt::print(stderr, "{}", ruvd::dp::kUsage);
-    return ruvd::dp::kUnreadable;
+    fmt::print(stderr, "{}", ruvd::privacy::dp::kUsage);
+    return ruvd::privacy::dp::kUnreadable;
   }
-  return ruvd::dp::Run(argv[1]);
+  return ruvd::privacy::dp::Run(argv[1]);
 }

@@ -11,7 +11,7 @@
 #include "privacy/dp/sampled_gaussian.h"
 #include "tests/privacy/reference/reference_table.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 absl::StatusOr<double> RenyiEpsilon(std::vector<double> orders, const SampledGaussian& mechanism,
@@ -48,4 +48,4 @@ bool Agrees(const ReferenceRow& row, double got) {
   return std::abs(got - row.expected) <= row.tolerance * std::abs(row.expected);
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

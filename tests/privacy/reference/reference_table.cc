@@ -18,7 +18,7 @@
 #include "privacy/dp/sampled_gaussian.h"
 #include "privacy/limits.h"
 
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 namespace {
 
 enum Column : size_t { kMethod, kQ, kSigma, kSteps, kDelta, kOrder, kExpected, kTolerance };
@@ -215,4 +215,4 @@ absl::StatusOr<std::vector<ReferenceRow>> ParseReferenceTable(std::string_view t
   return rows;
 }
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

@@ -17,7 +17,7 @@
 //
 // The first line names the columns, in any order; lines that are empty or begin with # are skipped.
 // A cell that a method does not use may hold anything.
-namespace ruvd::dp {
+namespace ruvd::privacy::dp {
 
 enum class Method : uint8_t {
   kRdp,            // epsilon by FractionalOrders(), from q, sigma, steps and delta
@@ -54,4 +54,4 @@ absl::StatusOr<double> Compute(const ReferenceRow& row);
 // |got - expected| <= tolerance * |expected|; false for what is no number.
 bool Agrees(const ReferenceRow& row, double got);
 
-}  // namespace ruvd::dp
+}  // namespace ruvd::privacy::dp

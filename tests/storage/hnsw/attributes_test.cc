@@ -14,7 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 constexpr uint32_t kNodes = 200;  // three words and a part of one
@@ -146,4 +146,4 @@ TEST(AttributesTest, AMaximumOfMinusInfinityAdmitsNothingAndIsAFilter) {
 }
 
 }  // namespace
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

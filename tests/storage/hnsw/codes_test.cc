@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "storage/hnsw/kernels/nibble_kernels.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 std::vector<float> RandomRow(Random& random, size_t dimension) {
@@ -141,4 +141,4 @@ TEST(CodesTest, ARowAsAQueryHasItsOwnCodes) {
 }
 
 }  // namespace
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

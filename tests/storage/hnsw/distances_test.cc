@@ -12,7 +12,7 @@
 
 #include "tests/storage/hnsw/hnsw_fixture.h"
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 using hnsw_test::Rows;
@@ -238,4 +238,4 @@ INSTANTIATE_TEST_SUITE_P(All, DistancesTest,
                          [](const auto& of) { return std::string(of.param.name); });
 
 }  // namespace
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -11,7 +11,7 @@
 #include "storage/hnsw/hnsw_index.h"
 #include "tests/storage/hnsw/hnsw_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using hnsw_test::All;
@@ -243,4 +243,4 @@ TEST(HnswChurnTest, RandomChangesAgreeWithAMap) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -12,7 +12,7 @@
 #include "storage/hnsw/hnsw_index.h"
 #include "tests/storage/hnsw/hnsw_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using hnsw_test::Build;
@@ -212,4 +212,4 @@ TEST_F(HnswConcurrencyTest, ManyReadersAtOnceHaveSeatsOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -8,7 +8,7 @@
 #include "storage/hnsw/hnsw_index.h"
 #include "tests/storage/hnsw/hnsw_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using hnsw_test::Admits;
@@ -210,4 +210,4 @@ TEST_F(HnswLargeBankTest, PendingRowsThatTheFilterRefusesDoNotMakeAnAnswerComple
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -17,7 +17,7 @@
 #include "storage/hnsw/hnsw_index.h"
 
 // Data and oracles of the vector index's tests.
-namespace ruvd::hnsw_test {
+namespace ruvd::storage::hnsw_test {
 
 using Rows = std::vector<std::vector<float>>;
 using Admits = std::function<bool(uint32_t)>;
@@ -120,7 +120,7 @@ inline std::unique_ptr<HnswIndex> Build(const Rows& rows, const HnswOptions& opt
   for (uint32_t i = 0; i < rows.size(); ++i) {
     PutRow(*index, i, rows[i]);
   }
-  Settle(*index);
+  actors::Settle(*index);
   EXPECT_EQ(index->Counts().pending, 0U);
   return index;
 }
@@ -202,4 +202,4 @@ inline bool All(uint32_t) {
   return true;
 }
 
-}  // namespace ruvd::hnsw_test
+}  // namespace ruvd::storage::hnsw_test

@@ -8,7 +8,7 @@
 #include "storage/hnsw/hnsw_index.h"
 #include "tests/storage/hnsw/hnsw_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using hnsw_test::All;
@@ -203,4 +203,4 @@ TEST(HnswHardDataTest, ARowThatNoListHasRoomForTakesNobodysPlace) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "tests/storage/hnsw/hnsw_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using hnsw_test::All;
@@ -222,7 +222,7 @@ TEST(HnswSmallTest, EmptyAndTinyIndexes) {
   EXPECT_EQ(index->Search({.vector = x})->size(), 1U);
   EXPECT_TRUE(index->Remove(9));
   EXPECT_TRUE(index->Search({.vector = x})->empty());
-  Settle(*index);
+  actors::Settle(*index);
   EXPECT_EQ(index->Counts().removed, 0U);
 }
 
@@ -311,4 +311,4 @@ TEST(HnswSmallTest, AReplacedRowIsFoundOnceAndWithItsNewGeneration) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

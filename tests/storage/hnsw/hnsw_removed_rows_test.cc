@@ -8,7 +8,7 @@
 #include "storage/hnsw/checkpoint.h"
 #include "tests/storage/hnsw/hnsw_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using hnsw_test::Build;
@@ -151,4 +151,4 @@ TEST(HnswRemovedRowsTest, MemoryIsGivenBackInSteps) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

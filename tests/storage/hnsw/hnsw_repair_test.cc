@@ -12,7 +12,7 @@
 #include "storage/hnsw/visited_marks.h"
 #include "tests/storage/hnsw/hnsw_fixture.h"
 
-namespace ruvd {
+namespace ruvd::storage {
 namespace {
 
 using hnsw_test::All;
@@ -98,7 +98,7 @@ TEST(HnswRepairTest, RowsThatAreLinkedWhileAPassLooksForOrphansAreNone) {
     }
   };
   remove_and_free(0, 600);
-  Settle(*index);
+  actors::Settle(*index);
   for (uint32_t i = 0; i < 500; ++i) {  // with numbers that are free
     PutRow(*index, i, rows[i]);
   }
@@ -156,4 +156,4 @@ TEST(HnswRepairTest, MarksOfAnIndexThatWasLargerAreGivenBack) {
 }
 
 }  // namespace
-}  // namespace ruvd
+}  // namespace ruvd::storage

@@ -7,7 +7,7 @@
 
 #include <limits>
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
@@ -50,4 +50,4 @@ TEST(PlannerTest, AForcedPathIsTakenWhateverMatchesIfThereIsAGraph) {
 }
 
 }  // namespace
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace ruvd::hnsw {
+namespace ruvd::storage::hnsw {
 namespace {
 
 TEST(ReaderEpochsTest, AReaderHoldsBackWhatWasRetiredSinceItCame) {
@@ -90,4 +90,4 @@ TEST(ReaderEpochsTest, NothingIsReusedUnderAReader) {
 }
 
 }  // namespace
-}  // namespace ruvd::hnsw
+}  // namespace ruvd::storage::hnsw
