@@ -19,6 +19,9 @@ if(RUVD_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
+# Some packages ask for it: a precompiled header fits only targets that all have it.
+add_compile_options(-pthread)
+
 # Included by every target through RuvdTargets, never by generated protobuf code.
 add_library(ruvd_warnings INTERFACE)
 target_compile_options(ruvd_warnings INTERFACE

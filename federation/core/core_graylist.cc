@@ -61,7 +61,7 @@ void GossipCore::State::TickGraylist(Instant now) {
   RetryEvidence(now);
 }
 
-absl::Status GossipCore::State::OnVersion3Frame(Link& link, const inference::Frame& frame,
+absl::Status GossipCore::State::OnVersion3Frame(Link& link, const Frame& frame,
                                                 Instant now) {
   if (link.version >= limits::kVersionWithEvidence && frame.has_evidence()) {
     return OnEvidence(link, frame.evidence(), now);
@@ -159,9 +159,9 @@ void GossipCore::State::ActOnEvidence(const privacy::NodeId& id, EvidenceTable::
   ++outbox.counters().convictions;
   outbox.Emit(EvidenceChanged{});
   exchange.Expel(id);
-  inference::Frame frame;
+  Frame frame;
   *frame.mutable_evidence()->add_proofs() = evidence.ProofOf(id);
-  const auto shared = std::make_shared<const inference::Frame>(std::move(frame));
+  const auto shared = std::make_shared<const Frame>(std::move(frame));
   for (const auto& [peer, link] : link_of) {
     if (link != except && peer != id && KnowsProof(links.at(link).version, evidence.ProofOf(id))) {
       outbox.Send(link, shared);
@@ -176,7 +176,7 @@ void GossipCore::State::SendEvidence(const Link& link, std::span<const privacy::
   if (link.version < limits::kVersionWithEvidence) {
     return;
   }
-  inference::Frame frame;
+  Frame frame;
   for (const privacy::NodeId& id : about) {
     const v1::EquivocationProof proof = evidence.ProofOf(id);
     if (!KnowsProof(link.version, proof)) {

@@ -154,7 +154,7 @@ bool GossipCore::State::Refuse(Link& link, const absl::Status& status, Instant n
   return !CloseIfGraylisted(link.id, now);
 }
 
-void GossipCore::State::HandleFrame(Link& link, const inference::Frame& frame, Instant now) {
+void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now) {
   const bool awaited = link.active && exchange.Awaits(link.id, frame);
   if (!awaited && !OfCircuit(link, frame, now.now) && !link.frames.Take(now.now)) {
     const absl::Status status =
@@ -209,7 +209,7 @@ void GossipCore::State::OnGoaway(Link& link, const v1::Goaway& goaway, Instant n
   ForgetLink(id, /*hopeless=*/!passing, /*lost=*/false, now);
 }
 
-void GossipCore::State::OnHandshakeFrame(Link& link, const inference::Frame& frame, Instant now) {
+void GossipCore::State::OnHandshakeFrame(Link& link, const Frame& frame, Instant now) {
   auto answer = link.handshake->OnFrame(frame, certificates, now.wall_ms);
   if (!answer.ok()) {
     for (const auto& [other_id, other] : links) {
@@ -336,7 +336,7 @@ void GossipCore::State::OnAck(Link& link, uint64_t seq, TimePoint now) {
   }
 }
 
-absl::Status GossipCore::State::OnRepeatedOpening(const Link& link, const inference::Frame& frame) {
+absl::Status GossipCore::State::OnRepeatedOpening(const Link& link, const Frame& frame) {
   // A path may deliver a frame twice. What the peer's side sends has been checked by now.
   if (link.dialed == frame.has_hello_ack()) {
     ++outbox.counters().duplicates;
@@ -345,32 +345,32 @@ absl::Status GossipCore::State::OnRepeatedOpening(const Link& link, const infere
   return Misplaced(link, frame);
 }
 
-absl::Status GossipCore::State::Misplaced(const Link& link, const inference::Frame& frame) {
+absl::Status GossipCore::State::Misplaced(const Link& link, const Frame& frame) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                "frame of kind {} has no place on an open link of version {}; update the sending "
                "node",
                static_cast<int>(frame.kind_case()), link.version);
 }
 
-absl::Status GossipCore::State::OnActiveFrame(Link& link, const inference::Frame& frame,
+absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame,
                                               Instant now) {
   switch (frame.kind_case()) {
-    case inference::Frame::kHello:
-    case inference::Frame::kHelloAck:
-    case inference::Frame::kHelloProof:
+    case Frame::kHello:
+    case Frame::kHelloAck:
+    case Frame::kHelloProof:
       return OnRepeatedOpening(link, frame);
-    case inference::Frame::kPing: {
-      inference::Frame answer;
+    case Frame::kPing: {
+      Frame answer;
       answer.mutable_ack()->set_seq(frame.ping().seq());
       outbox.Send(link.id, std::move(answer));
       return absl::OkStatus();
     }
-    case inference::Frame::kAck:
+    case Frame::kAck:
       OnAck(link, frame.ack().seq(), now.now);
       return absl::OkStatus();
-    case inference::Frame::kMemberDelta:
+    case Frame::kMemberDelta:
       return OnMemberDelta(link, frame.member_delta(), now);
-    case inference::Frame::kPush: {
+    case Frame::kPush: {
       if (leaving) {
         return absl::OkStatus();  // nothing new begins
       }
@@ -379,7 +379,7 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const inference::Frame
       Convict(exchange.TakeConvictions(), now);
       return status;
     }
-    case inference::Frame::kIHave: {
+    case Frame::kIHave: {
       if (leaving) {
         return absl::OkStatus();
       }
@@ -387,40 +387,40 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const inference::Frame
       exchange.SendRequests(now.now);
       return status;
     }
-    case inference::Frame::kIWant:
+    case Frame::kIWant:
       return exchange.OnIWant(link.id, frame.i_want(), now);
-    case inference::Frame::kChunkRequest:
+    case Frame::kChunkRequest:
       last_served = now.now;
       mesh.Touch(link.id, now.now);
       return exchange.OnChunkRequest(link.id, frame.chunk_request());
-    case inference::Frame::kChunk:
+    case Frame::kChunk:
       mesh.Touch(link.id, now.now);
       return exchange.OnChunk(link.id, frame.chunk(), now);
-    case inference::Frame::kReconOpen:
+    case Frame::kReconOpen:
       return OnReconciliation(link, frame.recon_open(), now);
-    case inference::Frame::kReconMessage:
+    case Frame::kReconMessage:
       return OnReconciliation(link, frame.recon_message(), now);
     default:
       return OnVersion2Frame(link, frame, now);
   }
 }
 
-absl::Status GossipCore::State::OnVersion2Frame(Link& link, const inference::Frame& frame,
+absl::Status GossipCore::State::OnVersion2Frame(Link& link, const Frame& frame,
                                                 Instant now) {
-  switch (link.version < limits::kVersionWithMesh ? inference::Frame::KIND_NOT_SET
+  switch (link.version < limits::kVersionWithMesh ? Frame::KIND_NOT_SET
                                                   : frame.kind_case()) {
-    case inference::Frame::kPingRequest:
+    case Frame::kPingRequest:
       return OnPingRequest(link, frame.ping_request(), now);
-    case inference::Frame::kNack:
+    case Frame::kNack:
       detector.OnNack(link.id, frame.nack().seq());
       return absl::OkStatus();
-    case inference::Frame::kSuspicions:
+    case Frame::kSuspicions:
       return OnSuspicions(link, frame.suspicions(), now);
-    case inference::Frame::kMemberWant:
+    case Frame::kMemberWant:
       return OnMemberWant(link, frame.member_want());
-    case inference::Frame::kGraft:
+    case Frame::kGraft:
       return OnGraft(link, now);
-    case inference::Frame::kPrune:
+    case Frame::kPrune:
       return OnPrune(link, frame.prune(), now);
     default:
       return OnVersion3Frame(link, frame, now);

@@ -91,7 +91,7 @@ void GossipCore::State::GreetMember(const Link& link, Instant now) {
 }
 
 void GossipCore::State::SendRecords(LinkId link, std::span<const RecordPtr> records) {
-  inference::Frame frame;
+  Frame frame;
   for (const RecordPtr& record : records) {
     *frame.mutable_member_delta()->add_records() = ToProto(record->envelope);
     if (static_cast<size_t>(frame.member_delta().records_size()) == limits::kMaxRecordsPerFrame) {
@@ -114,13 +114,13 @@ void GossipCore::State::PassOnRecords(const std::vector<RecordPtr>& records, Lin
   if (records.empty()) {
     return;
   }
-  std::shared_ptr<const inference::Frame> shared;
+  std::shared_ptr<const Frame> shared;
   if (records.size() <= limits::kMaxRecordsPerFrame) {
-    inference::Frame frame;
+    Frame frame;
     for (const RecordPtr& record : records) {
       *frame.mutable_member_delta()->add_records() = ToProto(record->envelope);
     }
-    shared = std::make_shared<const inference::Frame>(std::move(frame));
+    shared = std::make_shared<const Frame>(std::move(frame));
   }
   for (const LinkId id : mesh.links()) {
     if (id == except) {
@@ -202,7 +202,7 @@ absl::Status GossipCore::State::OnMemberWant(const Link& link,
 
 void GossipCore::State::SendAccusations(
     LinkId link, std::span<const std::shared_ptr<const privacy::Envelope>> accusations) {
-  inference::Frame frame;
+  Frame frame;
   for (const auto& accusation : accusations) {
     *frame.mutable_suspicions()->add_accusations() = ToProto(*accusation);
     if (static_cast<size_t>(frame.suspicions().accusations_size()) ==
@@ -217,9 +217,9 @@ void GossipCore::State::SendAccusations(
 
 void GossipCore::State::PassOnAccusation(const std::shared_ptr<const privacy::Envelope>& accusation,
                                          const privacy::NodeId& suspect, LinkId except) {
-  inference::Frame frame;
+  Frame frame;
   *frame.mutable_suspicions()->add_accusations() = ToProto(*accusation);
-  const auto shared = std::make_shared<const inference::Frame>(std::move(frame));
+  const auto shared = std::make_shared<const Frame>(std::move(frame));
   for (const LinkId id : mesh.links()) {
     if (id != except && links.at(id).version >= limits::kVersionWithMesh) {
       outbox.Send(id, shared);
@@ -322,7 +322,7 @@ absl::Status GossipCore::State::OnPingRequest(const Link& link,
     return WrongId(request.target().size());
   }
   if (*target == local.key->id()) {
-    inference::Frame answer;
+    Frame answer;
     answer.mutable_ack()->set_seq(request.seq());
     outbox.Send(link.id, std::move(answer));
   } else {
@@ -338,7 +338,7 @@ absl::Status GossipCore::State::OnMemberReconciliation(const Link& link,
       ReconAnswer answer,
       AnswerReconciliation(RecordSource(members.records(), certificates.revocations()), message));
   if (answer.message.ranges_size() > 0) {
-    inference::Frame frame;
+    Frame frame;
     *frame.mutable_recon_message() = std::move(answer.message);
     frame.mutable_recon_message()->set_space(v1::RECON_SPACE_MEMBERS);
     outbox.Send(link.id, std::move(frame));
@@ -356,7 +356,7 @@ absl::Status GossipCore::State::OnMemberReconciliation(const Link& link,
                 [this](const Digest& id) { return certificates.revocations().Revokes(id); });
   const size_t wanted = std::min(answer.missing.size(), limits::kMaxRecordsPerExchange);
   for (size_t i = 0; i < wanted; i += limits::kMaxRecordsPerFrame) {
-    inference::Frame frame;
+    Frame frame;
     for (size_t j = i; j < std::min(wanted, i + limits::kMaxRecordsPerFrame); ++j) {
       frame.mutable_member_want()->add_ids(std::string(AsText(answer.missing[j])));
     }

@@ -17,7 +17,7 @@ namespace ruvd::federation {
 void GossipCore::State::JoinMesh(const Link& link, Instant now) {
   HastenIfShort(now.now);
   mesh.Graft(link.id);
-  inference::Frame frame;
+  Frame frame;
   frame.mutable_graft();
   outbox.Send(link.id, std::move(frame));
 }
@@ -76,7 +76,7 @@ void GossipCore::State::SendPrune(Link& link, Instant now, Duration backoff) {
   if (!link.pruned || now.now - *link.pruned >= limits::kPruneBackoff) {
     link.pruned = now.now;
   }
-  inference::Frame frame;
+  Frame frame;
   frame.mutable_prune()->set_backoff_ms(static_cast<uint32_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(backoff).count()));
   for (size_t draw = 0; draw < limits::kDialDraws; ++draw) {
@@ -225,11 +225,11 @@ void GossipCore::State::DialSilent(Instant now) {
 
 void GossipCore::State::StartReconciliation(const Link& link) {
   ++outbox.counters().reconciliations;
-  inference::Frame frame;
+  Frame frame;
   *frame.mutable_recon_open() = exchange.OpenItems(link.id);
   outbox.Send(link.id, std::move(frame));
   if (link.version >= limits::kVersionWithMesh) {
-    inference::Frame about_members;
+    Frame about_members;
     *about_members.mutable_recon_open() =
         OpenReconciliation(RecordSource(members.records(), certificates.revocations()));
     about_members.mutable_recon_open()->set_space(v1::RECON_SPACE_MEMBERS);

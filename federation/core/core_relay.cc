@@ -18,9 +18,9 @@ namespace {
 
 using v1::Frame;
 
-inference::Frame CloseFrame(uint32_t circuit, const absl::Status& status) {
-  const inference::Frame goaway = GoawayFrame(status);
-  inference::Frame frame;
+Frame CloseFrame(uint32_t circuit, const absl::Status& status) {
+  const Frame goaway = GoawayFrame(status);
+  Frame frame;
   frame.mutable_relay_close()->set_circuit(circuit);
   frame.mutable_relay_close()->set_reason(goaway.goaway().reason());
   frame.mutable_relay_close()->set_message(goaway.goaway().message());
@@ -54,7 +54,7 @@ void GossipCore::State::WrapRelayed() {
         return true;
       }
       *send = {.link = circuit->link,
-               .frame = std::make_shared<const inference::Frame>(*std::move(wrapped))};
+               .frame = std::make_shared<const Frame>(*std::move(wrapped))};
       return false;
     }
     if (auto* close = std::get_if<CloseLink>(&action);
@@ -63,7 +63,7 @@ void GossipCore::State::WrapRelayed() {
       relayed.Remove(close->link);
       if (circuit) {
         action = SendFrame{.link = circuit->link,
-                           .frame = std::make_shared<const inference::Frame>(
+                           .frame = std::make_shared<const Frame>(
                                CloseFrame(circuit->circuit, close->status))};
       }
       return !circuit.has_value();
@@ -115,7 +115,7 @@ bool GossipCore::State::AskNextRelay(const privacy::NodeId& target, Instant now)
   }
   Link& carrier = links.at(link_of.at(*relay));
   const CircuitEnd end = {.link = carrier.id, .circuit = NextCircuit(carrier)};
-  inference::Frame open;
+  Frame open;
   open.mutable_relay_open()->set_circuit(end.circuit);
   open.mutable_relay_open()->set_source(std::string(AsText(local.key->id())));
   open.mutable_relay_open()->set_target(std::string(AsText(target)));
@@ -158,7 +158,7 @@ void GossipCore::State::SendCircuitClose(CircuitEnd end, const absl::Status& sta
   outbox.Send(end.link, CloseFrame(end.circuit, status));
 }
 
-bool GossipCore::State::OfCircuit(Link& link, const inference::Frame& frame, TimePoint now) const {
+bool GossipCore::State::OfCircuit(Link& link, const Frame& frame, TimePoint now) const {
   if (link.active && frame.has_relay_ack()) {
     return circuits.Acknowledges({.link = link.id, .circuit = frame.relay_ack().circuit()},
                                  frame.relay_ack().received());
@@ -177,21 +177,21 @@ bool GossipCore::State::OfCircuit(Link& link, const inference::Frame& frame, Tim
   return begun && link.strays.Take(now);
 }
 
-absl::Status GossipCore::State::OnVersion5Frame(Link& link, const inference::Frame& frame,
+absl::Status GossipCore::State::OnVersion5Frame(Link& link, const Frame& frame,
                                                 Instant now) {
   // One hop: what runs through a relay carries nothing for others.
-  switch (link.version < limits::kVersionWithRelay || link.relayed ? inference::Frame::KIND_NOT_SET
+  switch (link.version < limits::kVersionWithRelay || link.relayed ? Frame::KIND_NOT_SET
                                                                    : frame.kind_case()) {
-    case inference::Frame::kRelayOpen:
+    case Frame::kRelayOpen:
       return OnRelayOpen(link, frame.relay_open(), now);
-    case inference::Frame::kRelayFrame:
+    case Frame::kRelayFrame:
       OnRelayFrame(link, frame.relay_frame(), now);
       return absl::OkStatus();
-    case inference::Frame::kRelayAck:
+    case Frame::kRelayAck:
       circuits.Acknowledge({.link = link.id, .circuit = frame.relay_ack().circuit()},
                            frame.relay_ack().received(), now.now);
       return absl::OkStatus();
-    case inference::Frame::kRelayClose:
+    case Frame::kRelayClose:
       OnRelayClose(link, frame.relay_close(), now);
       return absl::OkStatus();
     default:
@@ -269,7 +269,7 @@ absl::Status GossipCore::State::CarryCircuit(Link& link, CircuitEnd end,
   const CircuitEnd to = {.link = other.id, .circuit = NextCircuit(other)};
   RETURN_IF_ERROR(circuits.Open(end, link.peer, to, target, now.now));
   ++outbox.counters().circuits_carried;
-  inference::Frame open;
+  Frame open;
   open.mutable_relay_open()->set_circuit(to.circuit);
   open.mutable_relay_open()->set_source(std::string(AsText(link.peer)));
   open.mutable_relay_open()->set_target(std::string(AsText(target)));

@@ -76,7 +76,7 @@ void GossipCore::State::ExpelRevoked(const privacy::RevocationList& former) {
 }
 
 void GossipCore::State::SendRevocations(const Link& link) {
-  inference::Frame frame;
+  Frame frame;
   frame.mutable_revocations()->set_list(AnnouncedRevocations());
   if (!frame.revocations().list().empty() && link.version >= limits::kVersionWithRevocations) {
     outbox.Send(link.id, std::move(frame));
@@ -85,12 +85,12 @@ void GossipCore::State::SendRevocations(const Link& link) {
 
 // Over all links, not the mesh alone: who was revoked may be the one that would have to pass it on.
 void GossipCore::State::PassOnRevocations(LinkId except) {
-  inference::Frame frame;
+  Frame frame;
   frame.mutable_revocations()->set_list(AnnouncedRevocations());
   if (frame.revocations().list().empty()) {
     return;
   }
-  const auto shared = std::make_shared<const inference::Frame>(std::move(frame));
+  const auto shared = std::make_shared<const Frame>(std::move(frame));
   for (const auto& [peer, link] : link_of) {
     if (link != except && links.at(link).version >= limits::kVersionWithRevocations) {
       outbox.Send(link, shared);

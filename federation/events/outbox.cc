@@ -8,6 +8,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "federation/limits.h"
 
 namespace ruvd::federation {
 

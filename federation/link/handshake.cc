@@ -59,7 +59,7 @@ Handshake::Handshake(const LocalNode& local, bool dialed, const Nonce& nonce, Li
 }
 
 Handshake::Frame Handshake::Hello() const {
-  inference::Frame frame;
+  Frame frame;
   auto* hello = frame.mutable_hello();
   hello->set_version_min(version_min_);
   hello->set_version_max(version_max_);
@@ -185,7 +185,7 @@ absl::StatusOr<Handshake::Frame> Handshake::OnHello(const v1::Hello& hello,
   version_min_ = hello.version_min();
   version_max_ = hello.version_max();
   version_ = std::min(version_max_, local_->version_max);
-  inference::Frame frame;
+  Frame frame;
   auto* ack = frame.mutable_hello_ack();
   ack->set_version(version_);
   *ack->mutable_introduction() = own_;
@@ -205,7 +205,7 @@ absl::StatusOr<Handshake::Frame> Handshake::OnHelloAck(const v1::HelloAck& ack,
   RETURN_IF_ERROR(AcceptIntroduction(ack.introduction(), certificates, now_ms));
   RETURN_IF_ERROR(CheckProof(/*by_dialer=*/false, ack.proof()));
   done_ = true;
-  inference::Frame frame;
+  Frame frame;
   frame.mutable_hello_proof()->set_proof(MakeProof());
   return frame;
 }
@@ -216,24 +216,24 @@ absl::Status Handshake::OnHelloProof(const v1::HelloProof& proof) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<Handshake::Frame>> Handshake::OnFrame(const inference::Frame& frame,
+absl::StatusOr<std::optional<Handshake::Frame>> Handshake::OnFrame(const Frame& frame,
                                                                    CertificateStore& certificates,
                                                                    int64_t now_ms) {
   if (!dialed_ && !introduced_ && frame.has_hello()) {
-    ASSIGN_OR_RETURN(inference::Frame answer, OnHello(frame.hello(), certificates, now_ms));
-    return std::optional<inference::Frame>(std::move(answer));
+    ASSIGN_OR_RETURN(Frame answer, OnHello(frame.hello(), certificates, now_ms));
+    return std::optional<Frame>(std::move(answer));
   }
   if (dialed_ && !introduced_ && frame.has_hello_ack()) {
-    ASSIGN_OR_RETURN(inference::Frame answer, OnHelloAck(frame.hello_ack(), certificates, now_ms));
-    return std::optional<inference::Frame>(std::move(answer));
+    ASSIGN_OR_RETURN(Frame answer, OnHelloAck(frame.hello_ack(), certificates, now_ms));
+    return std::optional<Frame>(std::move(answer));
   }
   if (!dialed_ && introduced_ && frame.has_hello() &&
       HashOf(frame.hello().introduction()) == peer_introduction_hash_) {
-    return std::optional<inference::Frame>();  // a copy, which the answer under way is for, too
+    return std::optional<Frame>();  // a copy, which the answer under way is for, too
   }
   if (!dialed_ && introduced_ && frame.has_hello_proof()) {
     RETURN_IF_ERROR(OnHelloProof(frame.hello_proof()));
-    return std::optional<inference::Frame>();
+    return std::optional<Frame>();
   }
   return Unexpected("sent a frame out of order");
 }

@@ -141,7 +141,7 @@ void FailureDetector::OnNack(LinkId link, uint64_t seq) {
 }
 
 void FailureDetector::Answer(const Errand& errand, bool reached) {
-  inference::Frame frame;
+  Frame frame;
   if (reached) {
     frame.mutable_ack()->set_seq(errand.seq);
   } else {
@@ -184,7 +184,7 @@ void FailureDetector::SendPing(LinkId link, Watch& watch, TimePoint now) {
   if (watch.pings.size() < limits::kMaxOpenPings) {
     watch.pings.push_back({.seq = seq, .sent = now, .deadline = now + limits::kLinkTimeout});
   }
-  inference::Frame frame;
+  Frame frame;
   frame.mutable_ping()->set_seq(seq);
   outbox_->Send(link, std::move(frame));
 }
@@ -203,7 +203,7 @@ void FailureDetector::Step(const privacy::NodeId& peer, Open& open, TimePoint no
   random_.Shuffle(std::span<LinkId>(others));
   others.resize(std::min(others.size(), limits::kIndirectChecks));
   for (const LinkId link : others) {
-    inference::Frame frame;
+    Frame frame;
     frame.mutable_ping_request()->set_seq(open.seq);
     frame.mutable_ping_request()->set_target(std::string(AsText(peer)));
     outbox_->Send(link, std::move(frame));

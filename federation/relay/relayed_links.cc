@@ -23,14 +23,14 @@ absl::Status Broken(std::string_view what) {
                "relay {}; the link is opened again through another one", what);
 }
 
-bool OfHandshake(const inference::Frame& frame) {
+bool OfHandshake(const Frame& frame) {
   return frame.has_hello() || frame.has_hello_ack() || frame.has_hello_proof();
 }
 
 // What an end says that gave up before the last frame of the handshake reached it. Only a sealed
 // one could say more than that the link ends.
-std::optional<inference::Frame> CrossingGoaway(const std::string& opening) {
-  inference::Frame frame;
+std::optional<Frame> CrossingGoaway(const std::string& opening) {
+  Frame frame;
   if (opening.size() > limits::kMaxFrameBytes || !frame.ParseFromString(opening) ||
       !frame.has_goaway()) {
     return std::nullopt;
@@ -67,13 +67,13 @@ absl::Status RelayedLinks::Secure(LinkId link, const privacy::ChannelKey::Public
   return absl::OkStatus();
 }
 
-std::optional<inference::Frame> RelayedLinks::Wrap(LinkId link, const inference::Frame& frame) {
+std::optional<Frame> RelayedLinks::Wrap(LinkId link, const Frame& frame) {
   const auto found = entries_.find(link);
   if (found == entries_.end() || found->second.lost) {
     return std::nullopt;
   }
   Entry& entry = found->second;
-  inference::Frame out;
+  Frame out;
   RelayFrame* wrapped = out.mutable_relay_frame();
   wrapped->set_circuit(entry.circuit.circuit);
   wrapped->set_seq(entry.sent++);
@@ -86,11 +86,11 @@ std::optional<inference::Frame> RelayedLinks::Wrap(LinkId link, const inference:
   return out;
 }
 
-absl::StatusOr<std::optional<inference::Frame>> RelayedLinks::Unwrap(LinkId link,
+absl::StatusOr<std::optional<Frame>> RelayedLinks::Unwrap(LinkId link,
                                                                      const RelayFrame& frame) {
   Entry& entry = entries_.at(link);
   if (frame.seq() < entry.received) {
-    return std::optional<inference::Frame>();
+    return std::optional<Frame>();
   }
   if (frame.seq() > entry.received) {
     return Broken("left out a frame");
@@ -114,23 +114,23 @@ absl::StatusOr<std::optional<inference::Frame>> RelayedLinks::Unwrap(LinkId link
     entry.opened = true;
     bytes = *std::move(opened);
   }
-  inference::Frame inner;
+  Frame inner;
   if (bytes.size() > limits::kMaxFrameBytes || !inner.ParseFromString(bytes)) {
     return entry.channel ? Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                                  "circuit carried bytes that are no frame; update the sending node")
                          : Broken("spoiled a frame of the handshake");
   }
-  return std::optional<inference::Frame>(std::move(inner));
+  return std::optional<Frame>(std::move(inner));
 }
 
-std::optional<inference::Frame> RelayedLinks::TakeAck(LinkId link) {
+std::optional<Frame> RelayedLinks::TakeAck(LinkId link) {
   const auto found = entries_.find(link);
   if (found == entries_.end() || found->second.lost ||
       found->second.unacknowledged < limits::kRelayAckBytes) {
     return std::nullopt;
   }
   found->second.unacknowledged = 0;
-  inference::Frame frame;
+  Frame frame;
   frame.mutable_relay_ack()->set_circuit(found->second.circuit.circuit);
   frame.mutable_relay_ack()->set_received(found->second.received);
   return frame;

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "inference/instant/limits.h"
+#include "inference/sampler/limits.h"
 #include "inference/kernels/kernel_table.h"
 
 namespace ruvd::inference {

@@ -150,7 +150,7 @@ PrefixTree::Match PrefixTree::Lookup(const Key& key, std::span<const TokenId> to
 
 PrefixTree::Node* PrefixTree::AddChild(Node* parent, std::span<const TokenId> tokens,
                                        const KvPage& page) {
-  node::Node& node = nodes_.emplace_back();
+  Node& node = nodes_.emplace_back();
   node.parent = parent;
   node.tokens.assign(tokens.begin(), tokens.end());
   node.page = page;
@@ -193,7 +193,7 @@ void PrefixTree::Insert(const Key& key, std::span<const TokenId> tokens, const K
 
 // Returns the parent if that is now a leaf itself.
 PrefixTree::Node* PrefixTree::Remove(Node* leaf) {
-  node::Node* parent = leaf->parent;
+  Node* parent = leaf->parent;
   parent->children.erase(leaf->tokens);
   nodes_.erase(leaf->self);
   ++stats_.evicted_pages;

@@ -31,12 +31,12 @@ class FrameQueue {
  public:
   // What the owner has to do next, outside the lock.
   struct Next {
-    const inference::Frame* write = nullptr;  // stays alive until WriteDone
+    const Frame* write = nullptr;  // stays alive until WriteDone
     bool linger = false;  // closing has begun: cancel the stream if that takes too long
     bool end = false;
   };
 
-  Next Push(std::shared_ptr<const inference::Frame> frame) {
+  Next Push(std::shared_ptr<const Frame> frame) {
     const size_t bytes = frame->ByteSizeLong();
     MutexLock lock(mutex_);
     if (closing_) {
@@ -89,7 +89,7 @@ class FrameQueue {
   }
 
   Mutex mutex_;
-  std::deque<std::shared_ptr<const inference::Frame>> frames_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::shared_ptr<const Frame>> frames_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -135,7 +135,7 @@ class ReadWindow {
 template <typename Link>
 class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this<Link> {
  public:
-  void Send(std::shared_ptr<const inference::Frame> frame) override {
+  void Send(std::shared_ptr<const Frame> frame) override {
     Do(queue_.Push(std::move(frame)));
   }
   void Close() override { Do(queue_.Close()); }
@@ -151,9 +151,9 @@ class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this
     }
     window_.FrameRead();
     // The actor lets go of a frame when it has handled it.
-    const std::shared_ptr<const inference::Frame> frame(
+    const std::shared_ptr<const Frame> frame(
         new Frame(std::move(incoming_)),
-        [self = this->shared_from_this()](const inference::Frame* handled) {
+        [self = this->shared_from_this()](const Frame* handled) {
           delete handled;
           self->window_.FrameHandled([&self] { self->link().StartRead(&self->incoming_); });
         });
@@ -169,7 +169,7 @@ class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this
   void WriteEnded(bool ok) { Do(queue_.WriteDone(ok)); }
 
   sharing::FederationActor& federation_;
-  inference::Frame incoming_;
+  Frame incoming_;
   ReadWindow window_;
 
  private:
@@ -199,7 +199,7 @@ federation::LinkChannel ChannelOf(const transport::LinkTls* tls, const grpc::Aut
   return tls == nullptr ? federation::LinkChannel{} : tls->ChannelOf(context);
 }
 
-class ServerLink final : public grpc::ServerBidiReactor<inference::Frame, inference::Frame>,
+class ServerLink final : public grpc::ServerBidiReactor<Frame, Frame>,
                          public LinkStream<ServerLink> {
  public:
   static ServerLink* Start(sharing::FederationActor& federation, const transport::LinkTls* tls,
@@ -246,7 +246,7 @@ class FederationServiceImpl final : public FederationService::CallbackService {
  public:
   FederationServiceImpl(sharing::FederationActor& federation, const transport::LinkTls* tls)
       : federation_(federation), tls_(tls) {}
-  grpc::ServerBidiReactor<inference::Frame, inference::Frame>* Link(
+  grpc::ServerBidiReactor<Frame, Frame>* Link(
       grpc::CallbackServerContext* context) override {
     return ServerLink::Start(federation_, tls_, context);
   }
@@ -256,7 +256,7 @@ class FederationServiceImpl final : public FederationService::CallbackService {
   const transport::LinkTls* tls_;
 };
 
-class ClientLink final : public grpc::ClientBidiReactor<inference::Frame, inference::Frame>,
+class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
                          public LinkStream<ClientLink> {
  public:
   // `failure`: why it never opened; null: it was open.

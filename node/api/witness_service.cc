@@ -22,7 +22,7 @@ namespace {
 constexpr uint32_t kDefaultPage = 100;
 
 // NaN meets no condition: whoever asks for it gets nothing and is told nothing.
-absl::Status CheckNumbers(const storage::witness::v1::Filter& message) {
+absl::Status CheckNumbers(const witness::v1::Filter& message) {
   for (const float quality : {message.min_quality(), message.max_quality()}) {
     if (!(quality >= 0 && quality <= 1)) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -40,7 +40,7 @@ absl::Status CheckNumbers(const storage::witness::v1::Filter& message) {
   return absl::OkStatus();
 }
 
-absl::Status CheckSimilar(const storage::witness::v1::ListEntriesRequest& request) {
+absl::Status CheckSimilar(const witness::v1::ListEntriesRequest& request) {
   if (request.similar_to().empty() && request.has_min_similarity()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "min_similarity is set, but similar_to is not; set both or none");
@@ -53,7 +53,7 @@ absl::Status CheckSimilar(const storage::witness::v1::ListEntriesRequest& reques
   return absl::OkStatus();
 }
 
-absl::StatusOr<storage::WitnessFilter> ReadFilter(const storage::witness::v1::Filter& message) {
+absl::StatusOr<storage::WitnessFilter> ReadFilter(const witness::v1::Filter& message) {
   RETURN_IF_ERROR(CheckNumbers(message));
   storage::WitnessFilter filter{.from_ms = message.from_ms(),
                                 .session_id = message.session_id(),
@@ -70,12 +70,12 @@ absl::StatusOr<storage::WitnessFilter> ReadFilter(const storage::witness::v1::Fi
   read(message.has_min_total_ms(), message.min_total_ms(), &filter.min_total_ms);
   read(message.has_max_total_ms(), message.max_total_ms(), &filter.max_total_ms);
   switch (message.outcome()) {
-    case storage::witness::v1::OUTCOME_UNSPECIFIED:
+    case witness::v1::OUTCOME_UNSPECIFIED:
       return filter;
-    case storage::witness::v1::OUTCOME_OK:
+    case witness::v1::OUTCOME_OK:
       filter.outcome = storage::WitnessOutcome::kOk;
       return filter;
-    case storage::witness::v1::OUTCOME_FAILED:
+    case witness::v1::OUTCOME_FAILED:
       filter.outcome = storage::WitnessOutcome::kFailed;
       return filter;
     default:
@@ -85,7 +85,7 @@ absl::StatusOr<storage::WitnessFilter> ReadFilter(const storage::witness::v1::Fi
   }
 }
 
-void WriteEntry(const storage::WitnessEntry& entry, storage::witness::v1::Entry* message) {
+void WriteEntry(const storage::WitnessEntry& entry, witness::v1::Entry* message) {
   message->set_request_id(entry.request_id);
   message->set_session_id(entry.session_id);
   message->set_model(entry.model_used);
@@ -120,7 +120,7 @@ void WriteEntry(const storage::WitnessEntry& entry, storage::witness::v1::Entry*
 }
 
 void WriteSummary(const storage::LatencySummary& summary,
-                  storage::witness::v1::LatencySummary* message) {
+                  witness::v1::LatencySummary* message) {
   message->set_mean_ms(summary.mean_ms);
   message->set_p50_ms(summary.p50_ms);
   message->set_p90_ms(summary.p90_ms);
@@ -129,7 +129,7 @@ void WriteSummary(const storage::LatencySummary& summary,
 }
 
 void WriteStats(const storage::WitnessStats& stats,
-                storage::witness::v1::GetStatsResponse* message) {
+                witness::v1::GetStatsResponse* message) {
   message->set_entries(stats.entries);
   message->set_failed(stats.failed);
   message->set_rated(stats.rated);
@@ -151,14 +151,14 @@ void WriteStats(const storage::WitnessStats& stats,
 }
 
 // A query may look at many entries, so it runs on the thread for queries, not on gRPC's.
-class WitnessServiceImpl final : public storage::witness::v1::WitnessService::CallbackService {
+class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackService {
  public:
   explicit WitnessServiceImpl(const ServiceDependencies& dependencies)
       : node_(dependencies), lane_(dependencies.queries, limits::kMaxWaitingQueries) {}
 
   grpc::ServerUnaryReactor* ListEntries(
-      grpc::CallbackServerContext* context, const storage::witness::v1::ListEntriesRequest* request,
-      storage::witness::v1::ListEntriesResponse* response) override {
+      grpc::CallbackServerContext* context, const witness::v1::ListEntriesRequest* request,
+      witness::v1::ListEntriesResponse* response) override {
     auto* reactor = context->DefaultReactor();
     absl::Status asked = CheckSimilar(*request);
     if (asked.ok() && request->similar_to().empty()) {
@@ -189,8 +189,8 @@ class WitnessServiceImpl final : public storage::witness::v1::WitnessService::Ca
   }
 
   grpc::ServerUnaryReactor* GetEntry(grpc::CallbackServerContext* context,
-                                     const storage::witness::v1::GetEntryRequest* request,
-                                     storage::witness::v1::GetEntryResponse* response) override {
+                                     const witness::v1::GetEntryRequest* request,
+                                     witness::v1::GetEntryResponse* response) override {
     auto* reactor = context->DefaultReactor();
     lane_.Run(context, reactor, [this, request, response]() -> absl::Status {
       ASSIGN_OR_RETURN(const storage::WitnessEntry entry,
@@ -202,8 +202,8 @@ class WitnessServiceImpl final : public storage::witness::v1::WitnessService::Ca
   }
 
   grpc::ServerUnaryReactor* GetStats(grpc::CallbackServerContext* context,
-                                     const storage::witness::v1::GetStatsRequest* request,
-                                     storage::witness::v1::GetStatsResponse* response) override {
+                                     const witness::v1::GetStatsRequest* request,
+                                     witness::v1::GetStatsResponse* response) override {
     auto* reactor = context->DefaultReactor();
     lane_.Run(context, reactor, [this, context, request, response]() -> absl::Status {
       storage::WitnessStatsQuery query{.interval_ms = request->interval_ms(),
@@ -218,9 +218,9 @@ class WitnessServiceImpl final : public storage::witness::v1::WitnessService::Ca
 
  private:
   absl::Status List(const grpc::CallbackServerContext& context,
-                    const storage::witness::v1::ListEntriesRequest& request,
+                    const witness::v1::ListEntriesRequest& request,
                     const std::vector<float>& similar_to,
-                    storage::witness::v1::ListEntriesResponse* response) {
+                    witness::v1::ListEntriesResponse* response) {
     storage::WitnessQuery query{
         .similar_to = similar_to,
         .embedded_by = std::string(AsText(node_.package_id)),

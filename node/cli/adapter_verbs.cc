@@ -31,7 +31,7 @@ using adapter::v1::Adapter;
 constexpr char kGroup[] = "Adapters";
 constexpr char kRefHelp[] = "NAME or NAME@VERSION; without a version the served one";
 
-std::string Label(const inference::Adapter& adapter) {
+std::string Label(const Adapter& adapter) {
   return fmt::format("{}@{}", adapter.name(), adapter.version());
 }
 
@@ -39,21 +39,21 @@ std::string MiB(uint64_t bytes) {
   return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-std::string Flags(const inference::Adapter& adapter) {
+std::string Flags(const Adapter& adapter) {
   std::string flags = adapter.hot() ? "hot" : "cold";
   flags += adapter.served() ? " served" : "";
   flags += adapter.pinned() ? " pinned" : "";
   return flags;
 }
 
-std::string KindOf(const inference::Adapter& adapter) {
+std::string KindOf(const Adapter& adapter) {
   return adapter.has_banks()
              ? fmt::format("{} x {} banks", adapter.kind(), adapter.banks().boundaries_size() + 1)
              : adapter.kind();
 }
 
 // One adapter after a change: a line, or the message.
-absl::Status Say(CommandContext& context, const char* what, const inference::Adapter& adapter) {
+absl::Status Say(CommandContext& context, const char* what, const Adapter& adapter) {
   context.out << (context.json ? ToJsonLine(adapter)
                                : fmt::format("{} {}: {}, {}\n", what, PrintableLine(Label(adapter)),
                                              Flags(adapter), MiB(adapter.bytes())));
@@ -70,7 +70,7 @@ absl::Status List(CommandContext& context, const std::string& name) {
     return absl::OkStatus();
   }
   std::vector<std::vector<std::string>> rows;
-  for (const inference::Adapter& adapter : response.adapters()) {
+  for (const Adapter& adapter : response.adapters()) {
     rows.push_back({Label(adapter), KindOf(adapter), fmt::format("{:g}", adapter.weight()),
                     Flags(adapter), MiB(adapter.bytes()), fmt::format("{}", adapter.uses()),
                     adapter.source()});
@@ -90,7 +90,7 @@ absl::Status Show(CommandContext& context, const std::string& text) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
   }
-  const inference::Adapter& adapter = response.adapter();
+  const Adapter& adapter = response.adapter();
   std::vector<std::pair<std::string, std::string>> fields = {
       {"adapter", Label(adapter)},
       {"id", adapter.id()},
@@ -298,7 +298,6 @@ void AddAdapterVerbs(VerbTable& verbs) {
       [pinned](CommandContext& context) { return Pin(context, pinned->ref, pinned->off); });
   pin.add_option("adapter", pinned->ref, kRefHelp)->required();
   pin.add_flag("--off", pinned->off, "Let it go when others need the room");
-  AddAdapterMergeVerb(verbs);
 }
 
 }  // namespace ruvd::cli

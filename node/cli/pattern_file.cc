@@ -297,7 +297,7 @@ absl::StatusOr<std::optional<Pattern>> PatternFileReader::Next() {
       RETURN_IF_ERROR(CheckEnd(static_cast<uint64_t>(count), sha256));
       return std::nullopt;
     }
-    ASSIGN_OR_RETURN(storage::Pattern pattern, TakePattern(&object, header_.dimension));
+    ASSIGN_OR_RETURN(Pattern pattern, TakePattern(&object, header_.dimension));
     hash_.Add(line);
     hash_.Add("\n");
     ++patterns_;

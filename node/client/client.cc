@@ -235,7 +235,7 @@ absl::Status NodeClient::WatchPatterns(const pattern::v1::WatchPatternsRequest& 
 
 absl::StatusOr<witness::v1::ListEntriesResponse> NodeClient::ListWitnessEntries(
     const witness::v1::ListEntriesRequest& request) {
-  using Stub = storage::witness::v1::WitnessService::Stub;
+  using Stub = witness::v1::WitnessService::Stub;
   return stubs_->Call(*this, stubs_->witness, &Stub::ListEntries, request);
 }
 
@@ -249,7 +249,7 @@ absl::StatusOr<witness::v1::GetEntryResponse> NodeClient::GetWitnessEntry(
 
 absl::StatusOr<witness::v1::GetStatsResponse> NodeClient::GetWitnessStats(
     const witness::v1::GetStatsRequest& request) {
-  using Stub = storage::witness::v1::WitnessService::Stub;
+  using Stub = witness::v1::WitnessService::Stub;
   return stubs_->Call(*this, stubs_->witness, &Stub::GetStats, request);
 }
 

@@ -21,6 +21,7 @@
 #include "node/client/client.h"
 #include "node/client/rpc_error.h"
 #include "node/config/config.h"
+#include "node/limits.h"
 #include "node/local/verbs.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"

@@ -13,7 +13,7 @@ namespace ruvd::cli {
 
 void ConfigFlags::AddTo(CLI::App& verb) {
   verb.add_option("--config", file_, "TOML file; see `ruvd config show`");
-  const auto keys = inference::ConfigKeys();
+  const auto keys = config::ConfigKeys();
   values_.resize(keys.size());
   options_.reserve(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -35,7 +35,7 @@ absl::StatusOr<config::NodeConfig> ConfigFlags::Load(const CommandContext& conte
   std::vector<std::pair<std::string, std::string>> flags;
   for (size_t i = 0; i < options_.size(); ++i) {
     if (options_[i]->count() > 0) {
-      flags.emplace_back(inference::ConfigKeys()[i].dotted(), values_[i]);
+      flags.emplace_back(config::ConfigKeys()[i].dotted(), values_[i]);
     }
   }
   return config::LoadConfig(file_, context.environment, flags, origins);

@@ -27,9 +27,9 @@ absl::Status Show(CommandContext& context, const ConfigFlags& flags, bool with_o
     return absl::OkStatus();
   }
   std::vector<std::vector<std::string>> rows;
-  rows.reserve(inference::ConfigKeys().size());
+  rows.reserve(config::ConfigKeys().size());
   nlohmann::json json = nlohmann::json::array();
-  for (const config::ConfigKey& key : ConfigKeys()) {
+  for (const config::ConfigKey& key : config::ConfigKeys()) {
     const std::string value = config::ConfigValueToToml(key, config);
     rows.push_back({key.dotted(), value, origins[key.dotted()]});
     json.push_back({{"key", key.dotted()}, {"value", value}, {"origin", origins[key.dotted()]}});

@@ -79,7 +79,7 @@ void NodeImpl::PrepareReleases() {
     LogError("no noised update is released: {} [{}]", MessageOf(options.unavailable),
              ReasonOf(options.unavailable));
   }
-  privacy::PrepareCentroids(options, of_examples.value_or(privacy::PrivacyBudget()));
+  PrepareCentroids(options, of_examples.value_or(privacy::PrivacyBudget()));
   release_ = sharing::DpRelease::Create(std::move(options));
 }
 

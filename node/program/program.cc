@@ -23,6 +23,7 @@ void AddAllVerbs(cli::VerbTable& verbs, const cli::StartNode& start_node) {
   cli::AddTextVerbs(verbs);
   cli::AddPatternVerbs(verbs);
   cli::AddAdapterVerbs(verbs);
+  cli::AddAdapterMergeVerb(verbs);
   cli::AddWitnessVerbs(verbs);
   cli::AddConsentVerbs(verbs);
   cli::AddPrivacyVerbs(verbs);
@@ -42,7 +43,7 @@ void AddAllVerbs(cli::VerbTable& verbs, const cli::StartNode& start_node) {
 
 int RunProgram(const std::vector<std::string>& arguments, cli::CommandContext& context,
                const cli::StartNode& start_node) {
-  return RunCommandLine(arguments, context,
+  return cli::RunCommandLine(arguments, context,
                         [&](cli::VerbTable& verbs) { AddAllVerbs(verbs, start_node); });
 }
 

@@ -207,7 +207,7 @@ void MaskedSharing::Announce(Turn& turn) {
   }
 }
 
-bool MaskedSharing::TakesPart(size_t members, serving::Turn& turn) {
+bool MaskedSharing::TakesPart(size_t members, Turn& turn) {
   bool refusal = false;
   view_.waits = MayTakePart(members, turn, &refusal);
   if (refusal || view_.waits.ok()) {
@@ -216,7 +216,7 @@ bool MaskedSharing::TakesPart(size_t members, serving::Turn& turn) {
   return view_.waits.ok();
 }
 
-absl::Status MaskedSharing::MayTakePart(size_t members, serving::Turn& turn, bool* refusal) const {
+absl::Status MaskedSharing::MayTakePart(size_t members, Turn& turn, bool* refusal) const {
   if (turn.core.consent() != privacy::ConsentTier::kMasked || options_.consents == nullptr) {
     return Waits("the operator's tier is another one");
   }
@@ -241,7 +241,7 @@ absl::Status MaskedSharing::MayTakePart(size_t members, serving::Turn& turn, boo
 }
 
 // A share asks for the next step, which may ask for more.
-void MaskedSharing::Perform(federation::MaskedSteps steps, serving::Turn& turn) {
+void MaskedSharing::Perform(federation::MaskedSteps steps, Turn& turn) {
   std::deque<federation::MaskedStep> waiting(std::make_move_iterator(steps.begin()),
                                              std::make_move_iterator(steps.end()));
   while (!waiting.empty()) {
@@ -264,7 +264,7 @@ void MaskedSharing::Perform(federation::MaskedSteps steps, serving::Turn& turn) 
   }
 }
 
-void MaskedSharing::Offer(federation::OfferMaskItem offer, serving::Turn& turn) {
+void MaskedSharing::Offer(federation::OfferMaskItem offer, Turn& turn) {
   absl::StatusOr<federation::Actions> offered =
       turn.core.OfferMasked(offer.kind, rounds_->round(), std::move(offer.payload), turn.now);
   if (!offered.ok()) {
@@ -277,7 +277,7 @@ void MaskedSharing::Offer(federation::OfferMaskItem offer, serving::Turn& turn) 
 }
 
 absl::StatusOr<federation::MaskedSteps> MaskedSharing::Answer(
-    const federation::MaskInputWanted& wanted, serving::Turn& turn) {
+    const federation::MaskInputWanted& wanted, Turn& turn) {
   if (turn.core.consent() != privacy::ConsentTier::kMasked || options_.consents == nullptr) {
     return Waits("the operator's tier is another one");
   }
@@ -304,7 +304,7 @@ absl::StatusOr<federation::MaskedSteps> MaskedSharing::Answer(
   return steps;
 }
 
-void MaskedSharing::End(federation::MaskedRoundEnded ended, serving::Turn& turn) {
+void MaskedSharing::End(federation::MaskedRoundEnded ended, Turn& turn) {
   const uint64_t round = rounds_->round();
   const absl::Status status = ended.outcome.status();
   if (status.ok()) {

@@ -35,7 +35,7 @@ struct UpdateLayout {
 federation::AdapterUpdateRules RulesOf(const UpdateLayout& layout);
 
 // What a node's training looks like by tenth of t: maskings are drawn evenly.
-federation::TimestepHistogram inference::EvenSchedule();
+federation::TimestepHistogram EvenSchedule();
 
 // An update of all banks of the layout that began from the frozen model, scaled to the largest norm
 // that peers take where it is longer. `examples`: as the node claims, 0: it does not say.

@@ -28,7 +28,7 @@ class BadPeer : public testing::Test {
     const Answers answers = peer.Dial();
     EXPECT_EQ(answers.closed, reason);
     EXPECT_THAT(answers.refused, ElementsAre(reason));
-    const inference::Frame* goaway = answers.Find(inference::Frame::kGoaway);
+    const Frame* goaway = answers.Find(Frame::kGoaway);
     ASSERT_NE(goaway, nullptr);
     EXPECT_EQ(goaway->goaway().reason(), reason);
     EXPECT_FALSE(goaway->goaway().message().empty());
@@ -271,10 +271,10 @@ TEST_F(BadPeer, WrongChunksAreRefusedAndAskedElsewhere) {
   const std::string payload = DeltaPayload();
   const privacy::Envelope envelope = liar.Manifest(ItemKind::kAdapterDelta, payload);
   const Answers asked = liar.Push(envelope);
-  const inference::Frame* request = asked.Find(inference::Frame::kChunkRequest);
+  const Frame* request = asked.Find(Frame::kChunkRequest);
   ASSERT_NE(request, nullptr);
   honest.Push(envelope);
-  inference::Frame lie = TestPeer::ChunkOf(request->chunk_request(), payload);
+  Frame lie = TestPeer::ChunkOf(request->chunk_request(), payload);
   (*lie.mutable_chunk()->mutable_data())[3] ^= 1;
   const Answers answers = liar.Send(lie);
   EXPECT_THAT(answers.refused, ElementsAre(reasons::kUpdateInvalid));
@@ -308,7 +308,7 @@ TEST_F(BadPeer, MemberRecordsForgedReplayedAndOfOthers) {
       *peer.sealer().Seal(privacy::EnvelopePurpose::kMember, kBodyMemberRecord, 0,
                           EncodeMemberRecord(record), now, now + 60'000);
   const auto send = [&](const privacy::Envelope& envelope) {
-    inference::Frame frame;
+    Frame frame;
     *frame.mutable_member_delta()->add_records() = ToProto(envelope);
     return peer.Send(frame).refused;
   };
@@ -343,7 +343,7 @@ TEST_F(BadPeer, TooManyOffencesEndTheLink) {
 TEST_F(BadPeer, FloodEndsTheLink) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  inference::Frame ping;
+  Frame ping;
   ping.mutable_ping()->set_seq(1);
   Answers answers;
   for (int i = 0; i < limits::kFrameBurst + 1 && answers.closed.empty(); ++i) {
@@ -361,22 +361,22 @@ TEST_F(BadPeer, AFloodOfWhatIsMissingEndsTheLink) {
   int sent = 0;
   Answers answers;
   while (answers.closed.empty() && sent <= 2 * limits::kFrameBurst) {
-    inference::Frame have;
+    Frame have;
     for (size_t i = 0; i < limits::kMaxIdsPerFrame; ++i) {
       have.mutable_i_have()->add_ids(std::string(AsText(Sha256(std::to_string(++number)))));
     }
     answers = peer.Send(have);
     std::vector<std::string> asked;
-    for (const inference::Frame& frame : answers.frames) {
+    for (const Frame& frame : answers.frames) {
       asked.insert(asked.end(), frame.i_want().ids().begin(), frame.i_want().ids().end());
     }
     for (; !asked.empty() && answers.closed.empty(); ++sent) {
-      inference::Frame missing;
+      Frame missing;
       missing.mutable_chunk()->set_item_id(asked.back());
       missing.mutable_chunk()->set_missing(true);
       asked.pop_back();
       answers = peer.Send(missing);
-      for (const inference::Frame& frame : answers.frames) {
+      for (const Frame& frame : answers.frames) {
         asked.insert(asked.end(), frame.i_want().ids().begin(), frame.i_want().ids().end());
       }
     }
@@ -388,7 +388,7 @@ TEST_F(BadPeer, AFloodOfWhatIsMissingEndsTheLink) {
 TEST_F(BadPeer, OversizedFramesAndUnknownBytes) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  inference::Frame frame;
+  Frame frame;
   frame.mutable_chunk()->set_data(std::string(limits::kMaxFrameBytes, 'x'));
   EXPECT_EQ(peer.Send(frame).closed, reasons::kEnvelopeMalformed);
   TestPeer second(target_, 2, 8);
@@ -402,10 +402,10 @@ TEST_F(BadPeer, OversizedFramesAndUnknownBytes) {
 TEST_F(BadPeer, ListsBeyondTheirLimits) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  inference::Frame have;
-  inference::Frame want;
-  inference::Frame members;
-  inference::Frame recon;
+  Frame have;
+  Frame want;
+  Frame members;
+  Frame recon;
   for (size_t i = 0; i <= limits::kMaxIdsPerFrame; ++i) {
     have.mutable_i_have()->add_ids(std::string(32, 'x'));
     want.mutable_i_want()->add_ids(std::string(32, 'x'));
@@ -414,10 +414,10 @@ TEST_F(BadPeer, ListsBeyondTheirLimits) {
   for (size_t i = 0; i <= limits::kMaxReconRanges; ++i) {
     recon.mutable_recon_open()->add_ranges();
   }
-  for (const inference::Frame& frame : {have, want, members, recon}) {
+  for (const Frame& frame : {have, want, members, recon}) {
     EXPECT_THAT(peer.Send(frame).refused, ElementsAre(reasons::kLimitExceeded));
   }
-  inference::Frame short_id;
+  Frame short_id;
   short_id.mutable_i_have()->add_ids("short");
   EXPECT_THAT(peer.Send(short_id).refused, ElementsAre(reasons::kEnvelopeMalformed));
 }

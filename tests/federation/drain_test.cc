@@ -46,7 +46,7 @@ class DrainTest : public testing::Test {
     return answers;
   }
   Answers Ask() {
-    inference::Frame frame;
+    Frame frame;
     frame.mutable_chunk_request()->set_item_id(std::string(AsText(own_)));
     return peer_.Send(frame);
   }
@@ -61,18 +61,18 @@ class DrainTest : public testing::Test {
 TEST_F(DrainTest, ServesWhatRunsAndTakesNothingNew) {
   const std::string payload = EncodeAdapterDelta(DeltaOf(1));
   const Answers running = peer_.Push(peer_.Manifest(ItemKind::kAdapterDelta, payload));
-  ASSERT_NE(running.Find(inference::Frame::kChunkRequest), nullptr);
+  ASSERT_NE(running.Find(Frame::kChunkRequest), nullptr);
   const Answers goodbye = Drain(seconds(5));
-  ASSERT_NE(goodbye.Find(inference::Frame::kGoaway), nullptr);
-  EXPECT_EQ(goodbye.Find(inference::Frame::kGoaway)->goaway().reason(), reasons::kNodeDraining);
-  EXPECT_EQ(goodbye.Find(inference::Frame::kGoaway)->goaway().drain_ms(), 5000U);
-  EXPECT_NE(goodbye.Find(inference::Frame::kMemberDelta), nullptr);
+  ASSERT_NE(goodbye.Find(Frame::kGoaway), nullptr);
+  EXPECT_EQ(goodbye.Find(Frame::kGoaway)->goaway().reason(), reasons::kNodeDraining);
+  EXPECT_EQ(goodbye.Find(Frame::kGoaway)->goaway().drain_ms(), 5000U);
+  EXPECT_NE(goodbye.Find(Frame::kMemberDelta), nullptr);
   EXPECT_EQ(goodbye.closed, "");
-  EXPECT_FALSE(Ask().Find(inference::Frame::kChunk)->chunk().missing());
+  EXPECT_FALSE(Ask().Find(Frame::kChunk)->chunk().missing());
   EXPECT_EQ(peer_.Serve(running, payload).accepted.size(), 1U);
   const Answers late =
       peer_.Push(peer_.Manifest(ItemKind::kAdapterDelta, EncodeAdapterDelta(DeltaOf(2))));
-  EXPECT_EQ(late.Find(inference::Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(late.Find(Frame::kChunkRequest), nullptr);
   TestPeer newcomer(target_, 2, 8, SpeakNewest);
   EXPECT_EQ(newcomer.Dial().closed, reasons::kNodeDraining);
   EXPECT_FALSE(target_.core().drained());
@@ -107,13 +107,13 @@ TEST_F(DrainTest, AnOlderPeerIsToldToGoAtOnce) {
 }
 
 TEST_F(DrainTest, APeerThatLeavesIsNoNeighbourAndItsTransferEnds) {
-  inference::Frame graft;
+  Frame graft;
   graft.mutable_graft();
   peer_.Send(graft);
   ASSERT_THAT(target_.core().MeshPeers(), Contains(peer_.key().id()));
   const std::string payload = EncodeAdapterDelta(DeltaOf(1));
   const Answers running = peer_.Push(peer_.Manifest(ItemKind::kAdapterDelta, payload));
-  inference::Frame goaway;
+  Frame goaway;
   goaway.mutable_goaway()->set_reason(reasons::kNodeDraining);
   goaway.mutable_goaway()->set_drain_ms(2000);
   EXPECT_EQ(peer_.Send(goaway).closed, "");

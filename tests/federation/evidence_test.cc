@@ -43,9 +43,9 @@ Pair PairOf(TestPeer& signer, uint64_t seed, ItemKind kind = ItemKind::kAdapterD
   return {.one = one, .two = *SealEnvelope(header, body, signer.key())};
 }
 
-inference::Frame EvidenceFrame(const privacy::AdmissionCert& certificate,
+Frame EvidenceFrame(const privacy::AdmissionCert& certificate,
                                const std::string& equivocation) {
-  inference::Frame frame;
+  Frame frame;
   auto* proof = frame.mutable_evidence()->add_proofs();
   proof->set_certificate(certificate.Encode());
   proof->set_equivocation(equivocation);
@@ -58,7 +58,7 @@ class EvidenceTest : public testing::Test {
     ASSERT_EQ(liar_.Dial().closed, "");
     ASSERT_EQ(witness_.Dial().closed, "");
   }
-  inference::Frame Genuine() {
+  Frame Genuine() {
     const Pair pair = PairOf(liar_, 1);
     return EvidenceFrame(liar_.local().certificate, EquivocationOf(pair.one, pair.two)->Encode());
   }
@@ -83,7 +83,7 @@ TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
   // No new link, nor an item by way of others, whom nobody blames.
   EXPECT_EQ(liar_.Dial().closed, reasons::kGraylisted);
   const Answers passed_on = witness_.Push(liar_.Manifest(ItemKind::kAdapterDelta, payload));
-  EXPECT_EQ(passed_on.Find(inference::Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(passed_on.Find(Frame::kChunkRequest), nullptr);
   EXPECT_TRUE(target_.core().Items().empty());
   EXPECT_EQ(witness_.Send(Genuine()).closed, "");
 }
@@ -119,7 +119,7 @@ TEST_F(EvidenceTest, ANodeThatStartsAgainKnowsThemBeforeAnyPeerTellsIt) {
   TestPeer liar(again, 1, 7, SpeakNewest);
   EXPECT_EQ(liar.Dial().closed, reasons::kGraylisted);
   TestPeer later(again, 4, 10, SpeakNewest);
-  EXPECT_NE(later.Dial().Find(inference::Frame::kEvidence), nullptr) << "it tells others, too";
+  EXPECT_NE(later.Dial().Find(Frame::kEvidence), nullptr) << "it tells others, too";
 }
 
 TEST_F(EvidenceTest, WhoFindsItTellsItsNeighboursAndNewOnes) {
@@ -129,16 +129,16 @@ TEST_F(EvidenceTest, WhoFindsItTellsItsNeighboursAndNewOnes) {
   witness_.Push(pair.one);
   Answers found = witness_.Push(pair.two);
   EXPECT_THAT(found.refused, ElementsAre(reasons::kEquivocation));
-  EXPECT_EQ(std::ranges::count_if(found.frames, &inference::Frame::has_evidence),
+  EXPECT_EQ(std::ranges::count_if(found.frames, &Frame::has_evidence),
             1);  // the witness alone
   EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
   TestPeer later(target_, 4, 10, SpeakNewest);
   const Answers greeted = later.Dial();
-  ASSERT_NE(greeted.Find(inference::Frame::kEvidence), nullptr);
+  ASSERT_NE(greeted.Find(Frame::kEvidence), nullptr);
   CoreUnderTest elsewhere(20);
   TestPeer teller(elsewhere, 4, 7, SpeakNewest);
   teller.Dial();
-  EXPECT_THAT(teller.Send(*greeted.Find(inference::Frame::kEvidence)).refused, IsEmpty());
+  EXPECT_THAT(teller.Send(*greeted.Find(Frame::kEvidence)).refused, IsEmpty());
   EXPECT_THAT(elsewhere.core().Graylisted(), ElementsAre(liar_.key().id()));
 }
 
@@ -154,22 +154,22 @@ TEST_F(EvidenceTest, APeerOfBeforeMaskedRoundsIsSentNoProofAboutThem) {
   const Answers told = witness_.Send(
       EvidenceFrame(liar_.local().certificate, EquivocationOf(pair.one, pair.two)->Encode()));
   ASSERT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
-  EXPECT_EQ(told.Find(inference::Frame::kEvidence), nullptr) << "nobody else is left to tell";
+  EXPECT_EQ(told.Find(Frame::kEvidence), nullptr) << "nobody else is left to tell";
   TestPeer later(target_, 4, 10, speak_before);
-  EXPECT_EQ(later.Dial().Find(inference::Frame::kEvidence), nullptr);
+  EXPECT_EQ(later.Dial().Find(Frame::kEvidence), nullptr);
   TestPeer newest(target_, 5, 11, SpeakNewest);
-  EXPECT_NE(newest.Dial().Find(inference::Frame::kEvidence), nullptr);
+  EXPECT_NE(newest.Dial().Find(Frame::kEvidence), nullptr);
   // Of other messages it is told, together with those that it is not told of.
   TestPeer other(target_, 6, 12, SpeakNewest);
   ASSERT_EQ(other.Dial().closed, "");
   const Pair plain = PairOf(other, 1);
   const Answers passed_on = witness_.Send(
       EvidenceFrame(other.local().certificate, EquivocationOf(plain.one, plain.two)->Encode()));
-  EXPECT_EQ(std::ranges::count_if(passed_on.frames, &inference::Frame::has_evidence), 3);
+  EXPECT_EQ(std::ranges::count_if(passed_on.frames, &Frame::has_evidence), 3);
   TestPeer last(target_, 7, 13, speak_before);
   const Answers greeted = last.Dial();
-  ASSERT_NE(greeted.Find(inference::Frame::kEvidence), nullptr);
-  EXPECT_EQ(greeted.Find(inference::Frame::kEvidence)->evidence().proofs_size(), 1);
+  ASSERT_NE(greeted.Find(Frame::kEvidence), nullptr);
+  EXPECT_EQ(greeted.Find(Frame::kEvidence)->evidence().proofs_size(), 1);
 }
 
 TEST_F(EvidenceTest, AStoredItemUnderASecondNumberConvictsToo) {
@@ -177,9 +177,9 @@ TEST_F(EvidenceTest, AStoredItemUnderASecondNumberConvictsToo) {
   const Pair pair = PairOf(liar_, 1);
   witness_.Serve(witness_.Push(pair.one), payload);
   ASSERT_EQ(target_.core().Items().size(), 1U);
-  inference::Frame have;
+  Frame have;
   have.mutable_i_have()->add_ids(std::string(AsText(privacy::MessageId(pair.two))));
-  ASSERT_NE(witness_.Send(have).Find(inference::Frame::kIWant), nullptr);
+  ASSERT_NE(witness_.Send(have).Find(Frame::kIWant), nullptr);
   witness_.Push(pair.two);
   EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
   EXPECT_TRUE(target_.core().Items().empty());
@@ -193,7 +193,7 @@ TEST_F(EvidenceTest, TwoRecordsUnderOneNumberConvict) {
   header.purpose = privacy::EnvelopePurpose::kMember;
   header.body_type = kBodyMemberRecord;
   header.expires_ms = header.created_ms + 60'000;
-  inference::Frame frame;
+  Frame frame;
   for (const char* address : {"here:1", "there:1"}) {
     record.address = address;
     *frame.mutable_member_delta()->add_records() =
@@ -211,7 +211,7 @@ TEST_F(EvidenceTest, AProofThatThereWasNoTimeForIsCheckedLater) {
   record.certificate = witness_.local().certificate;
   const int64_t now = target_.now().wall_ms;
   while (target_.Refused(reasons::kBusy) == 0) {
-    inference::Frame frame;
+    Frame frame;
     for (size_t i = 0; i < limits::kMaxRecordsPerFrame; ++i) {
       ++record.incarnation;
       *frame.mutable_member_delta()->add_records() =
@@ -220,7 +220,7 @@ TEST_F(EvidenceTest, AProofThatThereWasNoTimeForIsCheckedLater) {
     }
     witness_.Send(frame);
   }
-  inference::Frame two = Genuine();
+  Frame two = Genuine();
   *two.mutable_evidence()->add_proofs() = two.evidence().proofs(0);
   witness_.Send(two);
   EXPECT_THAT(target_.core().Graylisted(), IsEmpty());
@@ -233,9 +233,9 @@ TEST_F(EvidenceTest, AProofThatThereWasNoTimeForIsCheckedLater) {
 }
 
 TEST_F(EvidenceTest, ForgedEvidenceIsCountedAgainstItsSender) {
-  const inference::Frame genuine = Genuine();
+  const Frame genuine = Genuine();
   const auto spoiled = [&](size_t byte) {
-    inference::Frame frame = genuine;
+    Frame frame = genuine;
     std::string& bytes = *frame.mutable_evidence()->mutable_proofs(0)->mutable_equivocation();
     bytes[byte] = static_cast<char>(bytes[byte] ^ 1);
     return frame;
@@ -295,7 +295,7 @@ TEST_F(EvidenceTest, EvidenceEndsADayAfterBothMessages) {
 TEST_F(EvidenceTest, ANodeThatHearsItOfItselfSaysSoOnceAndGoesOn) {
   TestPeer twin(target_, 0, 9);  // has the key of the node under test
   const Pair pair = PairOf(twin, 1);
-  const inference::Frame evidence = EvidenceFrame(ConfigFor(target_.key(), 0).certificate,
+  const Frame evidence = EvidenceFrame(ConfigFor(target_.key(), 0).certificate,
                                                   EquivocationOf(pair.one, pair.two)->Encode());
   EXPECT_THAT(witness_.Send(evidence).refused, ElementsAre(reasons::kEquivocation));
   EXPECT_THAT(witness_.Send(evidence).refused, IsEmpty());
@@ -314,7 +314,7 @@ class SwarmWithEquivocator {
         key_(privacy::NodeKey::FromSeed(SeedOf(kLiar))),
         config_(ConfigFor(key_, kLiar)) {
     swarm_.Run(seconds(20));
-    swarm_.intercept = [this](size_t node, LinkId link, const inference::Frame& frame) {
+    swarm_.intercept = [this](size_t node, LinkId link, const Frame& frame) {
       return node == kLiar && Serve(link, frame);
     };
   }
@@ -345,7 +345,7 @@ class SwarmWithEquivocator {
     header.body_type = body_type;
     return header;
   }
-  inference::Frame ItemFrame(const AdapterDelta& delta) {
+  Frame ItemFrame(const AdapterDelta& delta) {
     const std::string payload = EncodeAdapterDelta(delta);
     Manifest manifest;
     manifest.certificate = config_.certificate;
@@ -358,31 +358,31 @@ class SwarmWithEquivocator {
         *SealEnvelope(Header(privacy::EnvelopePurpose::kAdapterDelta, kBodyManifest, kDayMillis),
                       EncodeManifest(manifest), key_);
     payloads_[std::string(AsText(privacy::MessageId(envelope)))] = payload;
-    inference::Frame frame;
+    Frame frame;
     *frame.mutable_push()->mutable_envelope() = ToProto(envelope);
     return frame;
   }
-  inference::Frame RecordFrame(const std::string& address) {
+  Frame RecordFrame(const std::string& address) {
     MemberRecord record;
     record.certificate = config_.certificate;
     record.incarnation = (config_.boot_counter << 32) | 1000;
     record.model_hash = config_.model_hash;
     record.frame_id = config_.frame_id;
     record.address = address;
-    inference::Frame frame;
+    Frame frame;
     *frame.mutable_member_delta()->add_records() =
         ToProto(*SealEnvelope(Header(privacy::EnvelopePurpose::kMember, kBodyMemberRecord, 600'000),
                               EncodeMemberRecord(record), key_));
     return frame;
   }
-  void SendHalves(const inference::Frame& one, const inference::Frame& two) {
+  void SendHalves(const Frame& one, const Frame& two) {
     bool odd = false;
     for (const LinkId link : swarm_.LinksOf(kLiar)) {
       odd = !odd;
       swarm_.SendFrom(kLiar, link, odd ? one : two);
     }
   }
-  bool Serve(LinkId link, const inference::Frame& frame) {
+  bool Serve(LinkId link, const Frame& frame) {
     const auto found = frame.has_chunk_request() ? payloads_.find(frame.chunk_request().item_id())
                                                  : payloads_.end();
     if (found == payloads_.end()) {

@@ -25,8 +25,8 @@ Digest NumberedId(uint64_t number) {
 }
 
 // An announcement of `count` ids from a number on.
-inference::Frame HaveFrom(uint64_t first, uint64_t count) {
-  inference::Frame frame;
+Frame HaveFrom(uint64_t first, uint64_t count) {
+  Frame frame;
   for (uint64_t i = 0; i < count; ++i) {
     frame.mutable_i_have()->add_ids(std::string(AsText(NumberedId(first + i))));
   }
@@ -35,7 +35,7 @@ inference::Frame HaveFrom(uint64_t first, uint64_t count) {
 
 size_t WantedIn(const Answers& answers) {
   size_t wanted = 0;
-  for (const inference::Frame& frame : answers.frames) {
+  for (const Frame& frame : answers.frames) {
     wanted += static_cast<size_t>(frame.i_want().ids_size());
   }
   return wanted;
@@ -89,7 +89,7 @@ TEST_F(OnePeerOfTwo, ManifestsOfOneLeaveTransfersForTheOther) {
   }
   const std::string payload = EncodeAdapterDelta(DeltaOf(1'000'000));
   const Answers asked = modest_.Push(modest_.Manifest(ItemKind::kAdapterDelta, payload));
-  ASSERT_NE(asked.Find(inference::Frame::kChunkRequest), nullptr);
+  ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
   EXPECT_EQ(modest_.Serve(asked, payload).accepted.size(), 1U);
 }
 
@@ -102,7 +102,7 @@ TEST_F(OnePeerOfTwo, PayloadsOfOneLeaveMemoryForTheOther) {
     }));
   }
   const Answers asked = modest_.Push(modest_.Manifest(ItemKind::kAdapterDelta, payload));
-  EXPECT_NE(asked.Find(inference::Frame::kChunkRequest), nullptr);
+  EXPECT_NE(asked.Find(Frame::kChunkRequest), nullptr);
 }
 
 PendingItem ItemOfTwoChunks(uint64_t number) {

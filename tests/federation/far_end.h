@@ -47,19 +47,19 @@ class FarEnd {
 
   // What the relay passes on, under `source`.
   Answers Open(const privacy::NodeId& source) {
-    inference::Frame frame;
+    Frame frame;
     frame.mutable_relay_open()->set_circuit(circuit_);
     frame.mutable_relay_open()->set_source(Text(source));
     frame.mutable_relay_open()->set_target(Text(target_->key().id()));
     return relay_->Send(frame);
   }
-  Answers Send(const inference::Frame& frame) { return relay_->Send(*links_.Wrap(link_, frame)); }
+  Answers Send(const Frame& frame) { return relay_->Send(*links_.Wrap(link_, frame)); }
   // The frame as the relay brings it.
-  inference::Frame Wrap(const inference::Frame& frame) { return *links_.Wrap(link_, frame); }
+  Frame Wrap(const Frame& frame) { return *links_.Wrap(link_, frame); }
   // What those of the frames say that the relay passes on to this end, in their order.
-  std::vector<inference::Frame> Read(const Answers& answers) {
-    std::vector<inference::Frame> inner;
-    for (const inference::Frame& frame : answers.frames) {
+  std::vector<Frame> Read(const Answers& answers) {
+    std::vector<Frame> inner;
+    for (const Frame& frame : answers.frames) {
       if (frame.has_relay_frame() && frame.relay_frame().circuit() == circuit_) {
         auto opened = links_.Unwrap(link_, frame.relay_frame());
         EXPECT_TRUE(opened.ok() && opened->has_value()) << opened.status();
@@ -74,7 +74,7 @@ class FarEnd {
   Answers Dial(LinkChannel channel = {.own_certificates = {}, .relayed = true}) {
     Handshake handshake(local_, /*dialed=*/true, nonce_, std::move(channel));
     const Answers answers = Send(handshake.Hello());
-    const inference::Frame* ack = answers.Find(inference::Frame::kRelayFrame);
+    const Frame* ack = answers.Find(Frame::kRelayFrame);
     if (ack == nullptr) {
       return answers;
     }
@@ -86,7 +86,7 @@ class FarEnd {
       refused.refused.push_back(ReasonOf(proof.status()));
       return refused;
     }
-    const inference::Frame wrapped = *links_.Wrap(link_, **proof);
+    const Frame wrapped = *links_.Wrap(link_, **proof);
     EXPECT_TRUE(
         links_.Secure(link_, handshake.peer_nonce(), /*dialed=*/true, handshake.Session()).ok());
     return relay_->Send(wrapped);

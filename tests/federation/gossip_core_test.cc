@@ -196,17 +196,17 @@ TEST(GossipCore, ServesItemsAndSaysWhatItLacks) {
   ASSERT_EQ(peer.Dial().closed, "");
   Answers offered;
   offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
-  ASSERT_NE(offered.Find(inference::Frame::kPush), nullptr);
+  ASSERT_NE(offered.Find(Frame::kPush), nullptr);
   const Item item = offered.accepted.at(0);
-  inference::Frame request;
+  Frame request;
   request.mutable_chunk_request()->set_item_id(std::string(AsText(item.id)));
   const Answers served = peer.Send(request);
-  ASSERT_NE(served.Find(inference::Frame::kChunk), nullptr);
-  EXPECT_EQ(served.Find(inference::Frame::kChunk)->chunk().data(), *item.payload);
+  ASSERT_NE(served.Find(Frame::kChunk), nullptr);
+  EXPECT_EQ(served.Find(Frame::kChunk)->chunk().data(), *item.payload);
   request.mutable_chunk_request()->set_index(1);
-  EXPECT_TRUE(peer.Send(request).Find(inference::Frame::kChunk)->chunk().missing());
+  EXPECT_TRUE(peer.Send(request).Find(Frame::kChunk)->chunk().missing());
   request.mutable_chunk_request()->set_item_id(std::string(32, 'x'));
-  EXPECT_TRUE(peer.Send(request).Find(inference::Frame::kChunk)->chunk().missing());
+  EXPECT_TRUE(peer.Send(request).Find(Frame::kChunk)->chunk().missing());
 }
 
 TEST(GossipCore, PingsAndMeasuresAndTimesOut) {
@@ -216,10 +216,10 @@ TEST(GossipCore, PingsAndMeasuresAndTimesOut) {
   node.Advance(limits::kPingPeriod);
   Answers tick;
   tick.Add(node.core().OnTick(node.now()));
-  const inference::Frame* ping = tick.Find(inference::Frame::kPing);
+  const Frame* ping = tick.Find(Frame::kPing);
   ASSERT_NE(ping, nullptr);
   node.Advance(std::chrono::milliseconds(20));
-  inference::Frame ack;
+  Frame ack;
   ack.mutable_ack()->set_seq(ping->ping().seq());
   peer.Send(ack);
   Answers silent;
@@ -239,8 +239,8 @@ TEST(GossipCore, LeaveTellsEverybody) {
   ASSERT_EQ(peer.Dial().closed, "");
   Answers answers;
   answers.Add(node.core().Leave(node.now()));
-  ASSERT_NE(answers.Find(inference::Frame::kMemberDelta), nullptr);
-  EXPECT_EQ(answers.Find(inference::Frame::kGoaway)->goaway().reason(), reasons::kNodeDraining);
+  ASSERT_NE(answers.Find(Frame::kMemberDelta), nullptr);
+  EXPECT_EQ(answers.Find(Frame::kGoaway)->goaway().reason(), reasons::kNodeDraining);
   EXPECT_EQ(answers.closed, reasons::kNodeDraining);
   EXPECT_EQ(node.core().active_links(), 0U);
 }

@@ -292,7 +292,7 @@ TEST_F(MaskedItems, ThatAreTooLargeAreNotFetched) {
     };
     EXPECT_THAT(push(MaxMaskPayloadBytes(kind) + 1).refused,
                 testing::ElementsAre(reasons::kLimitExceeded));
-    EXPECT_NE(push(MaxMaskPayloadBytes(kind)).Find(inference::Frame::kChunkRequest), nullptr);
+    EXPECT_NE(push(MaxMaskPayloadBytes(kind)).Find(Frame::kChunkRequest), nullptr);
   }
 }
 

@@ -39,7 +39,7 @@ size_t DialsAfter(const char* reason, int64_t own_not_after_ms) {
   constexpr LinkId kLink = 7;
   node.core().OnLinkOpened(kLink, AddressOf(1), node.now());
   node.Advance(std::chrono::seconds(10));
-  inference::Frame goaway;
+  Frame goaway;
   goaway.mutable_goaway()->set_reason(reason);
   Answers ended;
   ended.Add(node.core().OnFrame(kLink, goaway, node.now()));
@@ -81,9 +81,9 @@ TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
     // Another member passes it on.
     const privacy::Envelope envelope = author.Manifest(ItemKind::kAdapterDelta, payload);
     Answers asked = holder.Push(envelope);
-    ASSERT_NE(asked.Find(inference::Frame::kChunkRequest), nullptr);
+    ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
     asked = holder.Send(
-        TestPeer::ChunkOf(asked.Find(inference::Frame::kChunkRequest)->chunk_request(), payload));
+        TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload));
     if (revoked) {
       const auto list =
           privacy::RevokeNodes({}, {author.key().id()}, target.now().wall_ms,
@@ -96,7 +96,7 @@ TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
     EXPECT_EQ(done.closed, "") << "who passed it on is not to blame";
     EXPECT_THAT(done.refused, IsEmpty());
     EXPECT_EQ(target.core().NewestDeltas().size(), revoked ? 0U : 1U);
-    EXPECT_EQ(holder.Push(envelope).Find(inference::Frame::kChunkRequest), nullptr)
+    EXPECT_EQ(holder.Push(envelope).Find(Frame::kChunkRequest), nullptr)
         << "not fetched again";
   }
 }

@@ -183,7 +183,7 @@ class ScoredPeer : public testing::Test {
     Graft();
   }
   Answers Graft() {
-    inference::Frame frame;
+    Frame frame;
     frame.mutable_graft();
     return peer_.Send(frame);
   }
@@ -194,7 +194,7 @@ class ScoredPeer : public testing::Test {
     answers.Add(target_.core().OnTick(target_.now()));
     for (size_t i = 0; i < answers.frames.size(); ++i) {
       if (answers.frames[i].has_ping()) {
-        inference::Frame ack;
+        Frame ack;
         ack.mutable_ack()->set_seq(answers.frames[i].ping().seq());
         answers.Add(target_.core().OnFrame(peer_.link(), ack, target_.now()));
       }
@@ -202,12 +202,12 @@ class ScoredPeer : public testing::Test {
     return answers;
   }
   void Announce() {
-    inference::Frame frame;
+    Frame frame;
     frame.mutable_i_have()->add_ids(std::string(AsText(Sha256(std::to_string(++announced_)))));
     peer_.Send(frame);
   }
   Answers Flood() {
-    inference::Frame frame;
+    Frame frame;
     frame.mutable_nack();
     Answers answers;
     while (answers.closed.empty()) {
@@ -230,7 +230,7 @@ TEST_F(ScoredPeer, WhoAnnouncesAndNeverDeliversIsPrunedThenKeptOut) {
   for (int second = 0; second < 60 && last.closed.empty(); ++second) {
     Announce();
     last = Second();
-    pruned = pruned || last.Find(inference::Frame::kPrune) != nullptr;
+    pruned = pruned || last.Find(Frame::kPrune) != nullptr;
   }
   EXPECT_TRUE(pruned);
   EXPECT_EQ(last.closed, reasons::kGraylisted);
@@ -246,9 +246,9 @@ TEST_F(ScoredPeer, AChunkThatNobodyAskedForKeepsNoPromise) {
   for (uint64_t i = 0; i < 3; ++i) {
     const std::string payload = EncodeAdapterDelta(DeltaOf(i));
     const Answers asked = peer_.Push(peer_.Manifest(ItemKind::kAdapterDelta, payload));
-    ASSERT_NE(asked.Find(inference::Frame::kChunkRequest), nullptr);
-    inference::Frame other =
-        TestPeer::ChunkOf(asked.Find(inference::Frame::kChunkRequest)->chunk_request(), payload);
+    ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
+    Frame other =
+        TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload);
     other.mutable_chunk()->set_index(5);
     peer_.Send(other);
     Second();
@@ -263,14 +263,14 @@ TEST_F(ScoredPeer, ALateChunkIsCheckedToo) {
   const std::string payload = EncodeAdapterDelta(DeltaOf(1));
   const privacy::Envelope envelope = peer_.Manifest(ItemKind::kAdapterDelta, payload);
   const Answers asked = peer_.Push(envelope);
-  ASSERT_NE(asked.Find(inference::Frame::kChunkRequest), nullptr);
+  ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
   second.Push(envelope);
-  const inference::Frame chunk =
-      TestPeer::ChunkOf(asked.Find(inference::Frame::kChunkRequest)->chunk_request(), payload);
+  const Frame chunk =
+      TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload);
   ASSERT_EQ(second.Send(chunk).accepted.size(), 1U);
   EXPECT_THAT(peer_.Send(chunk).refused, IsEmpty());
   EXPECT_EQ(Score(), 0);
-  inference::Frame wrong = chunk;
+  Frame wrong = chunk;
   wrong.mutable_chunk()->mutable_data()->back() ^= 1;
   EXPECT_THAT(peer_.Send(wrong).refused, ElementsAre(reasons::kUpdateInvalid));
   EXPECT_LT(Score(), 0);
@@ -300,12 +300,12 @@ TEST_F(ScoredPeer, WhoAsksForWhatWasDroppedIsTold) {
     ids.emplace_back(AsText(privacy::MessageId(envelope)));
     target_.Advance(milliseconds(1));
   }
-  inference::Frame want;
+  Frame want;
   want.mutable_i_want()->add_ids(ids.front());
   const Answers answers = peer_.Send(want);
-  ASSERT_NE(answers.Find(inference::Frame::kChunk), nullptr);
-  EXPECT_TRUE(answers.Find(inference::Frame::kChunk)->chunk().missing());
-  EXPECT_EQ(answers.Find(inference::Frame::kChunk)->chunk().item_id(), ids.front());
+  ASSERT_NE(answers.Find(Frame::kChunk), nullptr);
+  EXPECT_TRUE(answers.Find(Frame::kChunk)->chunk().missing());
+  EXPECT_EQ(answers.Find(Frame::kChunk)->chunk().item_id(), ids.front());
   want.mutable_i_want()->set_ids(0, std::string(AsText(Sha256("never here"))));
   EXPECT_THAT(peer_.Send(want).frames, IsEmpty());
 }
@@ -319,7 +319,7 @@ TEST_F(ScoredPeer, WhoAsksForWhatIsGoneAgainAndAgainGetsFewAnswers) {
     peer_.Serve(peer_.Push(envelopes.back()), payload);
     target_.Advance(milliseconds(1));
   }
-  inference::Frame want;
+  Frame want;
   for (size_t i = 0; i < limits::kMaxIdsPerFrame; ++i) {
     want.mutable_i_want()->add_ids(std::string(AsText(privacy::MessageId(envelopes.front()))));
   }
@@ -339,12 +339,12 @@ TEST_F(ScoredPeer, WhatIsMissingTakesWhatWasEarnedAndNoMore) {
   const double earned = Score();
   EXPECT_GT(earned, 0);
   for (int i = 0; i < 100; ++i) {
-    inference::Frame have;
+    Frame have;
     const std::string id(AsText(Sha256(std::to_string(++announced_))));
     have.mutable_i_have()->add_ids(id);
     const Answers asked = peer_.Send(have);
-    ASSERT_NE(asked.Find(inference::Frame::kIWant), nullptr);
-    inference::Frame missing;
+    ASSERT_NE(asked.Find(Frame::kIWant), nullptr);
+    Frame missing;
     missing.mutable_chunk()->set_item_id(id);
     missing.mutable_chunk()->set_missing(true);
     EXPECT_THAT(peer_.Send(missing).refused, IsEmpty());
@@ -385,7 +385,7 @@ TEST_F(ScoredPeer, WhoFloodsTwiceIsKeptOut) {
   EXPECT_EQ(Flood().closed, reasons::kLimitExceeded);
   EXPECT_LT(Score(), 0);
   ASSERT_EQ(peer_.Dial().closed, "");
-  EXPECT_NE(Graft().Find(inference::Frame::kPrune), nullptr);
+  EXPECT_NE(Graft().Find(Frame::kPrune), nullptr);
   Flood();
   EXPECT_EQ(peer_.Dial().closed, reasons::kGraylisted);
 }
@@ -400,16 +400,16 @@ TEST_F(ScoredPeer, AScoreSurvivesAReconnect) {
   target_.core().OnLinkClosed(peer_.link(), target_.now());
   ASSERT_EQ(peer_.Dial().closed, "");
   EXPECT_EQ(Score(), score);
-  EXPECT_NE(Graft().Find(inference::Frame::kPrune), nullptr);
+  EXPECT_NE(Graft().Find(Frame::kPrune), nullptr);
   EXPECT_THAT(target_.core().MeshPeers(), IsEmpty());
 }
 
 TEST_F(ScoredPeer, GraftsDuringTheBackoffCountWhenThePruneMustHaveArrived) {
-  inference::Frame prune;
+  Frame prune;
   prune.mutable_prune()->set_backoff_ms(60'000);
   peer_.Send(prune);
   for (int i = 0; i < 20; ++i) {
-    EXPECT_NE(Graft().Find(inference::Frame::kPrune), nullptr);  // crossed, perhaps
+    EXPECT_NE(Graft().Find(Frame::kPrune), nullptr);  // crossed, perhaps
   }
   EXPECT_EQ(Score(), 0);
   for (int second = 0; second < 20; ++second) {

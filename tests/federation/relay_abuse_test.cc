@@ -29,11 +29,11 @@ class RelayAbuseTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(relay_.Dial().closed, ""); }
   static std::string CloseReason(const Answers& answers) {
-    const inference::Frame* close = answers.Find(inference::Frame::kRelayClose);
+    const Frame* close = answers.Find(Frame::kRelayClose);
     return close == nullptr ? "" : close->relay_close().reason();
   }
   Answers Open(uint32_t circuit, const privacy::NodeId& source, const privacy::NodeId& target) {
-    inference::Frame frame;
+    Frame frame;
     frame.mutable_relay_open()->set_circuit(circuit);
     frame.mutable_relay_open()->set_source(Text(source));
     frame.mutable_relay_open()->set_target(Text(target));
@@ -50,10 +50,10 @@ class RelayAbuseTest : public testing::Test {
 TEST_F(RelayAbuseTest, FramesOfACircuitThatEndedAreNoFloodOfTheRelay) {
   FarEnd far(target_, relay_, 5, 1);
   ASSERT_EQ(far.Open(far.key().id()).closed, "");
-  inference::Frame close;
+  Frame close;
   close.mutable_relay_close()->set_circuit(1);
   ASSERT_EQ(relay_.Send(close).closed, "");
-  inference::Frame stray;
+  Frame stray;
   stray.mutable_relay_frame()->set_circuit(1);
   stray.mutable_relay_frame()->set_sealed("x");
   const double score = target_.core().ScoreOf(relay_.key().id());
@@ -109,7 +109,7 @@ TEST_F(RelayAbuseTest, WhatRunsThroughARelayCarriesNothingForOthers) {
   far.Open(far.key().id());
   far.Dial();
   ASSERT_EQ(target_.core().active_links(), 2U);
-  inference::Frame frame;
+  Frame frame;
   frame.mutable_relay_open()->set_circuit(1);
   frame.mutable_relay_open()->set_source(Text(far.key().id()));
   frame.mutable_relay_open()->set_target(Text(relay_.key().id()));
@@ -141,7 +141,7 @@ TEST_F(RelayAbuseTest, AnOlderPeerHasNoCircuits) {
   TestPeer older(target_, 3, 9,
                  [](LocalNode& local) { local.version_max = limits::kVersionWithRelay - 1; });
   ASSERT_EQ(older.Dial().closed, "");
-  inference::Frame frame;
+  Frame frame;
   frame.mutable_relay_open()->set_circuit(1);
   frame.mutable_relay_open()->set_source(Text(older.key().id()));
   frame.mutable_relay_open()->set_target(Text(relay_.key().id()));
@@ -178,7 +178,7 @@ TEST_F(RelayAbuseTest, OneMemberCannotUseUpARelaysOpeningsToANode) {
   size_t taken = 0;
   for (int opening = 0; opening < 2 * static_cast<int>(limits::kCircuitBurst); ++opening) {
     taken += CloseReason(Open(circuit, stranger_, target_.key().id())).empty() ? 1 : 0;
-    inference::Frame close;
+    Frame close;
     close.mutable_relay_close()->set_circuit(circuit);
     relay_.Send(close);
     circuit += 2;
@@ -212,7 +212,7 @@ TEST_F(RelayAbuseTest, WhatAMemberSendsThroughARelayCountsAgainstIt) {
   FarEnd far(target_, relay_, 2, 1);
   far.Open(far.key().id());
   far.Dial();
-  inference::Frame frame;
+  Frame frame;
   frame.mutable_member_want()->add_ids("short");
   EXPECT_THAT(far.Send(frame).refused, ElementsAre(reasons::kEnvelopeMalformed));
   EXPECT_LT(target_.core().ScoreOf(far.key().id()), 0);

@@ -41,18 +41,18 @@ class RelayFuzz {
       case 1:
         return Reconnect(peer);
       case 2: {
-        inference::Frame frame;
+        Frame frame;
         frame.mutable_goaway()->set_reason("LINK_IDLE");
         frame.mutable_goaway()->set_drain_ms(random_.Chance(0.5) ? 500 : 0);
         return Send(peer, frame);
       }
       case 3: {
-        inference::Frame frame;
+        Frame frame;
         frame.mutable_relay_close()->set_circuit(Circuit());
         return Send(peer, frame);
       }
       case 4: {
-        inference::Frame frame;
+        Frame frame;
         frame.mutable_relay_ack()->set_circuit(Circuit());
         frame.mutable_relay_ack()->set_received(random_.Below(4));
         return Send(peer, frame);
@@ -102,8 +102,8 @@ class RelayFuzz {
            : number == kPeers ? target_.key().id()
                               : privacy::NodeKey::FromSeed(SeedOf(20 + random_.Below(40))).id();
   }
-  inference::Frame Opening(size_t peer) {
-    inference::Frame frame;
+  Frame Opening(size_t peer) {
+    Frame frame;
     auto* open = frame.mutable_relay_open();
     open->set_circuit(random_.Chance(0.9) ? next_circuit_ += 2 : Circuit());
     const bool to_core = random_.Chance(0.5);
@@ -111,14 +111,14 @@ class RelayFuzz {
     open->set_target(Text(to_core ? Node(kPeers) : Node(random_.Below(kPeers + 2))));
     return frame;
   }
-  inference::Frame Carried() {
-    inference::Frame inner;
+  Frame Carried() {
+    Frame inner;
     if (random_.Chance(0.3)) {
       inner.mutable_goaway()->set_reason("NODE_DRAINING");
     } else {
       inner.mutable_hello()->set_version_max(limits::kProtocolVersion);
     }
-    inference::Frame frame;
+    Frame frame;
     frame.mutable_relay_frame()->set_circuit(Circuit());
     frame.mutable_relay_frame()->set_seq(random_.Below(3));
     if (random_.Chance(0.7)) {
@@ -128,7 +128,7 @@ class RelayFuzz {
     }
     return frame;
   }
-  void Send(size_t peer, const inference::Frame& frame) {
+  void Send(size_t peer, const Frame& frame) {
     if (open_.contains(peers_[peer]->link())) {
       Check(target_.core().OnFrame(peers_[peer]->link(), frame, target_.now()));
     }

@@ -96,7 +96,7 @@ class RevocationTest : public ::testing::Test {
   struct Sent {
     LinkId link = 0;
     size_t to = 0;
-    std::shared_ptr<const inference::Frame> frame;
+    std::shared_ptr<const Frame> frame;
   };
   LinkId next_link_ = 1;
   std::map<LinkId, std::pair<size_t, size_t>> ends_;
@@ -157,7 +157,7 @@ TEST_F(RevocationTest, WhatARevokedMemberSentIsUsedNoMore) {
   // By way of others, or after a restart, it does not come back.
   TestPeer other(At(0), 2, 901);
   ASSERT_EQ(other.Dial().closed, "");
-  EXPECT_EQ(other.Push(manifest).Find(inference::Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(other.Push(manifest).Find(Frame::kChunkRequest), nullptr);
   CoreUnderTest again;
   ASSERT_TRUE(again.core().SetRevocations(list, again.now()).ok());
   Answers restored;
@@ -218,7 +218,7 @@ TEST_F(RevocationTest, AListThatComesWhileALinkOpensGoesOverIt) {
 
 TEST_F(RevocationTest, AForgedListOverAnOpenLinkIsCountedAgainstThePeer) {
   const auto frame_of = [](const privacy::RevocationList& list) {
-    inference::Frame frame;
+    Frame frame;
     frame.mutable_revocations()->set_list(list.Encode());
     return frame;
   };
@@ -245,7 +245,7 @@ TEST_F(RevocationTest, APeerOfTheVersionBeforeIsSentNoList) {
   ASSERT_EQ(older.Dial().closed, "");
   Answers answers;
   answers.Add(At(0).core().SetRevocations(ListOf({3}), At(0).now()).value());
-  EXPECT_EQ(answers.Find(inference::Frame::kRevocations), nullptr);
+  EXPECT_EQ(answers.Find(Frame::kRevocations), nullptr);
   EXPECT_EQ(answers.closed, "");
 }
 

@@ -44,7 +44,7 @@ class Rumour {
         ->OwnRecord();
   }
   void Tell(const RecordPtr& record) {
-    inference::Frame delta;
+    Frame delta;
     *delta.mutable_member_delta()->add_records() = ToProto(record->envelope);
     EXPECT_THAT(peer_.Send(delta).refused, IsEmpty());
   }
@@ -54,7 +54,7 @@ class Rumour {
                                 .suspect = suspect_.id(),
                                 .incarnation = RecordOfBoot(1)->record.incarnation};
     const int64_t now_ms = target_.now().wall_ms;
-    inference::Frame frame;
+    Frame frame;
     *frame.mutable_suspicions()->add_accusations() =
         ToProto(*peer_.sealer().Seal(privacy::EnvelopePurpose::kMember, kBodySuspicion, 0,
                                      EncodeAccusation(accusation), now_ms, now_ms + 60'000));
@@ -68,7 +68,7 @@ class Rumour {
     record.certificate = peer_.local().certificate;
     const int64_t now_ms = target_.now().wall_ms;
     while (target_.Refused(reasons::kBusy) == 0) {
-      inference::Frame frame;
+      Frame frame;
       for (size_t i = 0; i < limits::kMaxRecordsPerFrame; ++i) {
         ++record.incarnation;
         *frame.mutable_member_delta()->add_records() =
@@ -88,10 +88,10 @@ class Rumour {
       target_.Advance(milliseconds(250));
       Answers answers;
       answers.Add(target_.core().OnTick(target_.now()));
-      for (const inference::Frame& frame : answers.frames) {
+      for (const Frame& frame : answers.frames) {
         asked_ += frame.has_ping_request() ? 1 : 0;
         if (frame.has_ping()) {
-          inference::Frame ack;
+          Frame ack;
           ack.mutable_ack()->set_seq(frame.ping().seq());
           peer_.Send(ack);
         }

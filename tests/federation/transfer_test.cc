@@ -58,16 +58,16 @@ TEST(Transfer, GoesOnWhereTheLostSourceEnded) {
   const privacy::Envelope envelope = first.Manifest(ItemKind::kAdapterDelta, payload);
   Answers asked = first.Push(envelope);
   for (uint32_t chunk = 0; chunk < 2; ++chunk) {
-    ASSERT_NE(asked.Find(inference::Frame::kChunkRequest), nullptr);
-    ASSERT_EQ(asked.Find(inference::Frame::kChunkRequest)->chunk_request().index(), chunk);
+    ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
+    ASSERT_EQ(asked.Find(Frame::kChunkRequest)->chunk_request().index(), chunk);
     asked = first.Send(
-        TestPeer::ChunkOf(asked.Find(inference::Frame::kChunkRequest)->chunk_request(), payload));
+        TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload));
   }
   target.core().OnLinkClosed(first.link(), target.now());
   target.core().OnTick(target.now());
   const Answers again = second.Push(envelope);
-  ASSERT_NE(again.Find(inference::Frame::kChunkRequest), nullptr);
-  EXPECT_EQ(again.Find(inference::Frame::kChunkRequest)->chunk_request().index(), 2U);
+  ASSERT_NE(again.Find(Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(again.Find(Frame::kChunkRequest)->chunk_request().index(), 2U);
   const Answers done = second.Serve(again, payload);
   EXPECT_THAT(done.refused, IsEmpty());
   ASSERT_EQ(done.accepted.size(), 1U);

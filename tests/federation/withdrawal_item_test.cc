@@ -51,7 +51,7 @@ class WithdrawalItemTest : public ::testing::Test {
   // What the node says to a peer without any items that compares its own.
   static Answers Compare(TestPeer& peer) {
     const std::map<Digest, Item> none;
-    inference::Frame frame;
+    Frame frame;
     *frame.mutable_recon_open() = OpenReconciliation(ItemSource(none));
     return peer.Send(frame);
   }
@@ -95,7 +95,7 @@ TEST_F(WithdrawalItemTest, AWithdrawalThatComesFirstKeepsTheItemOutAndBlamesNobo
   const double before = node_.core().ScoreOf(other_.key().id());
   const Answers passed_on = other_.Push(manifest);
   EXPECT_THAT(passed_on.refused, ElementsAre(reasons::kWithdrawn));
-  EXPECT_EQ(passed_on.Find(inference::Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(passed_on.Find(Frame::kChunkRequest), nullptr);
   EXPECT_EQ(passed_on.closed, "");
   EXPECT_EQ(node_.core().ScoreOf(other_.key().id()), before);
 }
@@ -163,7 +163,7 @@ TEST_F(WithdrawalItemTest, APeerOfBeforeWithdrawalsIsSentNone) {
   TestPeer oldest(node_, 4, 4);
   for (TestPeer* const peer : {&peer_, &old, &oldest}) {
     ASSERT_EQ(peer->Dial().closed, "");
-    inference::Frame graft;
+    Frame graft;
     graft.mutable_graft();
     if (peer != &oldest) {
       peer->Send(graft);
@@ -181,7 +181,7 @@ TEST_F(WithdrawalItemTest, APeerOfBeforeWithdrawalsIsSentNone) {
   }
   EXPECT_THAT(told, ElementsAre(peer_.link()));
   EXPECT_THAT(Compare(old).frames, IsEmpty()) << "both hold the same";
-  EXPECT_NE(Compare(peer_).Find(inference::Frame::kReconMessage), nullptr);
+  EXPECT_NE(Compare(peer_).Find(Frame::kReconMessage), nullptr);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class Bomber : public Adversary {
       return;
     }
     next_ = node.now().now + milliseconds(700);
-    inference::Frame frame;
+    Frame frame;
     switch (node.random().Below(4)) {
       case 0:  // above the limit of a frame
         frame.mutable_chunk()->set_item_id(std::string(sizeof(Digest), 'x'));
@@ -46,7 +46,7 @@ class Bomber : public Adversary {
       default:
         frame = Nested(node);
     }
-    node.SendFrame(*link, std::make_shared<const inference::Frame>(std::move(frame)));
+    node.SendFrame(*link, std::make_shared<const Frame>(std::move(frame)));
   }
   bool OnReceive(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
     if (!frame->has_chunk_request()) {
@@ -55,15 +55,15 @@ class Bomber : public Adversary {
     if (frame->chunk_request().item_id() != nested_id_) {
       return !promised_.contains(frame->chunk_request().item_id());  // lets them wait
     }
-    inference::Frame answer;
+    Frame answer;
     answer.mutable_chunk()->set_item_id(nested_id_);
     answer.mutable_chunk()->set_data(nested_);
-    node.SendFrame(link, std::make_shared<const inference::Frame>(std::move(answer)));
+    node.SendFrame(link, std::make_shared<const Frame>(std::move(answer)));
     return false;
   }
 
  private:
-  inference::Frame Promise(SimNode& node, uint64_t bytes) {
+  Frame Promise(SimNode& node, uint64_t bytes) {
     federation::Manifest manifest = ManifestOf(node, "nothing");
     manifest.payload_bytes = bytes;
     manifest.payload_root.fill(static_cast<uint8_t>(node.random().Next()));
@@ -75,7 +75,7 @@ class Bomber : public Adversary {
   }
   // A small payload of which every length field asks for as much as it can. Its hash is right, so
   // that only the check of its content is between it and the memory.
-  inference::Frame Nested(SimNode& node) {
+  Frame Nested(SimNode& node) {
     nested_ = federation::EncodeAdapterDelta(WorldDelta(1, /*large=*/false));
     for (size_t i = 0; i < 16 && i < nested_.size(); ++i) {
       nested_[i] = i < 4 ? nested_[i] : '\xff';
@@ -133,7 +133,7 @@ class WrongFrame : public Adversary {
         ManifestOf(node, federation::EncodeAdapterDelta(WorldDelta(1, /*large=*/false)));
     manifest.frame_id.fill(0x99);
     node.SendFrame(
-        *link, std::make_shared<const inference::Frame>(PushOf(
+        *link, std::make_shared<const Frame>(PushOf(
                    SealOwn(node, privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest,
                            ++sequence_, federation::EncodeManifest(manifest)))));
   }

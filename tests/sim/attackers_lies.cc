@@ -61,9 +61,9 @@ class Forger : public Adversary {
   // Half of the chunks that it serves are not what the manifest says.
   void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
     if (frame->has_chunk() && !frame->chunk().data().empty() && node.random().Chance(0.5)) {
-      inference::Frame altered = *frame;
+      Frame altered = *frame;
       FlipBit(*altered.mutable_chunk()->mutable_data(), node.random());
-      node.SendFrame(link, std::make_shared<const inference::Frame>(std::move(altered)));
+      node.SendFrame(link, std::make_shared<const Frame>(std::move(altered)));
       return;
     }
     node.SendFrame(link, frame);
@@ -81,7 +81,7 @@ class Forger : public Adversary {
     if (heard == nullptr) {
       return;
     }
-    inference::Frame forged = *heard;
+    Frame forged = *heard;
     if (node.random().Chance(0.3)) {
       std::string bytes = forged.SerializeAsString();
       FlipBit(bytes, node.random());
@@ -95,7 +95,7 @@ class Forger : public Adversary {
         ForgeRecord(node, record);
       }
     }
-    node.SendFrame(*link, std::make_shared<const inference::Frame>(std::move(forged)));
+    node.SendFrame(*link, std::make_shared<const Frame>(std::move(forged)));
   }
 
  private:
@@ -165,7 +165,7 @@ class Replayer : public Adversary {
       }
     }
     if (node.random().Chance(0.1)) {
-      node.SendFrame(*link, std::make_shared<const inference::Frame>(PushOf(OfOtherCluster(node))));
+      node.SendFrame(*link, std::make_shared<const Frame>(PushOf(OfOtherCluster(node))));
     }
   }
 
@@ -192,15 +192,15 @@ class Equivocator : public Adversary {
     }
     next_ = node.now().now + seconds(15);
     const uint64_t seq = kOwnSequence + ++pairs_;
-    const inference::Frame first = Item(node, seq);
-    const inference::Frame second = Item(node, seq);
-    const inference::Frame here = Record(node, seq, "here:7000");
-    const inference::Frame there = Record(node, seq, "there:7000");
+    const Frame first = Item(node, seq);
+    const Frame second = Item(node, seq);
+    const Frame here = Record(node, seq, "here:7000");
+    const Frame there = Record(node, seq, "there:7000");
     bool odd = false;
     for (const federation::LinkId link : node.open_links()) {
       odd = !odd;
-      node.SendFrame(link, std::make_shared<const inference::Frame>(odd ? first : second));
-      node.SendFrame(link, std::make_shared<const inference::Frame>(odd ? here : there));
+      node.SendFrame(link, std::make_shared<const Frame>(odd ? first : second));
+      node.SendFrame(link, std::make_shared<const Frame>(odd ? here : there));
     }
   }
   // Its core does not know its lies, so it serves them itself.
@@ -212,10 +212,10 @@ class Equivocator : public Adversary {
     if (found == payloads_.end()) {
       return true;
     }
-    inference::Frame answer;
+    Frame answer;
     answer.mutable_chunk()->set_item_id(found->first);
     answer.mutable_chunk()->set_data(found->second);
-    node.SendFrame(link, std::make_shared<const inference::Frame>(std::move(answer)));
+    node.SendFrame(link, std::make_shared<const Frame>(std::move(answer)));
     return false;
   }
 
@@ -223,7 +223,7 @@ class Equivocator : public Adversary {
   // So many items of one origin never displace each other.
   static constexpr uint64_t kMaxPairs = limits::kMaxDeltasPerOrigin / 2 - 1;
 
-  inference::Frame Item(SimNode& node, uint64_t seq) {
+  Frame Item(SimNode& node, uint64_t seq) {
     const std::string payload =
         federation::EncodeAdapterDelta(WorldDelta(node.random().Next(), false));
     const auto envelope = SealEnvelope(
@@ -234,7 +234,7 @@ class Equivocator : public Adversary {
     payloads_[std::string(AsText(id))] = payload;
     return PushOf(*envelope);
   }
-  static inference::Frame Record(SimNode& node, uint64_t seq, const std::string& address) {
+  static Frame Record(SimNode& node, uint64_t seq, const std::string& address) {
     const federation::GossipConfig& config = node.identity().config;
     federation::MemberRecord record;
     record.certificate = config.certificate;
@@ -245,7 +245,7 @@ class Equivocator : public Adversary {
     privacy::EnvelopeHeader header = HeaderOf(node, privacy::EnvelopePurpose::kMember,
                                               federation::kBodyMemberRecord, seq + kMaxPairs);
     header.expires_ms = header.created_ms + kRecordLifeMillis;
-    inference::Frame frame;
+    Frame frame;
     *frame.mutable_member_delta()->add_records() =
         ToProto(*SealEnvelope(header, federation::EncodeMemberRecord(record), node.identity().key));
     return frame;

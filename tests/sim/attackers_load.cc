@@ -32,11 +32,11 @@ class FreeRider : public Adversary {
  public:
   void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
     if (frame->has_chunk()) {
-      inference::Frame none;
+      Frame none;
       none.mutable_chunk()->set_item_id(frame->chunk().item_id());
       none.mutable_chunk()->set_index(frame->chunk().index());
       none.mutable_chunk()->set_missing(true);
-      node.SendFrame(link, std::make_shared<const inference::Frame>(std::move(none)));
+      node.SendFrame(link, std::make_shared<const Frame>(std::move(none)));
     } else if (!frame->has_push() && !frame->has_i_have()) {
       node.SendFrame(link, frame);
     }
@@ -53,7 +53,7 @@ class Flooder : public Adversary {
     }
     next_ = now + seconds(20);
     const federation::LinkId victim = *RandomLink(node);
-    const auto frame = std::make_shared<const inference::Frame>(Noise(node.random()));
+    const auto frame = std::make_shared<const Frame>(Noise(node.random()));
     for (size_t i = 0; i < kFrames; ++i) {
       node.SendFrame(victim, frame);
     }
@@ -70,8 +70,8 @@ class Flooder : public Adversary {
     }
     return id;
   }
-  static inference::Frame Noise(Random& random) {
-    inference::Frame frame;
+  static Frame Noise(Random& random) {
+    Frame frame;
     switch (random.Below(4)) {
       case 0:
         for (size_t i = 0; i < limits::kMaxIdsPerFrame; ++i) {

@@ -24,14 +24,14 @@ std::optional<federation::LinkId> RandomLink(SimNode& node) {
   return *link;
 }
 
-bool KeepsLinkOpen(const inference::Frame& frame) {
+bool KeepsLinkOpen(const Frame& frame) {
   switch (frame.kind_case()) {
-    case inference::Frame::kHello:
-    case inference::Frame::kHelloAck:
-    case inference::Frame::kHelloProof:
-    case inference::Frame::kPing:
-    case inference::Frame::kAck:
-    case inference::Frame::kGoaway:
+    case Frame::kHello:
+    case Frame::kHelloAck:
+    case Frame::kHelloProof:
+    case Frame::kPing:
+    case Frame::kAck:
+    case Frame::kGoaway:
       return true;
     default:
       return false;
@@ -71,8 +71,8 @@ federation::Manifest ManifestOf(SimNode& node, const std::string& payload) {
   return manifest;
 }
 
-inference::Frame PushOf(const privacy::Envelope& envelope) {
-  inference::Frame frame;
+Frame PushOf(const privacy::Envelope& envelope) {
+  Frame frame;
   *frame.mutable_push()->mutable_envelope() = federation::ToProto(envelope);
   return frame;
 }

@@ -28,7 +28,7 @@ namespace {
 using testing::HasSubstr;
 
 using Call =
-    AsyncCall<storage::witness::v1::GetStatsRequest, storage::witness::v1::GetStatsResponse>;
+    AsyncCall<witness::v1::GetStatsRequest, witness::v1::GetStatsResponse>;
 
 class WitnessServiceTest : public DatabaseTest {
  protected:
@@ -40,7 +40,7 @@ class WitnessServiceTest : public DatabaseTest {
     dependencies.queries = &queries_;
     service_ = MakeWitnessService(dependencies);
     server_ = StartServer("127.0.0.1:0", 1 << 20, {service_.get()}).value();
-    stub_ = storage::witness::v1::WitnessService::NewStub(
+    stub_ = witness::v1::WitnessService::NewStub(
         grpc::CreateChannel(server_.address, grpc::InsecureChannelCredentials()));
   }
   std::unique_ptr<Call> Ask() {
@@ -53,7 +53,7 @@ class WitnessServiceTest : public DatabaseTest {
   HoldingExecutor queries_;
   std::unique_ptr<grpc::Service> service_;
   RunningServer server_;
-  std::unique_ptr<storage::witness::v1::WitnessService::Stub> stub_;
+  std::unique_ptr<witness::v1::WitnessService::Stub> stub_;
 };
 
 // Found by review: queries piled up without a bound.
@@ -94,9 +94,9 @@ TEST_F(WitnessServiceTest, AStopCancelsTheQueriesThatWait) {
 // word.
 TEST_F(WitnessServiceTest, QuestionsThatMakeNoSenseAreRefusedByName) {
   const auto error = [this](auto change) {
-    storage::witness::v1::ListEntriesRequest request;
+    witness::v1::ListEntriesRequest request;
     change(&request);
-    storage::witness::v1::ListEntriesResponse response;
+    witness::v1::ListEntriesResponse response;
     grpc::ClientContext context;
     std::thread lane([this] {
       queries_.WaitFor(1);

@@ -32,8 +32,8 @@ PatternFileHeader TwoValues() {
           .exported_ms = 1'700'000'000'000};
 }
 
-storage::Pattern SomePattern() {
-  storage::Pattern pattern;
+Pattern SomePattern() {
+  Pattern pattern;
   pattern.set_id("000102030405060708090a0b0c0d0e0f");
   pattern.set_bank(2);
   pattern.set_task("Br\xC3\xBC\x63ke \"\\\n");
@@ -52,24 +52,24 @@ storage::Pattern SomePattern() {
 }
 
 std::string Written(const PatternFileHeader& header,
-                    const std::vector<storage::Pattern>& patterns) {
+                    const std::vector<Pattern>& patterns) {
   std::string bytes;
   PatternFileWriter writer([&bytes](std::string_view piece) {
     bytes += piece;
     return absl::OkStatus();
   });
   EXPECT_TRUE(writer.Begin(header).ok());
-  for (const storage::Pattern& pattern : patterns) {
+  for (const Pattern& pattern : patterns) {
     EXPECT_TRUE(writer.Add(pattern).ok());
   }
   EXPECT_TRUE(writer.End().ok());
   return bytes;
 }
 
-absl::StatusOr<std::vector<storage::Pattern>> ReadAll(const std::string& bytes) {
+absl::StatusOr<std::vector<Pattern>> ReadAll(const std::string& bytes) {
   std::istringstream in(bytes);
   ASSIGN_OR_RETURN(PatternFileReader reader, PatternFileReader::Open(in));
-  std::vector<storage::Pattern> patterns;
+  std::vector<Pattern> patterns;
   for (;;) {
     ASSIGN_OR_RETURN(auto pattern, reader.Next());
     if (!pattern) {
@@ -94,7 +94,7 @@ std::string ErrorOf(const std::function<void(nlohmann::ordered_json*)>& change) 
 }
 
 TEST(PatternFileTest, WhatIsWrittenIsReadAgain) {
-  storage::Pattern bare = SomePattern();
+  Pattern bare = SomePattern();
   bare.clear_adapter();
   bare.set_task("");
   const std::string bytes = Written(TwoValues(), {SomePattern(), bare});
@@ -113,7 +113,7 @@ TEST(PatternFileTest, WhatIsWrittenIsReadAgain) {
 
 // The example of docs/pattern-export.md.
 TEST(PatternFileTest, TheBytesAreThoseOfTheDocumentation) {
-  storage::Pattern pattern = SomePattern();
+  Pattern pattern = SomePattern();
   pattern.set_task("");
   pattern.set_quality(0.5F);
   pattern.set_uses(7);

@@ -68,7 +68,7 @@ class NodeAdapterCatalogTest : public NodeTest {
   }
   Completion With(const std::string& name, std::optional<uint32_t> version = std::nullopt) {
     GenerateRequest request = Plain();
-    serving::AdapterChoice& choice = *request.mutable_adapters()->add_chosen();
+    AdapterChoice& choice = *request.mutable_adapters()->add_chosen();
     choice.set_name(name);
     if (version) {
       choice.set_version(*version);
@@ -265,7 +265,7 @@ TEST_F(NodeAdapterCatalogTest, BanksActAtTheirTimes) {
   // The same by hand: ranges of t that end just below the banks' boundaries.
   GenerateRequest by_hand = Plain();
   const auto add = [&](const std::string& name, float t_min, float t_max) {
-    serving::AdapterChoice& choice = *by_hand.mutable_adapters()->add_chosen();
+    AdapterChoice& choice = *by_hand.mutable_adapters()->add_chosen();
     choice.set_name(name);
     choice.set_t_min(t_min);
     choice.set_t_max(t_max);

@@ -38,9 +38,9 @@ class NodeAdaptersTest : public NodeTest {
     request.mutable_sampling()->set_mode(inference::v1::DECODING_MODE_DIFFUSION);
     return request;
   }
-  static serving::AdapterChoice& Choose(GenerateRequest* request, const std::string& name,
+  static AdapterChoice& Choose(GenerateRequest* request, const std::string& name,
                                         float weight) {
-    serving::AdapterChoice& choice = *request->mutable_adapters()->add_chosen();
+    AdapterChoice& choice = *request->mutable_adapters()->add_chosen();
     choice.set_name(name);
     choice.set_weight(weight);
     return choice;

@@ -40,12 +40,12 @@ class NodeUsersTest : public NodeTest {
   }
   // The ids of requests whose embeddings can still be compared.
   std::vector<std::string> Similar() {
-    storage::witness::v1::ListEntriesRequest request;
+    witness::v1::ListEntriesRequest request;
     request.set_similar_to(kUsersPrompt);
     request.set_page_size(50);
-    storage::witness::v1::ListEntriesResponse response;
+    witness::v1::ListEntriesResponse response;
     grpc::ClientContext context;
-    const auto stub = storage::witness::v1::WitnessService::NewStub(channel_);
+    const auto stub = witness::v1::WitnessService::NewStub(channel_);
     EXPECT_TRUE(stub->ListEntries(&context, request, &response).ok());
     std::vector<std::string> ids;
     for (const auto& hit : response.hits()) {
@@ -118,11 +118,11 @@ TEST_F(NodeUsersTest, AnErasedUsersRequestsAreGoneAndNobodyElses) {
     EXPECT_TRUE(Like(nobodys).ok());
     EXPECT_THAT(Similar(), testing::UnorderedElementsAre(his, nobodys));
     for (const std::string& id : {hers, queued}) {
-      storage::witness::v1::GetEntryRequest request;
+      witness::v1::GetEntryRequest request;
       request.set_request_id(id);
-      storage::witness::v1::GetEntryResponse entry;
+      witness::v1::GetEntryResponse entry;
       grpc::ClientContext context;
-      EXPECT_TRUE(storage::witness::v1::WitnessService::NewStub(channel_)
+      EXPECT_TRUE(witness::v1::WitnessService::NewStub(channel_)
                       ->GetEntry(&context, request, &entry)
                       .ok());
     }

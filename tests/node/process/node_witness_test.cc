@@ -19,17 +19,17 @@ using testing::Not;
 
 class NodeWitnessTest : public NodeTest {
  protected:
-  using Stub = storage::witness::v1::WitnessService::Stub;
+  using Stub = witness::v1::WitnessService::Stub;
   template <typename Request, typename Response>
   absl::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                     const Request& request, Response* response) {
     grpc::ClientContext context;
-    auto stub = storage::witness::v1::WitnessService::NewStub(channel_);
+    auto stub = witness::v1::WitnessService::NewStub(channel_);
     return FromRpcStatus((*stub.*method)(&context, request, response));
   }
-  storage::witness::v1::ListEntriesResponse List(
-      const storage::witness::v1::ListEntriesRequest& request) {
-    storage::witness::v1::ListEntriesResponse response;
+  witness::v1::ListEntriesResponse List(
+      const witness::v1::ListEntriesRequest& request) {
+    witness::v1::ListEntriesResponse response;
     const absl::Status status = Call(&Stub::ListEntries, request, &response);
     EXPECT_TRUE(status.ok()) << status;
     return response;
@@ -61,9 +61,9 @@ TEST_F(NodeWitnessTest, RequestsAreWitnessedAndTheirSessionsKept) {
   EXPECT_FALSE(Generate(Request(long_prompt(), 8)).status.ok());
 
   // At once, although not on disk yet.
-  storage::witness::v1::GetEntryRequest get;
+  witness::v1::GetEntryRequest get;
   get.set_request_id(first.finished.response_id());
-  storage::witness::v1::GetEntryResponse entry;
+  witness::v1::GetEntryResponse entry;
   ASSERT_TRUE(Call(&Stub::GetEntry, get, &entry).ok());
   EXPECT_EQ(entry.entry().session_id(), "s");
   EXPECT_EQ(entry.entry().prompt_tokens(), first.started.prompt_tokens());
@@ -82,21 +82,21 @@ TEST_F(NodeWitnessTest, RequestsAreWitnessedAndTheirSessionsKept) {
   EXPECT_EQ(Status().witness_stored(), 3u);
   EXPECT_EQ(Status().sessions(), 1u);
   EXPECT_EQ(List({}).hits_size(), 3);
-  storage::witness::v1::ListEntriesRequest rated;
+  witness::v1::ListEntriesRequest rated;
   rated.mutable_filter()->set_max_quality(0.5F);
   ASSERT_EQ(List(rated).hits_size(), 1);
   EXPECT_EQ(List(rated).hits(0).entry().request_id(), second.finished.response_id());
-  storage::witness::v1::ListEntriesRequest failed;
-  failed.mutable_filter()->set_outcome(storage::witness::v1::OUTCOME_FAILED);
+  witness::v1::ListEntriesRequest failed;
+  failed.mutable_filter()->set_outcome(witness::v1::OUTCOME_FAILED);
   ASSERT_EQ(List(failed).hits_size(), 1);
   EXPECT_EQ(List(failed).hits(0).entry().error_reason(), reasons::kContextTooLong);
-  storage::witness::v1::ListEntriesRequest similar;
+  witness::v1::ListEntriesRequest similar;
   similar.set_similar_to("The old man walked");
   similar.set_page_size(1);
   ASSERT_EQ(List(similar).hits_size(), 1);
   EXPECT_GT(List(similar).hits(0).similarity(), 0.999F);
-  storage::witness::v1::GetStatsResponse stats;
-  ASSERT_TRUE(Call(&Stub::GetStats, storage::witness::v1::GetStatsRequest(), &stats).ok());
+  witness::v1::GetStatsResponse stats;
+  ASSERT_TRUE(Call(&Stub::GetStats, witness::v1::GetStatsRequest(), &stats).ok());
   EXPECT_EQ(stats.entries(), 3u);
   EXPECT_EQ(stats.failed(), 1u);
   EXPECT_EQ(stats.by_error().at(reasons::kContextTooLong), 1u);
