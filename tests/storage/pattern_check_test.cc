@@ -115,7 +115,7 @@ TEST_F(PatternCheckTest, NamesRowsThatDisagree) {
                   HasSubstr(ToHex(Id(1)) + " disagrees with its slot 1"),
                   HasSubstr(ToHex(Id(2)) + " was deleted but is in slot 2"),
                   HasSubstr(ToHex(Id(3)) + " has another content"),
-                  HasSubstr(ToHex(Id(4)) + " is no embedding"),
+                  HasSubstr(ToHex(Id(4)) + " is invalid"),
                   HasSubstr("slot 2 lacks its meta row"), HasSubstr("slot 4 lacks its embedding")));
 }
 
