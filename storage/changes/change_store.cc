@@ -34,7 +34,7 @@ bool IsOfSession(const LearningChange& change) {
   return change.kind == ChangeKind::kSessionTaught;
 }
 
-// Session memory does not outlive the process, so neither need its changes outlive the power.
+// A session's memory does not outlive the process, so its changes need not survive a power cut.
 Durability DurabilityOf(const LearningChange& change) {
   return IsOfSession(change) ? Durability::kProcessCrash : Durability::kPowerLoss;
 }
@@ -94,7 +94,7 @@ absl::StatusOr<std::unique_ptr<ChangeStore>> ChangeStore::Open(Database& databas
   const MutexLock lock(store->mutex_);
   store->entries_ = std::move(entries);
   store->image_bytes_ = bytes;
-  store->Drop(forgotten, true).IgnoreError();  // a full disk: the next start does it
+  store->Drop(forgotten, true).IgnoreError();  // on a full disk the next start does it
   return store;
 }
 
@@ -151,7 +151,7 @@ absl::Status ChangeStore::Drop(std::span<const uint64_t> numbers, bool all) {
 absl::Status ChangeStore::MakeRoom(const LearningChange& change) {
   const bool of_session = IsOfSession(change);
   const size_t capacity = of_session ? options_.session_capacity : options_.capacity;
-  std::vector<uint64_t> oldest;  // of its sort
+  std::vector<uint64_t> oldest;  // the oldest changes of its sort
   for (const auto& [number, entry] : entries_) {
     if (entry.of_session == of_session) {
       oldest.push_back(number);
@@ -249,7 +249,7 @@ absl::StatusOr<std::vector<LearningChange>> ChangeStore::List(size_t count) cons
   for (auto entry = entries_.rbegin(); entry != entries_.rend() && list.size() < count; ++entry) {
     absl::StatusOr<LearningChange> change = Read(entry->first);
     if (absl::IsNotFound(change.status()) || absl::IsDataLoss(change.status())) {
-      continue;  // its user was erased, or one row that hides no others
+      continue;  // its user was erased, or the row is damaged and must not hide others
     }
     RETURN_IF_ERROR(change.status());
     list.push_back(*std::move(change));

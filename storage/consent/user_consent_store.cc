@@ -15,7 +15,7 @@
 namespace ruvd::storage {
 namespace {
 
-// The record of a row, if it is the one of its key.
+// Returns the record of a row if it belongs to the row's key.
 absl::StatusOr<privacy::UserConsent> DecodeRow(std::string_view key, std::string_view value) {
   absl::StatusOr<privacy::UserConsent> record = privacy::UserConsent::Parse(AsBytes(value));
   if (!record.ok() || key != UserConsentStore::KeyOf(record->subject)) {

@@ -46,7 +46,8 @@ bool Heavier(const GraphEdge& a, const GraphEdge& b) {
   return a.weight != b.weight ? a.weight > b.weight : a.key < b.key;
 }
 
-// Rows whose keys say all: whether their empty values open does not matter.
+// Scans rows whose keys have all the information, so rows with values that do not open are shown
+// too.
 absl::Status ScanKeys(const Database& database, const std::string& prefix,
                       const std::function<absl::StatusOr<bool>(std::string_view key)>& callback) {
   return database.Scan(
@@ -127,7 +128,7 @@ absl::Status GraphStore::Put(const EdgeKey& key, float weight) {
                  "a node of the edge is being removed; add the edge once that is done");
   }
   const int64_t now_ms = database_.clock().WallMillis();
-  // -0 would order behind everything.
+  // A weight of -0 would come last in the order.
   GraphEdge edge{.key = key, .weight = weight + 0.0F, .created_ms = now_ms, .updated_ms = now_ms};
   std::optional<float> old_weight;
   Batch batch;
@@ -210,7 +211,7 @@ absl::Status GraphStore::Collect(const GraphNode& node, bool outward, EdgeType t
   for (const graph::WeightedKey& weighted : found) {
     const absl::StatusOr<GraphEdge> edge = Get(weighted.key);
     if (absl::IsNotFound(edge.status()) || absl::IsDataLoss(edge.status())) {
-      continue;  // deleted while we scanned, or damaged: it must not hide the others
+      continue;  // deleted during the scan, or damaged: it must not hide the others
     }
     RETURN_IF_ERROR(edge.status());
     edges->push_back(*edge);
@@ -256,7 +257,7 @@ absl::StatusOr<std::optional<GraphNode>> GraphStore::NextNode(
     GraphNodeKind kind, const std::optional<GraphNode>& after) const {
   std::optional<GraphNode> next = after;
   do {
-    std::string least;  // the lower one of those that edges begin and end with
+    std::string least;  // the smaller of the keys that edges begin and end with
     const std::optional<GraphNode> behind = std::exchange(next, std::nullopt);
     for (const bool outward : {true, false}) {
       const std::string prefix = outward ? graph::kOutPrefix : graph::kInPrefix;

@@ -20,7 +20,8 @@ namespace ruvd::storage::ledger {
 namespace {
 
 constexpr std::string_view kLedgerFileMagic = "RUVDLED1";
-// What is not entries: magic, node id, key, time, number of entries, the last signature.
+// The bytes besides the entries: magic, node id, key, time, number of entries and the last
+// signature.
 constexpr size_t kLedgerFrameBytes = 8 + 32 + 32 + 8 + 8 + 64;
 
 absl::Status FileBroken(std::string_view what) {
@@ -51,7 +52,7 @@ std::optional<LedgerRow> ReadRow(ByteReader& reader) {
   return LedgerRow{.entry = std::string(AsText(*entry)), .hash = *hash, .signature = *signature};
 }
 
-// Walks through the entries of a file and keeps count.
+// Visits the entries of a file in order and adds them up.
 class Walk {
  public:
   Walk(LedgerFileSummary& file, const LedgerFileDemands& demands)
@@ -80,7 +81,7 @@ class Walk {
     return CompareWithBudget(*entry);
   }
 
-  // Of all entries that were taken.
+  // Checks the demands after all entries were visited.
   absl::Status CheckDemands() const {
     RETURN_IF_ERROR(above_budget_);
     if (!demands_.counter) {
@@ -103,7 +104,8 @@ class Walk {
   }
 
  private:
-  // Notes the first entry above a budget: a file that is wrong as well is told first.
+  // Records the first entry above a budget. If the file is also invalid, that error is returned
+  // instead.
   absl::Status CompareWithBudget(const privacy::LedgerEntry& entry) {
     if (entry.kind != privacy::LedgerKind::kReserve || !above_budget_.ok()) {
       return absl::OkStatus();
@@ -148,7 +150,7 @@ class Walk {
   LedgerFileSummary& file_;
   const LedgerFileDemands& demands_;
   absl::Status above_budget_;
-  std::map<uint64_t, privacy::PrivacyUnit> reserved_;  // and not released
+  std::map<uint64_t, privacy::PrivacyUnit> reserved_;  // reserved and not released
   std::set<uint64_t> spent_;
 };
 

@@ -60,7 +60,8 @@ void WriteCharge(const privacy::LedgerCharge& charge, v1::LedgerCharge* row) {
   row->set_subject(charge.subject);
 }
 
-// A number of an enumeration that fits its byte; 0, which no enumeration has, where it does not.
+// Returns the number of an enumeration if it fits into a byte, otherwise 0, which no enumeration
+// has.
 uint8_t Narrow(uint32_t value) {
   return value > 0xFF ? uint8_t{0} : static_cast<uint8_t>(value);
 }
@@ -82,7 +83,7 @@ privacy::LedgerCharge ReadCharge(const v1::LedgerCharge& row) {
   return charge;
 }
 
-// A reserve has a charge and names itself, the others name an earlier entry.
+// A reserve entry has a charge and names itself; the other kinds name an earlier entry.
 bool WellFormed(const privacy::LedgerEntry& entry) {
   if (entry.sequence == 0 || entry.wall_ms < 0) {
     return false;

@@ -16,7 +16,7 @@
 namespace ruvd::storage {
 namespace {
 
-constexpr uint64_t kMaxHeadFileBytes = 128;  // 20 digits, 64 of the hash
+constexpr uint64_t kMaxHeadFileBytes = 128;  // 20 digits, 64 digits of the hash
 constexpr uint64_t kMaxLedgerCounterBytes = 64;
 constexpr uint32_t kLedgerFileMode = 0600;
 constexpr privacy::PrivacyUnit kPrivacyUnits[] = {privacy::PrivacyUnit::kNode,
@@ -40,7 +40,7 @@ absl::Status RolledBack(const privacy::LedgerHead& wanted, const privacy::Ledger
       found.sequence, wanted.sequence, wanted.sequence);
 }
 
-// Whether the chain whose hashes at some places are known contains a head.
+// Checks that the chain contains a head; only the hashes at some places of the chain are known.
 absl::Status CheckContains(const std::map<uint64_t, Digest>& hashes_at,
                            const privacy::LedgerHead& wanted, const privacy::LedgerHead& found) {
   const auto at = hashes_at.find(wanted.sequence);
@@ -48,7 +48,7 @@ absl::Status CheckContains(const std::map<uint64_t, Digest>& hashes_at,
                                                             : RolledBack(wanted, found);
 }
 
-// The charge of entries of which nothing is known but what they cost.
+// Returns the charge for entries of which only the cost is known.
 privacy::LedgerCharge LostCharge(privacy::PrivacyUnit unit, uint64_t rho_q32) {
   return {.unit = unit,
           .mechanism = privacy::PrivacyMechanism::kLost,
@@ -100,8 +100,8 @@ absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> PrivacyLedgerStore::Open(
   return ledger;
 }
 
-// Replaces the hashes of the sequences in `hashes_at` with those of the chain; drops the sequences
-// it does not reach.
+// Replaces the hash of each sequence in `hashes_at` with that of the chain, and drops the sequences
+// that the chain does not reach.
 absl::Status PrivacyLedgerStore::VerifyChain(std::map<uint64_t, Digest>* hashes_at) {
   const MutexLock lock(mutex_);
   const auto verify = [&](const RowView& view)
@@ -136,8 +136,8 @@ absl::Status PrivacyLedgerStore::CheckSignature(const ledger::LedgerRow& row,
     return absl::OkStatus();
   }
   const std::string signed_bytes = ledger::SignedBytes(options_.key->id(), sequence, row.hash);
-  return row.signature &&
-                 privacy::VerifySignature(options_.key->public_key(), AsBytes(signed_bytes), *row.signature)
+  return row.signature && privacy::VerifySignature(options_.key->public_key(),
+                                                   AsBytes(signed_bytes), *row.signature)
              ? absl::OkStatus()
              : Broken(fmt::format("has an entry {} that this node's key did not sign", sequence));
 }
@@ -169,7 +169,7 @@ absl::Status PrivacyLedgerStore::WriteHeadFile() const {
                              : WriteFileAtomically(head_file_, head, kLedgerFileMode);
 }
 
-// What the chain was charged.
+// Returns what the chain was charged.
 ledger::Counter PrivacyLedgerStore::Charged() const {
   ledger::Counter charged;
   for (const auto& [unit, totals] : totals_) {
@@ -198,7 +198,8 @@ absl::Status PrivacyLedgerStore::ReadCounterFile() {
   return absl::OkStatus();
 }
 
-// After an error the file may hold either: the greater one counts until it is known.
+// After an error the file may hold the old or the new value, so the larger one counts until it is
+// known.
 absl::Status PrivacyLedgerStore::RaiseCounter(const ledger::Counter& counter) {
   if (options_.counter_file.empty()) {
     return absl::OkStatus();
@@ -216,8 +217,8 @@ absl::Status PrivacyLedgerStore::RaiseCounter(const ledger::Counter& counter) {
   return absl::OkStatus();
 }
 
-// Charges what the counter file knows of and the chain does not: the process ended between the two,
-// or an older store was put back.
+// Charges what the counter file has and the chain does not: the process ended between the two
+// writes, or an older store was put back.
 absl::Status PrivacyLedgerStore::ChargeLost() {
   const ledger::Counter charged = Charged();
   if (counter_ == charged) {
@@ -286,7 +287,7 @@ absl::Status PrivacyLedgerStore::Append(privacy::LedgerEntry entry) {
     entry.reservation = entry.sequence;
   }
   ledger::LedgerRow row{.entry = ledger::EncodeEntry(entry)};
-  // An entry that cannot be read again would close the ledger for ever.
+  // An entry that cannot be read again would make the ledger unusable for ever.
   const absl::StatusOr<privacy::LedgerEntry> again = ledger::DecodeEntry(row.entry);
   if (!again.ok() || *again != entry) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -308,8 +309,8 @@ absl::Status PrivacyLedgerStore::Append(privacy::LedgerEntry entry) {
   return WriteHeadFile();
 }
 
-// The counter first: a charge that is in it and not in the chain is found when the ledger is opened
-// or charged again.
+// The counter is written first: a charge that is in the counter but not in the chain is found when
+// the ledger is opened or charged again.
 absl::StatusOr<uint64_t> PrivacyLedgerStore::Reserve(const privacy::LedgerCharge& charge) {
   RETURN_IF_ERROR(ledger::CheckCharge(charge));
   const MutexLock lock(mutex_);

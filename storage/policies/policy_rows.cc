@@ -38,7 +38,7 @@ std::vector<float> Read(const Floats& values) {
   return {values.begin(), values.end()};
 }
 
-// One overload for each kind of parameters.
+// One overload writes each kind of parameters.
 struct ParametersWriter {
   v1::PolicyRow* row;
   void operator()(const QuantizationPolicy& policy) const {
@@ -163,7 +163,7 @@ bool Share(float value) {
   return value >= 0.0F && value <= 1.0F;
 }
 
-// One overload for each kind of parameters.
+// One overload checks each kind of parameters.
 struct ParametersCheck {
   bool operator()(const QuantizationPolicy& policy) const {
     constexpr std::array<std::string_view, 4> kPrecisions = {"fp16", "q8", "q4_k", "q4_0"};
@@ -312,7 +312,7 @@ absl::StatusOr<std::vector<float>> DecodeFisher(std::string_view bytes) {
     return CorruptRow("a policy's Fisher diagonal");
   }
   std::vector<float> diagonal(*count);
-  if (*count > 0) {  // memcpy takes no null pointer, not even for nothing
+  if (*count > 0) {  // memcpy takes no null pointer, not even for zero bytes
     std::memcpy(diagonal.data(), bytes.data() + reader.offset(), reader.remaining());
   }
   return diagonal;

@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<PolicyStore>> PolicyStore::Open(Database& databas
 
 absl::Status PolicyStore::LoadPolicies() {
   const auto pass_over = [this](std::string_view) -> absl::StatusOr<bool> {
-    ++undecodable_;  // it must not hide all others
+    ++undecodable_;  // a damaged row must not hide all others
     return true;
   };
   return database_.Scan(
@@ -85,7 +85,7 @@ absl::Status PolicyStore::LoadPolicies() {
       pass_over);
 }
 
-// A time that cannot be read is that of the policy's creation.
+// A policy whose time of access cannot be read gets its creation time.
 absl::Status PolicyStore::LoadAccessTimes() {
   return database_.Scan(
       kFamily, policies::kAccessPrefix, EndOfPrefix(policies::kAccessPrefix),
