@@ -14,7 +14,7 @@ namespace {
 
 constexpr ColumnFamily kFamily = ColumnFamily::kEdge;
 
-// An edge, and its two rows in order of weight.
+// Checks an edge and its two rows in order of weight.
 absl::Status CheckEdge(const Database& database, const RowView& row, RowComplaints* complaints) {
   const std::optional<EdgeKey> key = graph::DecodeEdgeRowKey(row.key);
   if (!key) {
@@ -30,7 +30,7 @@ absl::Status CheckEdge(const Database& database, const RowView& row, RowComplain
   return complaints->Expect(database, kFamily, row.key, graph::InKey(*key, edge->weight));
 }
 
-// A row in order of weight, and its edge.
+// Checks a row in order of weight and its edge.
 absl::Status CheckOrder(const Database& database, const RowView& row,
                         const std::optional<graph::WeightedKey>& weighted,
                         RowComplaints* complaints) {
@@ -45,7 +45,7 @@ absl::Status CheckOrder(const Database& database, const RowView& row,
     return absl::OkStatus();
   }
   if (!stored.ok()) {
-    return absl::OkStatus();  // Database::Verify complains of it
+    return absl::OkStatus();  // Database::Verify reports it
   }
   const absl::StatusOr<GraphEdge> edge = graph::DecodeEdge(*stored, weighted->key);
   if (edge.ok() && edge->weight != weighted->weight) {

@@ -24,7 +24,7 @@
 namespace ruvd::storage {
 namespace {
 
-// A policy's row and what it says of its Fisher diagonal.
+// Checks a policy's row and the Fisher diagonal that it mentions.
 absl::Status CheckPolicy(const Database& database, const RowView& row, const PolicyId& id,
                          RowComplaints* complaints) {
   const absl::StatusOr<Policy> policy = policies::DecodePolicy(row.value, id);
@@ -40,7 +40,7 @@ absl::Status CheckPolicy(const Database& database, const RowView& row, const Pol
     return complaints->Expect(database, ColumnFamily::kPolicy, row.key, fisher_key);
   }
   if (!stored.ok()) {
-    return absl::OkStatus();  // Database::Verify complains of it
+    return absl::OkStatus();  // Database::Verify reports it
   }
   const auto fisher = policies::DecodeFisher(*stored);
   if (complaints->Ok(fisher_key, fisher.status()) && fisher->size() != policy->fisher_values) {
@@ -50,7 +50,8 @@ absl::Status CheckPolicy(const Database& database, const RowView& row, const Pol
   return absl::OkStatus();
 }
 
-// The row that finds a trajectory by its time; one that does not decode is complained of itself.
+// Checks the row that finds a trajectory by its time. A trajectory that does not decode is reported
+// itself.
 absl::Status CheckTimeRow(const Database& database, const RowView& row, RowComplaints* complaints) {
   const std::string key = trajectories::IdKey(trajectories::IdOfTimeKey(row.key));
   const absl::StatusOr<std::string> stored = database.Get(ColumnFamily::kTrajectory, key);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr ColumnFamily kWitnessFamily = ColumnFamily::kWitness;
 
-// A record, its embeddings and the row that finds it by its id.
+// Checks a record, its embeddings and the row that finds it by its id.
 absl::Status CheckRecord(const Database& database, const RowView& row, RowComplaints* complaints) {
   const absl::StatusOr<WitnessEntry> entry = witness::DecodeRecord(row.value);
   if (!complaints->Ok(row.key, entry.status())) {
@@ -23,14 +23,14 @@ absl::Status CheckRecord(const Database& database, const RowView& row, RowCompla
   if (row.key != witness::RecordKey(entry->timestamp_ms, entry->request_id)) {
     complaints->Add(row.key, "it holds another entry");
   }
-  if (!entry->of_user) {  // an erasure took those
+  if (!entry->of_user) {  // an erasure may have removed a user's embeddings
     RETURN_IF_ERROR(
         complaints->Expect(database, kWitnessFamily, row.key, witness::EmbeddingsKey(row.key)));
   }
   return complaints->Expect(database, kWitnessFamily, row.key, witness::IdKey(entry->request_id));
 }
 
-// The row that finds an entry by its id; one that does not decode is complained of itself.
+// Checks the row that finds an entry by its id. An entry that does not decode is reported itself.
 absl::Status CheckIdRow(const Database& database, const RowView& row, RowComplaints* complaints) {
   const absl::StatusOr<std::string> stored = database.Get(kWitnessFamily, row.value);
   if (absl::IsNotFound(stored.status())) {

@@ -25,10 +25,10 @@ constexpr std::string_view kMagic = "RUVDWIT1";
 constexpr uint8_t kEntriesFrame = 1;
 constexpr uint8_t kEndFrame = 2;
 constexpr uint32_t kArchiveSchema = 1;
-// Embeddings hardly compress; more effort costs time and gains nothing.
+// Embeddings hardly compress, so a higher level costs time and gains nothing.
 constexpr int kCompressionLevel = 3;
 
-// Where a frame belongs: its file, its place in it and what it is.
+// Returns the place of a frame: its file and its number in the file.
 std::string FrameKey(const ArchiveId& id, uint32_t index) {
   return RowKey().Text("archive/").Bytes(id).U32(index).Take();
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading the witness log: walks over the records in order of time, newest or oldest first.
+// This file reads the witness log: walks over the records in order of time, newest or oldest first.
 
 #include <algorithm>
 #include <utility>
@@ -17,7 +17,7 @@
 namespace ruvd::storage {
 namespace {
 
-// Keys of records, end excluded.
+// A range of record keys; the end is not included.
 struct KeyRange {
   std::string start;
   std::string end;
@@ -28,7 +28,7 @@ KeyRange RangeOf(const WitnessFilter& filter) {
           filter.to_ms ? witness::RecordKeyAt(*filter.to_ms) : EndOfPrefix(witness::kRecordPrefix)};
 }
 
-// Goes on behind the record that a page token names.
+// Makes the range continue after the record that a page token names.
 absl::Status ApplyToken(const WitnessQuery& query, KeyRange* range) {
   if (query.page_token.empty()) {
     return absl::OkStatus();
@@ -46,7 +46,7 @@ absl::Status ApplyToken(const WitnessQuery& query, KeyRange* range) {
   return absl::OkStatus();
 }
 
-// A few milliseconds of rows.
+// The rows between two calls of `cancelled`: a few milliseconds.
 constexpr size_t kRowsPerQuestion = 256;
 
 absl::Status CheckWanted(const WitnessCancelled& cancelled, size_t looked_at) {
@@ -136,7 +136,7 @@ absl::StatusOr<std::optional<WitnessHit>> WitnessLog::Compare(const WitnessQuery
   const absl::StatusOr<std::string> embeddings =
       database_.Get(ColumnFamily::kWitness, witness::EmbeddingsKey(record_key));
   if (absl::IsNotFound(embeddings.status())) {
-    return std::nullopt;  // expired while we scan
+    return std::nullopt;  // the entry expired during the scan
   }
   RETURN_IF_ERROR(embeddings.status());
   RETURN_IF_ERROR(witness::DecodeEmbeddings(*embeddings, &entry));

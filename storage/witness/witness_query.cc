@@ -27,7 +27,8 @@ bool SameOrAny(const std::string& wanted, std::string_view value) {
   return wanted.empty() || wanted == value;
 }
 
-// Nearest rank: the smallest value that at least `percent` of all do not exceed.
+// Nearest rank: returns the smallest value that is not exceeded by at least `percent` of all
+// values.
 float Percentile(const std::vector<float>& sorted, size_t percent) {
   const size_t rank = (percent * sorted.size() + 99) / 100;  // rounded up
   return sorted[std::max<size_t>(rank, 1) - 1];
@@ -46,7 +47,7 @@ LatencySummary Summarise(std::vector<float> values) {
           .max_ms = values.back()};
 }
 
-// Folds one quality into the mean of `rated` ones before it.
+// Adds one quality to the mean of the `rated` ones before it.
 void CountQuality(const std::optional<float>& quality, uint64_t* rated, double* mean) {
   if (quality) {
     ++*rated;

@@ -48,13 +48,15 @@ absl::Status CheckSizes(const WitnessEntry& entry) {
 
 absl::Status CheckTexts(const WitnessEntry& entry) {
   constexpr char kEntry[] = "a witness entry";
-  RETURN_IF_ERROR(ruvd::storage::CheckTexts(kEntry, {entry.request_id, entry.session_id, entry.routing.model,
-                                            entry.routing.route, entry.model_used}));
+  RETURN_IF_ERROR(
+      ruvd::storage::CheckTexts(kEntry, {entry.request_id, entry.session_id, entry.routing.model,
+                                         entry.routing.route, entry.model_used}));
   for (const std::string& adapter : entry.adapters) {
     RETURN_IF_ERROR(ruvd::storage::CheckTexts(kEntry, {adapter}));
   }
-  return entry.error ? ruvd::storage::CheckTexts(kEntry, {entry.error->reason, entry.error->message})
-                     : absl::OkStatus();
+  return entry.error
+             ? ruvd::storage::CheckTexts(kEntry, {entry.error->reason, entry.error->message})
+             : absl::OkStatus();
 }
 
 bool ValuesInRange(const WitnessEntry& entry) {
@@ -294,7 +296,7 @@ std::string EncodeExpiry(const Expiry& expiry) {
 absl::StatusOr<Expiry> DecodeExpiry(std::string_view bytes) {
   constexpr char kExpiry[] = "an expiry of witness entries";
   ASSIGN_OR_RETURN(const auto row, ParseRow<v1::WitnessExpiry>(bytes, kExpiry));
-  // A name with a slash would lead out of the archive's folder.
+  // A name with a slash could point outside the archive's folder.
   if (!IsRecordKey(row.first_key()) || !IsRecordKey(row.last_key()) ||
       row.first_key() > row.last_key() || row.file().size() > limits::kMaxResponseIdBytes ||
       row.file().find('/') != std::string::npos) {
