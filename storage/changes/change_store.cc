@@ -27,7 +27,7 @@ constexpr ColumnFamily kChangeFamily = ColumnFamily::kChange;
 
 absl::Status NoSuchChange(std::string_view token) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "no change {} is listed; `ruvd learn changes` shows those that are", token);
+               "no change {} is listed; `ruvd learn changes` shows the listed ones", token);
 }
 
 bool IsOfSession(const LearningChange& change) {
@@ -46,9 +46,10 @@ absl::Status Check(const LearningChange& change, std::span<const PatternImage> i
   }
   RETURN_IF_ERROR(CheckTexts(kChange, {change.user_id, change.session_id, change.adapter_name}));
   if (images.size() > limits::kMaxChangeImages) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a change with {} patterns before it, the limit is {}; list it as several",
-                 images.size(), limits::kMaxChangeImages);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+        "a change has {} patterns before it, but the limit is {}; list it as several changes",
+        images.size(), limits::kMaxChangeImages);
   }
   return absl::OkStatus();
 }
@@ -215,8 +216,8 @@ absl::StatusOr<LearningChange> ChangeStore::Find(std::string_view token) const {
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), number);
   if (error != std::errc() || end == token.data() + token.size() || *end != '-') {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "\"{}\" is no undo token; give one as feedback and `ruvd learn changes` show it, "
-                 "such as 12-9f03ab77",
+                 "\"{}\" is not an undo token; use a token from the answer to feedback or from "
+                 "`ruvd learn changes`, such as 12-9f03ab77",
                  token.substr(0, limits::kMaxResponseIdBytes));
   }
   const MutexLock lock(mutex_);
@@ -240,7 +241,7 @@ absl::StatusOr<LearningChange> ChangeStore::Last(uint64_t before) const {
     }
   }
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "learning has changed nothing that stands; there is nothing to undo");
+               "no change by learning is in effect; there is nothing to undo");
 }
 
 absl::StatusOr<std::vector<LearningChange>> ChangeStore::List(size_t count) const {
@@ -261,11 +262,11 @@ absl::StatusOr<std::vector<PatternImage>> ChangeStore::ImagesOf(
     const LearningChange& change) const {
   std::vector<PatternImage> images;
   const MutexLock lock(mutex_);
-  const absl::Status gone =
-      Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
-            "what was there before change {} is not kept any more: newer changes needed the room, "
-            "or the pattern or its collection was removed; delete the pattern to be rid of it",
-            TokenOf(change));
+  const absl::Status gone = Error(
+      absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
+      "the state before change {} is not kept any more: newer changes needed the room, or the "
+      "pattern or its collection was removed; delete the pattern to remove what was learned",
+      TokenOf(change));
   const auto entry = entries_.find(change.number);
   if (entry == entries_.end() || entry->second.images == 0) {
     return gone;

@@ -52,8 +52,8 @@ absl::StatusOr<std::unique_ptr<ConsentBook>> ConsentBook::Open(UserConsentStore&
   book->register_.SetUnreadable(records.damaged.size());
   if (records.damaged.size() + foreign > 0) {
     spdlog::error(
-        "{} consents of users cannot be read and {} are not this node's own: nothing that they may "
-        "be about is shared until the users are asked again or a backup is restored [{}]",
+        "{} consents of users cannot be read and {} were not signed by this node: no data that "
+        "they may concern is shared until the users are asked again or a backup is restored [{}]",
         records.damaged.size(), foreign, reasons::kConsentDamaged);
   }
   return book;
@@ -90,7 +90,8 @@ absl::StatusOr<privacy::UserConsent> ConsentBook::Record(privacy::UserConsent fi
                    privacy::UserConsent::Sign(std::move(fields), key_));
   if (known == nullptr && records_.size() >= limits::kMaxConsentSubjects) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "{} users and sessions have a consent of their own already; let users decide for "
+                 "{} users and sessions already have a consent of their own, which is the limit; "
+                 "let users decide for "
                  "all their sessions",
                  records_.size());
   }

@@ -29,7 +29,8 @@ absl::StatusOr<privacy::Withdrawal> DecodeRow(std::string_view key, std::string_
   absl::StatusOr<privacy::Withdrawal> withdrawal = privacy::Withdrawal::Parse(AsBytes(value));
   if (!withdrawal.ok() || key != WithdrawalKey(*withdrawal)) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                 "a withdrawal does not decode or is another one; restore a backup of the store");
+                 "a withdrawal does not decode or is stored under the key of another one; restore "
+                 "a backup of the store");
   }
   return withdrawal;
 }

@@ -24,7 +24,7 @@ namespace {
 absl::Status Broken(std::string_view what) {
   return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
                "{} of the privacy ledger does not decode; restore a backup that is as new as the "
-               "ledger, nothing is released until then",
+               "ledger; nothing is released until then",
                what);
 }
 
@@ -106,14 +106,14 @@ absl::Status CheckCharge(const privacy::LedgerCharge& charge) {
   if (charge.rdp.size() > limits::kMaxLedgerOrders ||
       charge.subject.size() > limits::kMaxLedgerSubjectBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a charge of {} orders for a subject of {} bytes; the limits are {} and {}",
+                 "a charge has {} orders and a subject of {} bytes; the limits are {} and {}",
                  charge.rdp.size(), charge.subject.size(), limits::kMaxLedgerOrders,
                  limits::kMaxLedgerSubjectBytes);
   }
   if (!InRange(charge)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a charge of sigma {}, sampling rate {}, {} steps, epsilon {} and delta {} is not "
-                 "one; noise must be above 0, the rate in (0, 1], delta in [0, 1)",
+                 "a charge of sigma {}, sampling rate {}, {} steps, epsilon {} and delta {} is "
+                 "invalid; noise must be above 0, the rate in (0, 1], delta in [0, 1)",
                  charge.sigma, charge.sampling_rate, charge.steps, charge.epsilon, charge.delta);
   }
   return absl::OkStatus();

@@ -32,10 +32,11 @@ absl::Status Broken(std::string_view cause) {
 absl::Status RolledBack(const privacy::LedgerHead& wanted, const privacy::LedgerHead& found) {
   return Error(
       absl::StatusCode::kDataLoss, reasons::kLedgerRolledBack,
-      "the privacy ledger ends at entry {} and does not continue the one that had reached "
-      "entry {}: an older store was put back, or the disk lost the last entries; put the "
-      "newest store back or restore a backup that holds entry {}. Where none does, what it "
-      "spent is lost: give the node a new identity and an empty data folder; nothing is "
+      "the privacy ledger ends at entry {} and does not continue the ledger that had reached entry "
+      "{}: an older store was put back, or the disk lost the last entries; put the "
+      "newest store back or restore a backup that holds entry {}. If no backup holds it, the "
+      "record of that spending is lost: give the node a new identity and an empty data folder; "
+      "nothing is "
       "released until then",
       found.sequence, wanted.sequence, wanted.sequence);
 }
@@ -150,7 +151,8 @@ absl::Status PrivacyLedgerStore::CheckHeadRow() const {
   } else if (!absl::IsNotFound(row.status())) {
     return row.status();
   }
-  return stored == head() ? absl::OkStatus() : Broken("does not end at its head: entries are gone");
+  return stored == head() ? absl::OkStatus()
+                          : Broken("does not end at its head: entries are missing");
 }
 
 absl::StatusOr<std::optional<privacy::LedgerHead>> PrivacyLedgerStore::ReadHeadFile() const {
@@ -238,8 +240,7 @@ absl::Status PrivacyLedgerStore::CheckStage(uint64_t reservation, privacy::Ledge
   const auto stage = unreleased_.find(reservation);
   if (stage == unreleased_.end()) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                 "no reservation {} of the privacy ledger waits for its release; reserve first",
-                 reservation);
+                 "the privacy ledger has no open reservation {}; reserve first", reservation);
   }
   const privacy::LedgerKind wanted = next == privacy::LedgerKind::kSpend
                                          ? privacy::LedgerKind::kReserve
@@ -247,9 +248,9 @@ absl::Status PrivacyLedgerStore::CheckStage(uint64_t reservation, privacy::Ledge
   if (stage->second.reached != wanted) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "reservation {} of the privacy ledger is {}; reserve, spend and release in this "
-                 "order, each once",
+                 "order, once each",
                  reservation,
-                 wanted == privacy::LedgerKind::kReserve ? "spent already" : "not spent yet");
+                 wanted == privacy::LedgerKind::kReserve ? "already spent" : "not spent yet");
   }
   return absl::OkStatus();
 }
@@ -291,8 +292,8 @@ absl::Status PrivacyLedgerStore::Append(privacy::LedgerEntry entry) {
   const absl::StatusOr<privacy::LedgerEntry> again = ledger::DecodeEntry(row.entry);
   if (!again.ok() || *again != entry) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "an entry of the privacy ledger would not read as it was written; correct the "
-                 "charge");
+                 "an entry of the privacy ledger could not be read again as it was written; "
+                 "correct the charge");
   }
   row.hash = ledger::ChainHash(head_.hash, row.entry);
   if (options_.key != nullptr) {

@@ -237,7 +237,7 @@ std::optional<PolicyId> IdOfKey(std::string_view key) {
 absl::Status CheckPolicy(const Policy& policy) {
   if (policy.fisher_values > limits::kMaxFisherValues) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a Fisher diagonal of {} values; the limit is {}", policy.fisher_values,
+                 "a Fisher diagonal has {} values; the limit is {}", policy.fisher_values,
                  limits::kMaxFisherValues);
   }
   const bool known_source =
@@ -245,17 +245,18 @@ absl::Status CheckPolicy(const Policy& policy) {
   if (!Share(policy.confidence) || policy.created_ms < 0 || !known_source ||
       !std::visit(ParametersCheck{}, policy.parameters)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a policy of kind {} with confidence {} has values out of range; see "
+                 "a policy of kind {} with confidence {} has a value out of range; see "
                  "docs/store-format.md",
                  policy.parameters.index(), policy.confidence);
   }
   if (policy.embedding.size() > limits::kMaxDimension ||
       policy.embedded_by.size() > limits::kMaxStoredAdapterNameBytes) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a policy with an embedding of {} by a model named with {} bytes; the limits are "
-                 "{} and {}",
-                 policy.embedding.size(), policy.embedded_by.size(), limits::kMaxDimension,
-                 limits::kMaxStoredAdapterNameBytes);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+        "a policy has an embedding of {} values by a model with a name of {} bytes; the limits are "
+        "{} and {}",
+        policy.embedding.size(), policy.embedded_by.size(), limits::kMaxDimension,
+        limits::kMaxStoredAdapterNameBytes);
   }
   if (const auto* ewc = std::get_if<EwcPolicy>(&policy.parameters)) {
     return CheckTexts(kRow, {ewc->anchor});

@@ -36,7 +36,7 @@ constexpr uint64_t kBootMargin = 1'000'000;
 
 absl::Status WouldGoBack(std::string_view cause) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kLedgerWouldGoBack,
-               "restoring might forget privacy budget that this node has spent: {}; restore a "
+               "the restore might forget privacy budget that this node has spent: {}; restore a "
                "newer backup, or give the node a new identity and an empty data folder",
                cause);
 }
@@ -44,9 +44,10 @@ absl::Status WouldGoBack(std::string_view cause) {
 absl::Status NothingToCompare(std::string_view cause, const ledger::Chain& backup) {
   return Error(
       absl::StatusCode::kFailedPrecondition, reasons::kLedgerWouldGoBack,
-      "restoring might forget privacy budget that this node has spent: {}, and the backup's ledger "
+      "the restore might forget privacy budget that this node has spent: {}, and the backup's "
+      "ledger "
       "ends at entry {}; restore a newer backup, or give the node a new identity and an empty data "
-      "folder. Where the backup is known to be as new as the store was, restore with "
+      "folder. If you know that the backup is as new as the store was, restore with "
       "--accept-older-ledger",
       cause, backup.head.sequence);
 }
@@ -104,7 +105,7 @@ struct PresentLedger {
              MessageOf(opened) + ")";
     }
     return !(opened.ok() && same_store) && !HasEntries()
-               ? "the present store was begun anew and has no ledger to compare"
+               ? "the present store was started anew and has no ledger to compare"
                : "";
   }
 };
@@ -201,7 +202,7 @@ absl::Status Restore::LockPresent() {
   exists_ = fs::exists(options_.store, error);
   if (error) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnreadable,
-                 "cannot look for the store in {}: {}; check the data folder's permissions",
+                 "cannot check the store in {}: {}; check the data folder's permissions",
                  options_.store, error.message());
   }
   if (exists_) {
@@ -357,7 +358,7 @@ absl::Status Restore::Exchange() {
   if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, options_.store.c_str(), flags) != 0) {
     remove_staging_ = false;
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
-                 "cannot exchange {} and {}: {}; the restored store is whole, exchange the two "
+                 "cannot exchange {} and {}: {}; the restored store is complete; exchange the two "
                  "folders yourself",
                  staging_, options_.store, std::strerror(errno));
   }

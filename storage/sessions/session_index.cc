@@ -19,7 +19,7 @@ namespace {
 
 absl::Status NoSuchSession(std::string_view session_id) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "no session {}; it may have expired, begin a new one",
+               "there is no session {}; it may have expired; begin a new one",
                session_id.substr(0, limits::kMaxStoredSessionIdBytes));
 }
 
@@ -253,7 +253,7 @@ absl::StatusOr<std::vector<SessionHit>> SessionIndex::SearchAmong(
   RETURN_IF_ERROR(contexts_->Check(context));
   if (k == 0 || k > limits::kMaxSearchHits) {  // the unfiltered search refuses it too
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a search for {} sessions; ask for 1 to {}", k, limits::kMaxSearchHits);
+                 "a search cannot return {} sessions; ask for 1 to {}", k, limits::kMaxSearchHits);
   }
   std::vector<SessionHit> hits;
   for (const Shared& session : sessions) {

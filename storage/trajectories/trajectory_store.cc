@@ -26,7 +26,8 @@ constexpr size_t kForgottenAtOnce = 256;
 
 absl::Status TooLong(std::string_view what, size_t size, size_t limit) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-               "trajectory with {} of {}, the limit is {}; store a shorter one", what, size, limit);
+               "a trajectory has {} of {}, but the limit is {}; store a shorter one", what, size,
+               limit);
 }
 
 absl::Status CheckRating(const std::optional<float>& rating) {
@@ -64,7 +65,7 @@ absl::Status CheckRoute(const std::optional<TrajectoryRoute>& route) {
   }
   if (!trajectories::IsSound(*route)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a trajectory's route has no name, a number out of its range or more than {} "
+                 "a trajectory's route has no name, a number out of range or more than {} "
                  "features and {} others",
                  limits::kMaxRouteFeatures, limits::kMaxRouteOthers);
   }
@@ -77,10 +78,11 @@ absl::Status CheckRoute(const std::optional<TrajectoryRoute>& route) {
 absl::Status Check(const Trajectory& trajectory) {
   if (trajectory.response_id.empty() ||
       trajectory.response_id.size() > limits::kMaxResponseIdBytes || trajectory.created_ms < 0) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "trajectory with a response id of {} bytes created at {} ms; use an id of 1 to {} "
-                 "bytes and a time since 1970",
-                 trajectory.response_id.size(), trajectory.created_ms, limits::kMaxResponseIdBytes);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "a trajectory has a response id of {} bytes and was created at {} ms; use an id of 1 to {} "
+        "bytes and a time since 1970",
+        trajectory.response_id.size(), trajectory.created_ms, limits::kMaxResponseIdBytes);
   }
   const size_t text = trajectory.session_id.size() + trajectory.prompt.size() +
                       trajectory.completion.size() + trajectory.edited_text.value_or("").size();
@@ -197,7 +199,7 @@ absl::StatusOr<Trajectory> TrajectoryStore::Get(std::string_view response_id) co
     }
   }
   return Error(absl::StatusCode::kNotFound, reasons::kUnknownResponse,
-               "no response {} is remembered; send feedback for one of the last {} responses",
+               "response {} is not known any more; send feedback for one of the last {} responses",
                response_id.substr(0, limits::kMaxResponseIdBytes), options_.capacity);
 }
 

@@ -85,7 +85,7 @@ struct TrajectoryFeedback {
   std::optional<float> rating;  // 0 to 1
   std::optional<std::string> edited_text;
   std::optional<bool> accepted;
-  // Implicit feedback: what the user did rather than said. False: unknown.
+  // Implicit feedback: what the user did rather than said. False means unknown.
   bool copied = false;
   bool regenerated = false;
   std::map<std::string, std::string> metadata;  // by name; entries of other names stay

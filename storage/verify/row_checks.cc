@@ -44,8 +44,8 @@ absl::Status CheckPolicy(const Database& database, const RowView& row, const Pol
   }
   const auto fisher = policies::DecodeFisher(*stored);
   if (complaints->Ok(fisher_key, fisher.status()) && fisher->size() != policy->fisher_values) {
-    complaints->Add(fisher_key, fmt::format("{} values, its policy says {}", fisher->size(),
-                                            policy->fisher_values));
+    complaints->Add(fisher_key, fmt::format("it has {} values, but its policy says {}",
+                                            fisher->size(), policy->fisher_values));
   }
   return absl::OkStatus();
 }
@@ -65,7 +65,7 @@ absl::Status CheckTimeRow(const Database& database, const RowView& row, RowCompl
                                       : absl::StatusOr<Trajectory>(stored.status());
   if (trajectory.ok() &&
       row.key != trajectories::TimeKey(trajectory->created_ms, trajectory->response_id)) {
-    complaints->Add(row.key, "its trajectory is of another time");
+    complaints->Add(row.key, "its trajectory has another time");
   }
   return absl::OkStatus();
 }
@@ -114,7 +114,7 @@ absl::Status CheckPolicyRows(Database& database, StoreReport* report) {
   const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
     const std::optional<PolicyId> id = policies::IdOfKey(row.key);
     if (!id) {
-      complaints.Add(row.key, "the key is none of a policy");
+      complaints.Add(row.key, "the key is not one of a policy");
       return true;
     }
     if (row.key.starts_with(policies::kPolicyPrefix)) {
@@ -136,8 +136,8 @@ absl::Status CheckOplogRows(Database& database, StoreReport* report) {
   const auto follow = [&](std::string_view key) {
     const uint64_t sequence = ReadKeyU64(key, 0).value_or(0);
     if (expected != 0 && sequence != expected) {
-      complaints.Add(key,
-                     fmt::format("the log goes on with {} where {} was next", sequence, expected));
+      complaints.Add(
+          key, fmt::format("the log continues with {}, but {} was expected", sequence, expected));
     }
     expected = sequence + 1;
   };
@@ -181,7 +181,7 @@ absl::Status CheckConsentRows(Database& database, StoreReport* report) {
     } else if (row.key.starts_with(consent_rows::kReleasePrefix)) {
       complaints.Ok(row.key, CheckReleaseSourceRow(row.key, row.value));
     } else {
-      complaints.Add(row.key, "the key is none of a consent");
+      complaints.Add(row.key, "the key is not one of a consent");
     }
     return true;
   };

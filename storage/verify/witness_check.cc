@@ -56,7 +56,7 @@ absl::Status CheckOther(const Database& database, const RowView& row, RowComplai
   if (row.key == witness::kExpiryKey) {
     complaints->Ok(row.key, witness::DecodeExpiry(row.value).status());
   } else if (row.key != witness::kCountKey) {
-    complaints->Add(row.key, "the key is none of the witness log");
+    complaints->Add(row.key, "the key is not one of the witness log");
   }
   return absl::OkStatus();
 }
@@ -83,7 +83,8 @@ absl::Status CheckWitnessRows(Database& database, StoreReport* report) {
   RETURN_IF_ERROR(database.Scan(kWitnessFamily, "", "", check, pass));
   const absl::StatusOr<uint64_t> count = witness::ReadCount(database);
   if (complaints.Ok(witness::kCountKey, count.status()) && whole && *count != records) {
-    complaints.Add(witness::kCountKey, fmt::format("{} entries, counted as {}", records, *count));
+    complaints.Add(witness::kCountKey,
+                   fmt::format("there are {} entries, but the count is {}", records, *count));
   }
   return absl::OkStatus();
 }

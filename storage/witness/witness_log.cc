@@ -18,7 +18,7 @@ namespace {
 
 absl::Status NoSuchEntry(std::string_view request_id) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "no witness entry of request {}; list the entries to see which there are",
+               "there is no witness entry of request {}; list the entries to see which ones exist",
                request_id.substr(0, limits::kMaxResponseIdBytes));
 }
 
@@ -60,7 +60,8 @@ absl::Status WitnessLog::Append(WitnessEntry entry, TimePoint now) {
   }
   if (!queue_.Push(std::move(entry), now)) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
-                 "{} witness entries wait for the disk; check the disk", queue_.size());
+                 "{} witness entries are waiting for the disk, which is the limit; check the disk",
+                 queue_.size());
   }
   return absl::OkStatus();
 }

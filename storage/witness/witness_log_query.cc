@@ -36,7 +36,7 @@ absl::Status ApplyToken(const WitnessQuery& query, KeyRange* range) {
   const std::optional<std::string> key = FromHex(query.page_token);
   if (!key || !key->starts_with(witness::kRecordPrefix) || witness::IdOfRecordKey(*key).empty()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "the page token is not one this node gave; list from the start");
+                 "this node did not give the page token; list from the start");
   }
   if (query.oldest_first) {
     range->start = std::max(range->start, *key + '\0');
@@ -188,7 +188,8 @@ absl::StatusOr<WitnessPage> WitnessLog::QueryBySimilarity(const WitnessQuery& qu
 absl::StatusOr<WitnessStats> WitnessLog::Stats(const WitnessStatsQuery& query) const {
   if (query.interval_ms < 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "an interval of {} ms; use a positive one, or 0 for no trend", query.interval_ms);
+                 "an interval of {} ms is not possible; use a positive one, or 0 for no trend",
+                 query.interval_ms);
   }
   WitnessCounter counter(query);
   const KeyRange range = RangeOf(query.filter);

@@ -38,8 +38,8 @@ absl::Status CheckSizes(const WitnessEntry& entry) {
   if (text > limits::kMaxWitnessTextBytes || lists > limits::kMaxWitnessListItems ||
       dimension > limits::kMaxDimension) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "witness entry with {} bytes of names, a list of {} and an embedding of {}; the "
-                 "limits are {}, {} and {}",
+                 "a witness entry has {} bytes of names, a list of {} items and an embedding of {} "
+                 "values; the limits are {}, {} and {}",
                  text, lists, dimension, limits::kMaxWitnessTextBytes, limits::kMaxWitnessListItems,
                  limits::kMaxDimension);
   }
@@ -223,10 +223,11 @@ std::string_view IdOfRecordKey(std::string_view record_key) {
 absl::Status CheckEntry(const WitnessEntry& entry) {
   if (entry.request_id.empty() || entry.request_id.size() > limits::kMaxResponseIdBytes ||
       !ValuesInRange(entry)) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "witness entry with a request id of {} bytes at {} ms; use an id of 1 to {} "
-                 "bytes, a time since 1970, times not negative and a quality from 0 to 1",
-                 entry.request_id.size(), entry.timestamp_ms, limits::kMaxResponseIdBytes);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "a witness entry has a request id of {} bytes and a time of {} ms; use an id of 1 to {} "
+        "bytes, a time since 1970, times not negative and a quality from 0 to 1",
+        entry.request_id.size(), entry.timestamp_ms, limits::kMaxResponseIdBytes);
   }
   RETURN_IF_ERROR(CheckSizes(entry));
   return CheckTexts(entry);
