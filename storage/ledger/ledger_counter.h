@@ -28,8 +28,7 @@ struct Counter {
   bool operator==(const Counter&) const = default;
 };
 
-// Returns the two numbers in decimal as "NODE EXAMPLE
-// ".
+// Returns the two numbers in decimal as "NODE EXAMPLE\n".
 std::string FormatCounter(const Counter& counter);
 // Returns LEDGER_BROKEN for a text that FormatCounter does not make.
 absl::StatusOr<Counter> ParseCounter(std::string_view text);

@@ -59,9 +59,8 @@ struct Chain {
 // Reads the chain. It never fails: what cannot be read counts as damage.
 Chain ReadChain(const Database& database);
 
-// Returns "SEQUENCE HASH
-// ", with the hash in hexadecimal: the content of the head's row, of its file and of the field in a
-// backup's manifest.
+// Returns "SEQUENCE HASH\n", with the hash in hexadecimal: the content of the head's row, of its
+// file and of the field in a backup's manifest.
 std::string FormatHead(const privacy::LedgerHead& head);
 absl::StatusOr<privacy::LedgerHead> ParseHead(std::string_view text);
 
