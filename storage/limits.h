@@ -60,7 +60,8 @@ inline constexpr uint32_t kMaxEfConstruction = 4096;
 // Breadth and number of results of one search; they bound the work of one request.
 inline constexpr size_t kMaxSearchEf = 4096;
 inline constexpr size_t kMaxSearchHits = 1000;
-// A link takes 4 bytes. More than a million patterns would need another layout.
+// Every link takes 4 bytes. More than a million patterns would need a layout with a row for each
+// node.
 inline constexpr uint32_t kMaxPatterns = 1 << 20;
 
 // The number of models whose patterns one store may hold side by side.

@@ -118,8 +118,8 @@ class Batch {
            uint32_t generation = 0, const KeyScope& scope = {});
   void Delete(ColumnFamily family, std::string_view key);
   // Deletes the rows with start <= key < end that exist at this place in the batch; start < end.
-  // Such a change is cheap to write but stays in the tables, so use it for whole days, not for
-  // single rows.
+  // One such change is cheap to write, however many rows it hides, so use it for whole days rather
+  // than for single rows.
   void DeleteRange(ColumnFamily family, std::string_view start, std::string_view end);
   bool empty() const { return changes_.empty(); }
   // States that the batch removes more than it adds, or begins such a removal. It is then written

@@ -147,7 +147,8 @@ void FitHigh(const CodeCounts& counts, const CodeSums& sums, size_t dimension, R
   std::array<double, kLanes> lane_errors{};
   std::array<double, kLanes> lane_weighted{};
   for (int32_t first = 0; first < 256; first += static_cast<int32_t>(kLanes)) {
-    const double fitted = slope * ((first >> 4) - 8 - mean_high);  // a lane is of one nibble
+    const double fitted =
+        slope * ((first >> 4) - 8 - mean_high);  // these lanes share one high nibble
     for (size_t lane = 0; lane < kLanes; ++lane) {
       const int32_t code = first + static_cast<int32_t>(lane);
       const double deviation = (code - 128) - mean_code;

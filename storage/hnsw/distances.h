@@ -49,7 +49,7 @@ class Distances {
            query_.cross * header.mean;
   }
   // Returns the distance that is likely from the product with the high plane, reduced by `margin`
-  // standard deviations.
+  // for each unit of the row's spread; a negative margin increases it.
   float Coarse(const RowHeader& header, int32_t high, float margin) const {
     const float product = header.slope * static_cast<float>(high) + header.offset * sum_high_;
     return Constant(header) - header.scale * (per_product_ * product + margin * header.spread);

@@ -46,9 +46,9 @@ float ExactDistance(std::span<const float> a, std::span<const float> b, HnswMetr
   return static_cast<float>(aa + bb - 2 * dot);
 }
 
-// Rounding has a mean squared error of step^2 / 12 for each value. The errors of two vectors on the
-// same side partly cancel, so what rounding adds to a product with their difference grows with the
-// norm of that difference.
+// Rounding has a mean squared error of step^2 / 12 for each value, and its errors are symmetric
+// about zero. So what it adds to a product with the difference of two vectors grows with the norm
+// of that difference.
 float CodingError(const hnsw::IndexCore& core, const hnsw::EncodedQuery& query,
                   const Candidate& candidate) {
   if (core.options.rows != nullptr) {

@@ -60,7 +60,7 @@ class ReaderEpochs {
 
   std::atomic<uint64_t> current_{1};
   std::atomic<Seat*> seats_{
-      nullptr};  // only ever pushed to; as many as readers ever stayed at once
+      nullptr};  // seats are only added; there are as many as readers were ever there at once
 };
 
 }  // namespace ruvd::storage::hnsw

@@ -28,8 +28,8 @@ class RowRegion {
   // Makes rows [0, rows) usable; new ones are zero. Returns RESOURCE_EXHAUSTED without memory.
   absl::Status Grow(size_t rows);
 
-  // Gives the memory after row `rows` back to the system. No thread may touch those rows until Grow
-  // adds them again.
+  // Gives the memory of rows `rows` and above back to the system. No thread may touch those rows
+  // until Grow adds them again.
   void Shrink(size_t rows);
 
   uint8_t* Row(size_t row) const { return base_ + row * row_bytes_; }
