@@ -27,7 +27,7 @@ struct BackupManifest {
   uint32_t schema = 0;
   std::string store_id;  // 16 bytes
   int64_t created_ms = 0;
-  uint64_t sequence = 0;      // a change up to this number is certainly in the backup
+  uint64_t sequence = 0;      // every change up to this number is certainly in the backup
   uint64_t boot_counter = 0;  // 0 when the node never counted
   std::string ledger_head;  // the content of the file "ledger-head"; "" when there was no such file
   std::vector<File> files;

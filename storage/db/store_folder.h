@@ -11,7 +11,7 @@
 
 namespace ruvd::storage::db {
 
-// Creates the folder with mode 0700 if it is missing. Returns FILE_UNWRITABLE.
+// Creates the folder with mode 0700 if it is missing. Returns FILE_UNWRITABLE on failure.
 absl::Status CreateStoreFolder(const std::string& path);
 
 // The name of the file in a store's folder that locks it.

@@ -102,7 +102,7 @@ class HnswIndex {
   bool Erase(uint32_t label);
 
   // Changes the attributes that filters see. The bank cannot change: Put the row again instead.
-  // Returns NOT_FOUND or INVALID_ARGUMENT.
+  // Returns NOT_FOUND or INVALID_ARGUMENT on failure.
   absl::Status SetAttributes(uint32_t label, const HnswAttributes& attributes);
 
   // Links up to `count` rows of the tail into their graphs, the oldest first. A row takes about

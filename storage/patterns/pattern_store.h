@@ -177,7 +177,8 @@ class PatternStore {
 
   // Deletes a pattern, even an expired one that Maintain has not removed yet. It drops embedding
   // and payload and leaves a tombstone, so that code that takes patterns from peers knows that this
-  // one is not wanted (WasDeleted). Put of the id makes it live again. Returns NOT_FOUND.
+  // one is not wanted (WasDeleted). Put of the id makes it live again. Returns NOT_FOUND for an
+  // unknown id.
   absl::Status Delete(const PatternId& id);
 
   // Returns up to `page_size` patterns (1 to limits::kMaxListPageSize) that the filter admits, in
@@ -192,13 +193,14 @@ class PatternStore {
   absl::StatusOr<std::vector<PatternHit>> Search(std::span<const float> query,
                                                  const PatternSearchOptions& options) const;
 
-  // Counts one retrieval. The count survives kill -9 but not a power cut. Returns NOT_FOUND.
+  // Counts one retrieval. The count survives kill -9 but not a power cut. Returns NOT_FOUND for an
+  // unknown id.
   absl::Status RecordUse(const PatternId& id);
 
   // Changes only the tier, in whatever version of the pattern is stored now: a Put of a version
   // read earlier could undo another change. With `expected` it changes the tier only if the stored
   // version still has that stamp, and otherwise returns ABORTED with reason CHANGED, because the
-  // caller decided for that version. Returns NOT_FOUND.
+  // caller decided for that version. Returns NOT_FOUND for an unknown id.
   absl::Status SetTier(const PatternId& id, SharingTier tier,
                        std::optional<HybridTime> expected = std::nullopt);
 

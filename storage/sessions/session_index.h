@@ -83,7 +83,7 @@ class SessionIndex {
   std::vector<std::shared_ptr<const SessionState>> Find(const SessionFilter& filter,
                                                         size_t limit) const;
   // Returns the `k` sessions with the most similar contexts among those that match the filter.
-  // Returns WRONG_DIMENSION or INVALID_ARGUMENT.
+  // Returns WRONG_DIMENSION or INVALID_ARGUMENT on failure.
   absl::StatusOr<std::vector<SessionHit>> Search(std::span<const float> context, size_t k,
                                                  const SessionFilter& filter = {}) const;
 

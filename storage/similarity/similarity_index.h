@@ -42,7 +42,7 @@ class SimilarityIndex {
   static absl::StatusOr<std::unique_ptr<SimilarityIndex>> Create(
       uint32_t dimension, const SimilarityIndexOptions& options = {});
 
-  // Checks a vector or query. Returns WRONG_DIMENSION or INVALID_ARGUMENT.
+  // Checks a vector or query. Returns WRONG_DIMENSION or INVALID_ARGUMENT on failure.
   absl::Status Check(std::span<const float> vector) const;
 
   // Adds or replaces the vector of an id. Returns WRONG_DIMENSION; INVALID_ARGUMENT for values that

@@ -82,7 +82,7 @@ class WitnessLog {
 
   // Returns the whole entry of a request, stored or queued, or NOT_FOUND.
   absl::StatusOr<WitnessEntry> Get(std::string_view request_id) const;
-  // Sets the quality of a request, 0 to 1. Returns NOT_FOUND or INVALID_ARGUMENT.
+  // Sets the quality of a request, 0 to 1. Returns NOT_FOUND or INVALID_ARGUMENT on failure.
   absl::Status SetQuality(std::string_view request_id, float quality);
 
   // Query and Stats return INVALID_ARGUMENT (see CheckQuery) or CANCELLED. Rows that do not open or
