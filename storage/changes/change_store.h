@@ -71,7 +71,7 @@ class ChangeStore {
   absl::StatusOr<std::vector<PatternImage>> ImagesOf(const LearningChange& change) const;
 
   // Marks a change as undone: it stays listed, but its images are removed. Returns NOT_FOUND for an
-  // unknown id.
+  // unknown number.
   absl::Status SetUndone(uint64_t number, int64_t now_ms);
 
   // Removes the images of a pattern that a user deleted, so that no undo brings it back.
