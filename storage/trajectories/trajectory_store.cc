@@ -199,7 +199,7 @@ absl::StatusOr<Trajectory> TrajectoryStore::Get(std::string_view response_id) co
     }
   }
   return Error(absl::StatusCode::kNotFound, reasons::kUnknownResponse,
-               "response {} is not known any more; send feedback for one of the last {} responses",
+               "response {} is not known; send feedback for one of the last {} responses",
                response_id.substr(0, limits::kMaxResponseIdBytes), options_.capacity);
 }
 

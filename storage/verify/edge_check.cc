@@ -18,7 +18,7 @@ constexpr ColumnFamily kFamily = ColumnFamily::kEdge;
 absl::Status CheckEdge(const Database& database, const RowView& row, RowComplaints* complaints) {
   const std::optional<EdgeKey> key = graph::DecodeEdgeRowKey(row.key);
   if (!key) {
-    complaints->Add(row.key, "the key is not one of an edge");
+    complaints->Add(row.key, "this is not a key of an edge");
     return absl::OkStatus();
   }
   const absl::StatusOr<GraphEdge> edge = graph::DecodeEdge(row.value, *key);
@@ -35,7 +35,7 @@ absl::Status CheckOrder(const Database& database, const RowView& row,
                         const std::optional<graph::WeightedKey>& weighted,
                         RowComplaints* complaints) {
   if (!weighted) {
-    complaints->Add(row.key, "the key is not one of an edge's order");
+    complaints->Add(row.key, "this is not a key of an edge's order");
     return absl::OkStatus();
   }
   const std::string edge_key = graph::EdgeRowKey(weighted->key);
@@ -67,7 +67,7 @@ absl::Status CheckEdgeRows(Database& database, StoreReport* report) {
     } else if (row.key.starts_with(graph::kInPrefix)) {
       RETURN_IF_ERROR(CheckOrder(database, row, graph::DecodeInKey(row.key), &complaints));
     } else if (!graph::DecodeRemovalKey(row.key)) {
-      complaints.Add(row.key, "the key is not one of the graph");
+      complaints.Add(row.key, "this is not a key of the graph");
     }
     return true;
   };

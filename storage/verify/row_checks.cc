@@ -114,7 +114,7 @@ absl::Status CheckPolicyRows(Database& database, StoreReport* report) {
   const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
     const std::optional<PolicyId> id = policies::IdOfKey(row.key);
     if (!id) {
-      complaints.Add(row.key, "the key is not one of a policy");
+      complaints.Add(row.key, "this is not a key of a policy");
       return true;
     }
     if (row.key.starts_with(policies::kPolicyPrefix)) {
@@ -181,7 +181,7 @@ absl::Status CheckConsentRows(Database& database, StoreReport* report) {
     } else if (row.key.starts_with(consent_rows::kReleasePrefix)) {
       complaints.Ok(row.key, CheckReleaseSourceRow(row.key, row.value));
     } else {
-      complaints.Add(row.key, "the key is not one of a consent");
+      complaints.Add(row.key, "this is not a key of a consent");
     }
     return true;
   };

@@ -56,7 +56,7 @@ absl::Status CheckOther(const Database& database, const RowView& row, RowComplai
   if (row.key == witness::kExpiryKey) {
     complaints->Ok(row.key, witness::DecodeExpiry(row.value).status());
   } else if (row.key != witness::kCountKey) {
-    complaints->Add(row.key, "the key is not one of the witness log");
+    complaints->Add(row.key, "this is not a key of the witness log");
   }
   return absl::OkStatus();
 }

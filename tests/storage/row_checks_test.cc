@@ -157,7 +157,7 @@ TEST_F(RowChecksTest, ADamagedConsentOrWithdrawalIsAProblem) {
   EXPECT_THAT(Problem(ColumnFamily::kConsent, "w/x", withdrawal_.Encode()),
               HasSubstr("under the key of another one"));
   EXPECT_THAT(Problem(ColumnFamily::kConsent, "w/x", "x"), HasSubstr("STORE_CORRUPT"));
-  EXPECT_THAT(Problem(ColumnFamily::kConsent, "x", ""), HasSubstr("not one of a consent"));
+  EXPECT_THAT(Problem(ColumnFamily::kConsent, "x", ""), HasSubstr("not a key of a consent"));
   EXPECT_TRUE(Check().ok());
 }
 
@@ -188,9 +188,9 @@ TEST_F(RowChecksTest, ARowUnderAForeignKeyIsAProblem) {
   EXPECT_THAT(copy(ColumnFamily::kSession, "s/s", "s/t"), HasSubstr("another session"));
   EXPECT_THAT(copy(ColumnFamily::kTrajectory, trajectories::IdKey("a"), trajectories::IdKey("b")),
               HasSubstr("another trajectory"));
-  EXPECT_THAT(Problem(ColumnFamily::kWitness, "x", ""), HasSubstr("not one of the witness log"));
-  EXPECT_THAT(Problem(ColumnFamily::kPolicy, "p/1", ""), HasSubstr("not one of a policy"));
-  EXPECT_THAT(Problem(ColumnFamily::kEdge, "e/1", ""), HasSubstr("not one of an edge"));
+  EXPECT_THAT(Problem(ColumnFamily::kWitness, "x", ""), HasSubstr("not a key of the witness log"));
+  EXPECT_THAT(Problem(ColumnFamily::kPolicy, "p/1", ""), HasSubstr("not a key of a policy"));
+  EXPECT_THAT(Problem(ColumnFamily::kEdge, "e/1", ""), HasSubstr("not a key of an edge"));
   EXPECT_THAT(Problem(ColumnFamily::kEdge, graph::OutKey(edge_, 0.75F), ""),
               HasSubstr("the edge has 0.5"));
 }
