@@ -8,10 +8,10 @@
 
 namespace ruvd::storage {
 
-// A std::shared_mutex whose writers do not starve: glibc's lets new readers in while a writer
-// waits, so that steady searches would hold up an insert for seconds. Here a waiting writer closes
-// the gate that every newcomer passes. For std::shared_lock and std::unique_lock. Not recursive,
-// not even for readers.
+// A std::shared_mutex whose writers do not starve. The one of glibc admits new readers while a
+// writer waits, so steady searches would delay an insert for seconds. Here a waiting writer closes
+// a gate that every new caller has to pass. Use it with std::shared_lock and std::unique_lock. It
+// is not recursive, not even for readers.
 class FairSharedMutex {
  public:
   void lock() {

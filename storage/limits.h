@@ -12,99 +12,102 @@ namespace ruvd::limits {
 
 // Keys are ids and counters; the longest is a response id with its prefix.
 inline constexpr size_t kMaxRowKeyBytes = 512;
-// Twice the largest federated update (8 MiB compressed), so that no value of ours ever comes near.
+// Twice the largest federated update (8 MiB compressed), so that no real value comes near it.
 inline constexpr size_t kMaxRowValueBytes = 16 << 20;
 // A batch is copied into the log at once and held in memory while it is sealed.
 inline constexpr size_t kMaxBatchBytes = 64 << 20;
 
-// Longer names of users are hashed by whoever makes them.
+// Callers hash longer names of users.
 inline constexpr size_t kMaxScopeIdBytes = 128;
 inline constexpr size_t kMaxScopeNameBytes = kMaxScopeIdBytes + 16;
-// All are in locked memory while the store is open (32 bytes each, of 8 MiB that a process may lock
-// by default) and wrapped anew in one batch when the node's key changes.
+// All data keys are in locked memory while the store is open (32 bytes each, of the 8 MiB that a
+// process may lock by default), and one batch wraps them anew when the node's key changes.
 inline constexpr size_t kMaxDataKeys = 65'536;
-// Of them, those that no user's key takes: of families and collections, without which nothing
-// works.
+// The part of them that users' keys cannot take, reserved for families and collections, without
+// which nothing works.
 inline constexpr size_t kReservedDataKeys = 2048;
-// A rotation of all keys makes as many again, until the values of the old ones are sealed anew.
+// A rotation of all keys doubles their number until the values of the old keys are sealed anew.
 inline constexpr size_t kMaxDataKeysInRotation = 2 * kMaxDataKeys;
-// Users whose rows have all left, by age or because newer ones took their place, need no key any
-// more. A key is left alone for so long, because its user may just be about to write; the walk that
-// counts uses reads the whole store, so it is rare unless half of the keys are taken.
+// Users whose rows have all expired or were evicted need no key any more. A key younger than this
+// age is kept, because its user may be about to write. The walk that counts uses reads the whole
+// store, so it is rare unless half of the keys are taken.
 inline constexpr std::chrono::hours kKeyReclaimAge{6};
 inline constexpr std::chrono::hours kKeyReclaimInterval{24};
 inline constexpr std::chrono::minutes kScarceKeyReclaimInterval{10};
-// What is sealed again, migrated or swept in one go while writers wait: about a millisecond.
+// The most that one step seals anew, migrates or sweeps while writers wait: about a millisecond.
 inline constexpr size_t kMaxSweepRows = 128;
 inline constexpr size_t kMaxSweepBytes = 1 << 20;
-// The high-water mark is fsynced at most this often: what a power cut and a damage of the log in
-// the same moment may hide.
+// The high-water mark is fsynced at most this often. A loss of this much time can stay unnoticed if
+// a power cut and damage to the log happen at the same moment.
 inline constexpr std::chrono::milliseconds kHighWaterSyncInterval{20};
 // Memtables are flushed at this size.
 inline constexpr size_t kMemtableBytes = 8 << 20;
 
-// The free space is asked for at most this often: statvfs is cheap, not free.
+// The free space is read at most this often: statvfs is cheap but not free,
 inline constexpr std::chrono::milliseconds kReserveProbeInterval{1000};
-// ... or after this much was written since, less where the hard reserve is small.
+// and also after this many bytes were written (fewer if the hard reserve is small).
 inline constexpr uint64_t kReserveProbeBytes = 8 << 20;
-// Defaults of the disk reserve. RocksDB needs room to flush its memtables and log after we stop.
+// Defaults of the disk reserve. RocksDB needs room to flush its memtables and log after writes
+// stop.
 inline constexpr uint64_t kSoftReserveBytes = 512 << 20;
 inline constexpr uint64_t kHardReserveBytes = 256 << 20;
 
 // Embeddings are hidden states; the largest model served has rows of 8192.
 inline constexpr uint32_t kMaxDimension = 16384;
-// Above this the graph costs more memory than it saves work (Malkov and Yashunin 2018, 4.1).
+// A larger M costs more memory than it saves work (Malkov and Yashunin 2018, section 4.1).
 inline constexpr uint32_t kMaxHnswM = 128;
 inline constexpr uint32_t kMaxEfConstruction = 4096;
-// Breadth and result count of one search: bounds the work one request can cause.
+// Breadth and number of results of one search; they bound the work of one request.
 inline constexpr size_t kMaxSearchEf = 4096;
 inline constexpr size_t kMaxSearchHits = 1000;
-// 4 bytes a slot in every link list; beyond a million patterns per-node rows are due.
+// Every link takes 4 bytes. More than a million patterns would need a layout with a row for each
+// node.
 inline constexpr uint32_t kMaxPatterns = 1 << 20;
 
-// Models whose patterns one store may hold side by side.
+// The number of models whose patterns one store may hold side by side.
 inline constexpr uint32_t kMaxCollections = 1024;
 
-// Default boundaries give 3 timestep banks; room for finer schedules.
+// Default boundaries give 3 timestep banks; this leaves room for finer schedules.
 inline constexpr uint32_t kMaxBanks = 64;
-// What a vector search can filter by; 17 bytes a row in all.
+// Ranges of the attributes that a vector search can filter by; they take 17 bytes for each row.
 inline constexpr uint32_t kMaxFilterTasks = 1 << 16;
 inline constexpr uint32_t kMaxFilterTiers = 8;
 inline constexpr int64_t kMaxFilterTimeMs = (int64_t{1} << 48) - 1;  // the year 10889
-inline constexpr size_t kMaxFilterValues = 64;  // of one attribute; each costs a pass over its bits
-// Numbers of nodes in a vector index: rows, as many again removed or being moved.
+inline constexpr size_t kMaxFilterValues =
+    64;  // for one attribute; each costs a pass over its bits
+// Node numbers of a vector index: one for each row, and as many for rows being removed or moved.
 inline constexpr uint32_t kMaxHnswNodes = 2 * kMaxPatterns;
-// A chunk is about 16 KiB and one record longer: 2 * kMaxHnswM links.
+// A chunk is about 16 KiB and at most one record longer, which has up to 2 * kMaxHnswM links.
 inline constexpr size_t kMaxCheckpointChunkBytes = 32 << 10;
-// Queries of one batch search, rows that a range search returns.
+// The number of queries in one batch search and of rows that a range search returns.
 inline constexpr size_t kMaxBatchQueries = 1024;
 inline constexpr size_t kMaxRangeHits = 4096;
 inline constexpr size_t kMaxTaskBytes = 256;
 inline constexpr size_t kMaxStoredAdapterNameBytes = 256;
-// A pattern's payload is a small adapter; 8 MiB is the largest update that may travel.
+// A pattern's payload is a small adapter; 8 MiB is the largest update that peers may exchange.
 inline constexpr size_t kMaxPatternPayloadBytes = 8 << 20;
 inline constexpr uint32_t kMaxListPageSize = 1000;
-// Patterns kept by default: about 120 MB of index and 400 MB of rows at 768 values.
+// The default capacity: about 120 MB of index and 400 MB of rows with 768 values.
 inline constexpr size_t kPatternCapacity = 100'000;
-// A pattern that nobody retrieves for a month is worth half.
+// A pattern that no request retrieves for a month loses half of its value.
 inline constexpr std::chrono::hours kPatternHalfLife{30 * 24};
-// Peers that were away for longer may bring a deleted pattern back.
+// A peer that was away for longer may bring a deleted pattern back.
 inline constexpr std::chrono::hours kTombstoneRetention{90 * 24};
-// Rows that one call of maintenance looks at for tombstones, a few milliseconds, and how long a
-// walk over all of them is good for.
+// One call of maintenance looks for tombstones in this many rows, which takes a few milliseconds; a
+// new walk over all rows starts after this interval.
 inline constexpr size_t kTombstoneWalkRows = 1024;
 inline constexpr std::chrono::hours kTombstoneWalkInterval{1};
-// A checkpoint of 100,000 rows is 15 MB: worth the wear when that many links would be lost with it,
-// or a little every ten minutes.
+// A checkpoint of 100,000 rows writes 15 MB. That is worth the wear once this many changed links
+// would be lost without it, and every ten minutes if there was any change.
 inline constexpr size_t kCheckpointChanges = 2000;
 inline constexpr std::chrono::minutes kCheckpointInterval{10};
-// Peers further behind than this reconcile by ranges instead of replaying the log.
+// A peer that is further behind than this reconciles by ranges instead of replaying the log.
 inline constexpr uint64_t kMaxOplogRows = 65536;
 
 // Feedback arrives within minutes; ten thousand completions are days of an edge node's work.
 inline constexpr size_t kMaxTrajectories = 10000;
 inline constexpr size_t kMaxResponseIdBytes = 128;
-// Prompt, completion and edit of one request: the longest context, several times over.
+// Prompt, completion and edit of one request; several times the longest context.
 inline constexpr size_t kMaxTrajectoryTextBytes = 1 << 20;
 inline constexpr size_t kMaxTrajectorySteps = 65536;
 // A token has at least a byte of text.
@@ -114,43 +117,43 @@ inline constexpr size_t kMaxTrajectoryPromptTokens = kMaxTrajectoryTextBytes;
 inline constexpr size_t kMaxItemEnvelopeBytes = 4096;
 inline constexpr size_t kMaxItemPayloadBytes = 8 << 20;
 
-// The write-behind queue of the witness log: one write of 100 entries costs little more than one of
-// one, and a second's entries are what a crash may take.
+// The write-behind queue of the witness log: writing 100 entries together costs little more than
+// writing one, and a crash may lose the entries of one second.
 inline constexpr size_t kWitnessBatch = 100;
 inline constexpr std::chrono::milliseconds kMaxWitnessWait{1000};
-// Ten batches: minutes of an edge node's requests while the disk stalls, about 6 MiB.
+// Ten batches, about 6 MiB: minutes of an edge node's requests while the disk stalls.
 inline constexpr size_t kMaxWitnessQueue = 1000;
-// Default of the entries kept, whatever their age: two embeddings of 768 make 6 KiB, all of them
-// 600 MiB.
+// The default number of entries kept, whatever their age. Two embeddings of 768 values take 6 KiB,
+// so all entries take 600 MiB.
 inline constexpr size_t kMaxWitnessEntries = 100'000;
 inline constexpr std::chrono::hours kWitnessRetention{7 * 24};
-// Names and the error of one entry, of which 72 adapters with the longest names take most; ids,
-// adapters and models in its lists.
+// The names and the error of one entry: 72 adapters with the longest names take most of it. The
+// second limit is for the error, the third for the ids, adapters and models in each list.
 inline constexpr size_t kMaxWitnessTextBytes = 32 << 10;
 inline constexpr size_t kMaxWitnessMessageBytes = 1024;
 inline constexpr size_t kMaxWitnessListItems = 256;
-// Entries one query looks at (a few microseconds each) and intervals of one trend.
+// The entries that one query looks at (a few microseconds each) and the intervals of one trend.
 inline constexpr size_t kMaxWitnessScan = 200'000;
 inline constexpr size_t kMaxWitnessIntervals = 1000;
-// Entries that leave in one step, and the uncompressed bytes of one frame of an archive: above the
-// largest entry, small enough to hold in memory.
+// The entries that one step removes, and the uncompressed bytes of one frame of an archive: more
+// than the largest entry, but small enough for memory.
 inline constexpr size_t kWitnessExpiryBatch = 4096;
 inline constexpr size_t kMaxArchiveFrameBytes = 1 << 20;
 
-// Sessions: a thousand are active at a time on the largest nodes. All are in memory, with an
+// The largest nodes have a thousand active sessions at a time. All sessions are in memory, with an
 // embedding of 3 KiB each.
 inline constexpr size_t kMaxSessions = 10'000;
 inline constexpr std::chrono::hours kSessionIdle{7 * 24};
 inline constexpr size_t kMaxStoredSessionIdBytes = 128;
-// Sessions of an erased user that leave in one batch, while turns of others wait.
+// One batch removes this many sessions of an erased user while turns of other users wait.
 inline constexpr size_t kForgottenSessions = 128;
 inline constexpr size_t kMaxUserIdBytes = 128;
 // Names, locations and metadata of one session.
 inline constexpr size_t kMaxSessionTextBytes = 16 << 10;
 inline constexpr size_t kMaxSessionMetadata = 64;
 
-// Edges: an id's length is one byte of a key. What one question to the graph may cost: a node's
-// heaviest edges, hops and the nodes they find, and the rows read for all that.
+// The length of a graph id is one byte of a key. The other limits bound one query of the graph: the
+// heaviest edges of a node, the hops and the nodes they find, and the rows read for all of them.
 inline constexpr size_t kMaxGraphIdBytes = 128;
 inline constexpr size_t kMaxNeighbours = 1000;
 inline constexpr size_t kMaxEdgesLookedAt = 20'000;
@@ -158,15 +161,16 @@ inline constexpr size_t kMaxHopEdgesLookedAt = 100'000;
 inline constexpr size_t kMaxHopDepth = 6;
 inline constexpr size_t kMaxHopNodes = 10'000;
 
-// A charge of the privacy ledger: the orders of the usual grids, and the name of what is released.
+// A charge of the privacy ledger has the orders of a usual grid and the name of the release.
 inline constexpr size_t kMaxLedgerOrders = 256;
 inline constexpr size_t kMaxLedgerSubjectBytes = 256;
-// An exported ledger, which is read whole: some 300,000 entries, a release every hour for ten
-// years.
+// An exported ledger is read in one piece. This is some 300,000 entries: a release every hour for
+// ten years.
 inline constexpr size_t kMaxLedgerFileBytes = size_t{64} << 20;
 
-// Policies: what the loops learn in months. A router is below a megabyte; a Fisher diagonal of two
-// million values covers every adapter of a small model and fits one row (8 MiB).
+// This many policies are what the loops learn in months. A router is below a megabyte. A Fisher
+// diagonal of two million values covers every adapter of a small model and fits into one row (8
+// MiB).
 inline constexpr size_t kMaxPolicies = 10'000;
 inline constexpr size_t kCachedPolicies = 256;
 inline constexpr std::chrono::seconds kPolicyCacheTtl{60};
@@ -174,17 +178,17 @@ inline constexpr uint32_t kMaxRouterSize = 512;
 inline constexpr size_t kMaxPolicyPatterns = 4096;
 inline constexpr size_t kMaxFisherValues = 2 << 20;
 
-// Changes that learning made and that can be undone: months of an edge node's rounds. A pattern
-// before its change is mostly its adapter, some 200 KiB of a 29M model; above the sum the oldest
-// changes can be undone no more.
+// The number of listed changes by learning: months of an edge node's rounds. A pattern kept from
+// before a change is mostly its adapter, some 200 KiB for a 29M model; above the sum of bytes the
+// oldest changes cannot be undone any more.
 inline constexpr size_t kMaxChanges = 512;
 inline constexpr size_t kMaxChangeResponses = 256;
 inline constexpr size_t kMaxChangeImages = 2;
 inline constexpr uint64_t kMaxChangeImageBytes = 64 << 20;
-// Answers remembered for feedback that is sent again.
+// The answers that are remembered for feedback that is sent again.
 inline constexpr size_t kMaxFeedbackAnswers = 1024;
 inline constexpr size_t kMaxFeedbackAnswerBytes = 16 << 10;
-// What clients note with a feedback.
+// The metadata that a client may attach to feedback.
 inline constexpr size_t kMaxFeedbackMetadata = 16;
 inline constexpr size_t kMaxFeedbackMetadataKeyBytes = 64;
 inline constexpr size_t kMaxFeedbackMetadataValueBytes = 256;

@@ -3,24 +3,24 @@
 
 #pragma once
 
-// Error reasons that only the stores of this room give; the others are in base/reasons.h. The same
-// rule holds: a name is never reused for another cause.
+// Error reasons that only the stores of this room return; the others are in base/reasons.h. A name
+// is never reused for another cause.
 namespace ruvd::reasons {
 
 inline constexpr char kLedgerBroken[] = "LEDGER_BROKEN";
 inline constexpr char kLedgerRolledBack[] = "LEDGER_ROLLED_BACK";
 inline constexpr char kBeingRemoved[] = "BEING_REMOVED";
 
-// The log of changes does not have what was asked for any more.
+// The log of changes does not have the requested numbers any more.
 inline constexpr char kLogTruncated[] = "LOG_TRUNCATED";
 
-// What was read was changed by somebody else before it could be replaced.
+// Another caller changed the value after it was read and before it could be replaced.
 inline constexpr char kChanged[] = "CHANGED";
 
-// The value was erased by destroying its data key.
-// A change that learning made cannot be undone: others came on top of it, or what was there before
+// A change that learning made cannot be undone: later changes depend on it, or the state before it
 // is not kept any more.
 inline constexpr char kCannotUndo[] = "CANNOT_UNDO";
+// The value was erased by destroying its data key.
 inline constexpr char kKeyDestroyed[] = "KEY_DESTROYED";
 // A backup is incomplete, altered, or sealed by another node's key.
 inline constexpr char kBackupInvalid[] = "BACKUP_INVALID";

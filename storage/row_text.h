@@ -9,17 +9,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// What the encoders and decoders of rows share.
+// These helpers are shared by the encoders and decoders of rows.
 namespace ruvd::storage {
 
-// INVALID_ARGUMENT where one of the texts is not UTF-8. Protobuf writes such bytes into a field of
-// type `string` and then reads nothing of the row: whoever stores texts asks first.
+// Returns INVALID_ARGUMENT if one of the texts is not UTF-8. Every store calls it before it writes
+// texts: protobuf writes such bytes into a field of type `string`, but cannot read the row again.
 absl::Status CheckTexts(std::string_view what, std::initializer_list<std::string_view> texts);
 
-// STORE_CORRUPT: `what` does not decode.
+// Returns STORE_CORRUPT with the text that `what` does not decode.
 absl::Status CorruptRow(std::string_view what);
 
-// The message of a row; CorruptRow for other bytes.
+// Returns the message in a row, or CorruptRow for other bytes.
 template <typename Message>
 absl::StatusOr<Message> ParseRow(std::string_view bytes, std::string_view what) {
   Message message;

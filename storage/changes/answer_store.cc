@@ -56,8 +56,8 @@ absl::Status AnswerStore::Remember(std::string_view key, std::string_view answer
   }
   if (answer.size() > limits::kMaxFeedbackAnswerBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "an answer of {} bytes, the limit is {}; it is not remembered", answer.size(),
-                 limits::kMaxFeedbackAnswerBytes);
+                 "the answer has {} bytes, but the limit is {}; it is not remembered",
+                 answer.size(), limits::kMaxFeedbackAnswerBytes);
   }
   const Digest digest = Sha256(key);
   const MutexLock lock(mutex_);

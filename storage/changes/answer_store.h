@@ -18,19 +18,20 @@
 
 namespace ruvd::storage {
 
-// What feedback was answered, by what the client called it, so that feedback that is sent again is
-// learned once, also after a restart. The oldest answers go first. Survives kill -9. Thread-safe.
+// Remembers the answers to feedback by the client's name for it, so that feedback that is sent
+// again is learned only once, even after a restart. The oldest answers are removed first. Answers
+// survive kill -9. Thread-safe.
 class AnswerStore {
  public:
-  // `database` outlives the store.
+  // `database` must outlive the store.
   static absl::StatusOr<std::unique_ptr<AnswerStore>> Open(
       Database& database, size_t capacity = limits::kMaxFeedbackAnswers);
 
-  // The bytes that were remembered; nullopt for an empty key or one that is not known.
+  // Returns the remembered bytes; nullopt for an empty or unknown key.
   absl::StatusOr<std::optional<std::string>> Find(std::string_view key) const;
 
-  // The first answer of a key stays. Nothing for an empty key. LIMIT_EXCEEDED for a long answer;
-  // the errors of Database::Write.
+  // Remembers the first answer of a key; later ones and those of an empty key are ignored. Returns
+  // LIMIT_EXCEEDED for an answer that is too long, or an error of Database::Write.
   absl::Status Remember(std::string_view key, std::string_view answer);
 
  private:

@@ -21,7 +21,8 @@ constexpr size_t kPrefixBytes = 2;
 constexpr char kChangeRow[] = "a row of a change that learning made";
 constexpr char kImageRow[] = "a row of a pattern before a change";
 
-// Empty bytes are none; false for another length than an id's.
+// Reads an optional id: empty bytes mean no id. Returns false for a length that is not that of an
+// id.
 bool ReadId(const std::string& bytes, std::optional<PatternId>* id) {
   if (bytes.empty()) {
     id->reset();

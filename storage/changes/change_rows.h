@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "storage/changes/learning_change.h"
 
-// Keys and plaintexts of the family `change`; docs/store-format.md has them.
+// Keys and plaintexts of the family `change`, which docs/store-format.md describes.
 namespace ruvd::storage::changes {
 
 inline constexpr char kChangePrefix[] = "c/";
@@ -23,19 +23,19 @@ inline constexpr char kPausedKey[] = "paused";
 
 std::string ChangeKey(uint64_t number);
 std::string ImageKey(uint64_t number, uint32_t index);
-// By the SHA-256 of what the client called its feedback.
+// Contains the SHA-256 of the client's name for its feedback.
 std::string AnswerKey(const Digest& key);
 std::string AnswerOrderKey(uint64_t number);
-// Of a change, an image or an answer's order; nullopt for a key that is none.
+// Returns the number in the key of a change, an image or an answer's order; nullopt for other keys.
 std::optional<uint64_t> NumberOfKey(std::string_view key);
 
-// Without its number, which is the key's.
+// Encodes all of a change but its number, which is in the key.
 std::string EncodeChange(const LearningChange& change);
-// STORE_CORRUPT for bytes that EncodeChange does not make.
+// Returns STORE_CORRUPT for bytes that EncodeChange does not make.
 absl::StatusOr<LearningChange> DecodeChange(std::string_view bytes, uint64_t number);
 
 std::string EncodeImage(const PatternImage& image);
-// STORE_CORRUPT for bytes that EncodeImage does not make.
+// Returns STORE_CORRUPT for bytes that EncodeImage does not make.
 absl::StatusOr<PatternImage> DecodeImage(std::string_view bytes);
 
 }  // namespace ruvd::storage::changes

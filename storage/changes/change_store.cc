@@ -27,14 +27,14 @@ constexpr ColumnFamily kChangeFamily = ColumnFamily::kChange;
 
 absl::Status NoSuchChange(std::string_view token) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "no change {} is listed; `ruvd learn changes` shows those that are", token);
+               "no change {} is listed; `ruvd learn changes` shows the listed ones", token);
 }
 
 bool IsOfSession(const LearningChange& change) {
   return change.kind == ChangeKind::kSessionTaught;
 }
 
-// Session memory does not outlive the process, so neither need its changes outlive the power.
+// A session's memory does not outlive the process, so its changes need not survive a power cut.
 Durability DurabilityOf(const LearningChange& change) {
   return IsOfSession(change) ? Durability::kProcessCrash : Durability::kPowerLoss;
 }
@@ -46,9 +46,10 @@ absl::Status Check(const LearningChange& change, std::span<const PatternImage> i
   }
   RETURN_IF_ERROR(CheckTexts(kChange, {change.user_id, change.session_id, change.adapter_name}));
   if (images.size() > limits::kMaxChangeImages) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a change with {} patterns before it, the limit is {}; list it as several",
-                 images.size(), limits::kMaxChangeImages);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+        "a change has {} patterns before it, but the limit is {}; list it as several changes",
+        images.size(), limits::kMaxChangeImages);
   }
   return absl::OkStatus();
 }
@@ -94,7 +95,7 @@ absl::StatusOr<std::unique_ptr<ChangeStore>> ChangeStore::Open(Database& databas
   const MutexLock lock(store->mutex_);
   store->entries_ = std::move(entries);
   store->image_bytes_ = bytes;
-  store->Drop(forgotten, true).IgnoreError();  // a full disk: the next start does it
+  store->Drop(forgotten, true).IgnoreError();  // on a full disk the next start does it
   return store;
 }
 
@@ -151,7 +152,7 @@ absl::Status ChangeStore::Drop(std::span<const uint64_t> numbers, bool all) {
 absl::Status ChangeStore::MakeRoom(const LearningChange& change) {
   const bool of_session = IsOfSession(change);
   const size_t capacity = of_session ? options_.session_capacity : options_.capacity;
-  std::vector<uint64_t> oldest;  // of its sort
+  std::vector<uint64_t> oldest;  // the oldest changes of its sort
   for (const auto& [number, entry] : entries_) {
     if (entry.of_session == of_session) {
       oldest.push_back(number);
@@ -215,8 +216,8 @@ absl::StatusOr<LearningChange> ChangeStore::Find(std::string_view token) const {
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), number);
   if (error != std::errc() || end == token.data() + token.size() || *end != '-') {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "\"{}\" is no undo token; give one as feedback and `ruvd learn changes` show it, "
-                 "such as 12-9f03ab77",
+                 "\"{}\" is not an undo token; use a token from the answer to feedback or from "
+                 "`ruvd learn changes`, such as 12-9f03ab77",
                  token.substr(0, limits::kMaxResponseIdBytes));
   }
   const MutexLock lock(mutex_);
@@ -240,7 +241,7 @@ absl::StatusOr<LearningChange> ChangeStore::Last(uint64_t before) const {
     }
   }
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "learning has changed nothing that stands; there is nothing to undo");
+               "no change by learning is in effect; there is nothing to undo");
 }
 
 absl::StatusOr<std::vector<LearningChange>> ChangeStore::List(size_t count) const {
@@ -249,7 +250,7 @@ absl::StatusOr<std::vector<LearningChange>> ChangeStore::List(size_t count) cons
   for (auto entry = entries_.rbegin(); entry != entries_.rend() && list.size() < count; ++entry) {
     absl::StatusOr<LearningChange> change = Read(entry->first);
     if (absl::IsNotFound(change.status()) || absl::IsDataLoss(change.status())) {
-      continue;  // its user was erased, or one row that hides no others
+      continue;  // its user was erased, or the row is damaged and must not hide others
     }
     RETURN_IF_ERROR(change.status());
     list.push_back(*std::move(change));
@@ -261,11 +262,11 @@ absl::StatusOr<std::vector<PatternImage>> ChangeStore::ImagesOf(
     const LearningChange& change) const {
   std::vector<PatternImage> images;
   const MutexLock lock(mutex_);
-  const absl::Status gone =
-      Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
-            "what was there before change {} is not kept any more: newer changes needed the room, "
-            "or the pattern or its collection was removed; delete the pattern to be rid of it",
-            TokenOf(change));
+  const absl::Status gone = Error(
+      absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
+      "the state before change {} is not kept any more: newer changes needed the room, or the "
+      "pattern or its collection was removed; delete the pattern to remove what was learned",
+      TokenOf(change));
   const auto entry = entries_.find(change.number);
   if (entry == entries_.end() || entry->second.images == 0) {
     return gone;

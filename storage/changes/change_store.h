@@ -26,55 +26,58 @@
 namespace ruvd::storage {
 
 struct ChangeStoreOptions {
-  // What sessions were taught, of limits::kMaxChanges: it is undone within the hour that a session
-  // remembers, or never, and must not crowd out what lasts.
+  // The part of limits::kMaxChanges for what sessions were taught. Such changes are undone within
+  // the hour that a session remembers, or never, and must not displace lasting changes.
   static constexpr size_t kOfSessions = 64;
-  // The oldest go when there are more of a sort.
+  // Each of the two sorts has its own capacity; above it, the oldest changes of that sort are
+  // removed.
   size_t capacity = limits::kMaxChanges - kOfSessions;
   size_t session_capacity = kOfSessions;
   uint64_t image_bytes = limits::kMaxChangeImageBytes;
-  // What seals images: the collection of their patterns, whose erasure takes them along.
+  // The scope that seals images: the collection of their patterns, so its erasure includes them.
   KeyScope image_scope;
 };
 
-// What learning changed, newest last, with what it takes to change it back; and whether an operator
-// paused learning. Writes survive a power cut but for those of sessions, which do not survive a
-// restart themselves. Thread-safe; one writer at a time.
+// Lists what learning changed, newest last, with the data that undoes it, and whether an operator
+// paused learning. Writes survive a power cut, except changes of sessions, whose memory does not
+// survive a restart anyway. Thread-safe; writers run one at a time.
 class ChangeStore {
  public:
-  // Drops what sessions were taught in an earlier life: they forgot it with that. `database`
-  // outlives the store. Rows that do not decode are passed over.
+  // Removes what sessions were taught in an earlier process, because they have forgotten it.
+  // `database` must outlive the store. Rows that do not decode are skipped.
   static absl::StatusOr<std::unique_ptr<ChangeStore>> Open(Database& database,
                                                            const ChangeStoreOptions& options = {});
 
-  // Lists a change that is about to be made, so that whatever is made can be undone; returns it
-  // with its number and mark. Above its capacity the oldest change of its sort leaves the list.
-  // Responses above the limit are left out. INVALID_ARGUMENT for a text that is not UTF-8,
-  // LIMIT_EXCEEDED for too many images; the errors of Database::Write.
-  // With `still` only where that says yes, asked while no erasure of users (WhileStill) goes on:
-  // ABORTED otherwise.
+  // Lists a change before it is made, so that every change can be undone; returns it with its
+  // number and mark. Above the capacity the oldest change of its sort is removed. Responses above
+  // the limit are left out. With `still`, the change is listed only if `still` returns true, called
+  // while no erasure of users (WhileStill) is running; otherwise the result is ABORTED. Returns
+  // INVALID_ARGUMENT for a text that is not UTF-8, LIMIT_EXCEEDED for too many images, or an error
+  // of Database::Write.
   absl::StatusOr<LearningChange> Add(LearningChange change, std::span<const PatternImage> images,
                                      const std::function<bool()>& still = nullptr);
-  // It was not made after all.
+  // Removes a change that was not made after all.
   absl::Status Remove(uint64_t number);
 
-  // By the token of an undo. INVALID_ARGUMENT for a text that is none; NOT_FOUND for one that names
-  // no change (any more), also where its user was erased.
+  // Returns the change that an undo token names. Returns INVALID_ARGUMENT for a text that is not a
+  // token; NOT_FOUND when there is no such change (any more), or its user was erased.
   absl::StatusOr<LearningChange> Find(std::string_view token) const;
-  // The newest that stands of those with a number below `before`. NOT_FOUND where none does.
+  // Returns the newest change that is not undone and has a number below `before`, or NOT_FOUND.
   absl::StatusOr<LearningChange> Last(uint64_t before = std::numeric_limits<uint64_t>::max()) const;
-  // The newest ones, newest first.
+  // Returns the newest changes, newest first.
   absl::StatusOr<std::vector<LearningChange>> List(size_t count) const;
-  // Patterns before a change. FAILED_PRECONDITION where they gave way to newer ones.
+  // Returns the patterns before a change. Returns FAILED_PRECONDITION when they are not kept any
+  // more.
   absl::StatusOr<std::vector<PatternImage>> ImagesOf(const LearningChange& change) const;
 
-  // It was undone: it stays listed, its images go. NOT_FOUND.
+  // Marks a change as undone: it stays listed, but its images are removed. Returns NOT_FOUND for an
+  // unknown number.
   absl::Status SetUndone(uint64_t number, int64_t now_ms);
 
-  // A pattern that somebody deleted comes back by no undo: its images go.
+  // Removes the images of a pattern that a user deleted, so that no undo brings it back.
   absl::Status ForgetPattern(const PatternId& id);
 
-  // Runs `erase`, which destroys a user's keys, while no change is read to be written again.
+  // Runs `erase`, which destroys a user's keys, while no change is being read to be rewritten.
   absl::Status WhileStill(const std::function<absl::Status()>& erase);
 
   absl::StatusOr<bool> Paused() const;
@@ -96,10 +99,10 @@ class ChangeStore {
   static Entry EntryOf(const LearningChange& change);
   static void Put(const LearningChange& change, Batch* batch);
   static void DeleteImages(uint64_t number, const Entry& entry, Batch* batch);
-  // Drops the images of changes, or the changes themselves with `all`.
+  // Drops the images of changes, or with `all` the changes themselves.
   absl::Status Drop(std::span<const uint64_t> numbers, bool all)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // For one more change of its sort.
+  // Makes room for one more change of its sort.
   absl::Status MakeRoom(const LearningChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Database& database_;

@@ -26,7 +26,8 @@ constexpr int64_t kReleaseMillis = 60'000;
 ConsentBook::ConsentBook(UserConsentStore& store, const privacy::NodeKey& key)
     : store_(store), key_(key), operator_(Pseudonym(privacy::ConsentSubject::Kind::kUser, "")) {}
 
-// With the node's id, so that rows of two nodes do not tell who uses both.
+// The pseudonym contains the node's id, so that rows of two nodes do not show which users they
+// share.
 std::string ConsentBook::Pseudonym(privacy::ConsentSubject::Kind kind, std::string_view id) const {
   constexpr std::string_view kContributorDomain("RUVDLLM-CONTRIBUTOR-v1\0", 23);
   ByteWriter writer;
@@ -51,8 +52,8 @@ absl::StatusOr<std::unique_ptr<ConsentBook>> ConsentBook::Open(UserConsentStore&
   book->register_.SetUnreadable(records.damaged.size());
   if (records.damaged.size() + foreign > 0) {
     spdlog::error(
-        "{} consents of users cannot be read and {} are not this node's own: nothing that they may "
-        "be about is shared until the users are asked again or a backup is restored [{}]",
+        "{} consents of users cannot be read and {} were not signed by this node: no data that "
+        "they may concern is shared until the users are asked again or a backup is restored [{}]",
         records.damaged.size(), foreign, reasons::kConsentDamaged);
   }
   return book;
@@ -82,14 +83,15 @@ absl::StatusOr<privacy::UserConsent> ConsentBook::Record(privacy::UserConsent fi
   const privacy::UserConsent* const known =
       Find(fields.subject.kind, Pseudonym(fields.subject.kind, fields.subject.id));
   const int64_t lasts_ms = fields.expires_ms - fields.granted_ms;
-  // Also where the clock went back: the newer record is the one that counts.
+  // This holds even if the clock went back: the newer record must count.
   fields.granted_ms = known == nullptr ? now_ms : std::max(now_ms, known->granted_ms + 1);
   fields.expires_ms = fields.granted_ms + lasts_ms;
   ASSIGN_OR_RETURN(const privacy::UserConsent record,
                    privacy::UserConsent::Sign(std::move(fields), key_));
   if (known == nullptr && records_.size() >= limits::kMaxConsentSubjects) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "{} users and sessions have a consent of their own already; let users decide for "
+                 "{} users and sessions already have a consent of their own, which is the limit; "
+                 "let users decide for "
                  "all their sessions",
                  records_.size());
   }
@@ -98,7 +100,7 @@ absl::StatusOr<privacy::UserConsent> ConsentBook::Record(privacy::UserConsent fi
     RETURN_IF_ERROR(Take(record));
   }
   RETURN_IF_ERROR(stored);
-  damaged_.erase(UserConsentStore::KeyOf(record.subject));  // the row is another one now
+  damaged_.erase(UserConsentStore::KeyOf(record.subject));  // the row has been replaced
   register_.SetUnreadable(damaged_.size());
   return record;
 }
@@ -138,7 +140,7 @@ bool ConsentBook::Allows(const privacy::Contributor& contributor, privacy::Conse
 bool ConsentBook::MayPrepare(const privacy::Contributor& contributor, int64_t now_ms) const {
   const MutexLock lock(mutex_);
   return Allows(contributor, privacy::ConsentTier::kMasked,
-                now_ms);  // the tightest that shares anything
+                now_ms);  // the most restrictive tier that shares anything
 }
 
 bool ConsentBook::MayShare(std::span<const privacy::Contributor> contributors,
@@ -156,8 +158,9 @@ privacy::ConsentRegister ConsentBook::ForRelease(privacy::ConsentTier operators,
   const MutexLock lock(mutex_);
   privacy::ConsentRegister copy = register_;
   if (operators != privacy::ConsentTier::kPrivate) {
-    // For the time that a release takes on a busy machine: the operator may take it back any time.
-    // A full register refuses it, and then the release is refused.
+    // The record holds only for the time that a release takes on a busy machine, because the
+    // operator may withdraw at any time. A full register refuses it, and then the release is
+    // refused.
     copy.Put({.subject = {.kind = privacy::ConsentSubject::Kind::kUser, .id = operator_},
               .purposes = kSharedUse,
               .widest = operators,

@@ -23,48 +23,49 @@
 
 namespace ruvd::storage {
 
-// Who of a node's users agreed to what, as training and releases ask it. Requests that name no user
-// are the operator's own: the operator's tier speaks for them, unless their session has a record.
-// Users and sessions are known by pseudonyms here, which rows of patterns keep in place of names.
-// Thread-safe.
+// Knows what each of a node's users agreed to, as training and releases ask for it. Requests that
+// name no user are the operator's own: the operator's tier applies to them unless their session has
+// a record. Users and sessions are known here by pseudonyms, which rows of patterns store instead
+// of names. Thread-safe.
 class ConsentBook {
  public:
-  // Reads the stored records. One that is damaged or not this node's own may have been a
-  // withdrawal: until its subject is asked again, whoever it may be about allows nothing. `store`
-  // and `key` outlive the book. The errors of UserConsentStore::All.
+  // Reads the stored records. A record that is damaged or not signed by this node may have been a
+  // withdrawal: until its subject is asked again, every subject that it may concern counts as not
+  // agreeing. `store` and `key` must outlive the book. Returns an error of UserConsentStore::All.
   static absl::StatusOr<std::unique_ptr<ConsentBook>> Open(UserConsentStore& store,
                                                            const privacy::NodeKey& key);
 
-  // Signs and stores what a subject agrees to from `now_ms` on, in place of what was known; no
-  // purposes: a withdrawal, which holds until the node ends even where the disk refuses it. Returns
-  // the record, whose granted_ms is later than the former one's. CONSENT_INVALID, LIMIT_EXCEEDED,
-  // the errors of Database::Write.
+  // Signs and stores what a subject agrees to from `now_ms` on, in place of the former record.
+  // Without purposes it is a withdrawal, which holds until the process ends even if the disk
+  // refuses it. Returns the record, whose granted_ms is later than that of the former one; or
+  // CONSENT_INVALID, LIMIT_EXCEEDED or an error of Database::Write.
   absl::StatusOr<privacy::UserConsent> Record(privacy::UserConsent fields, int64_t now_ms);
 
-  // Notes that a user, and every session that agreed before, takes all of it back. As Record.
+  // Records that a user, with every session that agreed before, withdraws all consent. Errors are
+  // those of Record.
   absl::StatusOr<privacy::UserConsent> Withdraw(const std::string& user_id, int64_t now_ms);
-  // Whether a record of this user's own is known.
+  // Returns whether this user has a record.
   bool Knows(const std::string& user_id) const;
 
-  // Whose words a trajectory holds.
+  // Returns the contributor whose words a trajectory holds.
   privacy::Contributor ContributorOf(const Trajectory& trajectory) const;
 
-  // Whether what is learned from a contributor may be trained so that it can be shared, under
-  // whatever tier; asked again when it is.
+  // Returns whether training on a contributor's data may produce something to be shared under any
+  // tier. The question is asked again when it is shared.
   bool MayPrepare(const privacy::Contributor& contributor, int64_t now_ms) const;
 
-  // Whether all of them let it leave under `tier` now. False for nobody.
+  // Returns whether all contributors allow sharing under `tier` now. False for an empty list.
   bool MayShare(std::span<const privacy::Contributor> contributors, privacy::ConsentTier tier,
                 int64_t now_ms) const;
 
-  // What a release under the operator's tier asks: all records, and the operator's word for
-  // requests without a user.
+  // Returns the register for a release under the operator's tier: all records, and the operator's
+  // consent for requests without a user.
   privacy::ConsentRegister ForRelease(privacy::ConsentTier operators, int64_t now_ms) const;
 
-  // Whether a consent of anybody ended in (since_ms, now_ms].
+  // Returns whether any consent ended in (since_ms, now_ms].
   bool EndedSince(int64_t since_ms, int64_t now_ms) const;
 
-  // With the names of their subjects, in no order that means anything.
+  // Returns all records with the names of their subjects, in no particular order.
   std::vector<privacy::UserConsent> All() const;
 
  private:
@@ -76,14 +77,14 @@ class ConsentBook {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Allows(const privacy::Contributor& contributor, privacy::ConsentTier tier,
               int64_t now_ms) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes a record that was verified.
+  // Takes a verified record.
   absl::Status Take(const privacy::UserConsent& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   UserConsentStore& store_;
   const privacy::NodeKey& key_;
   const std::string operator_;  // the pseudonym of requests without a user
   mutable Mutex mutex_;
-  // The same records twice, by pseudonym: with the name of the subject, and without.
+  // The records by pseudonym: records_ has the names of the subjects, register_ does not.
   std::map<privacy::ConsentSubject, privacy::UserConsent> records_ ABSL_GUARDED_BY(mutex_);
   privacy::ConsentRegister register_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> damaged_ ABSL_GUARDED_BY(mutex_);  // keys of rows that cannot be read

@@ -3,7 +3,7 @@
 
 #pragma once
 
-// Keys of the family `consent` (docs/store-format.md). Internal to storage.
+// Keys of the family `consent` (docs/store-format.md), internal to storage.
 namespace ruvd::storage::consent_rows {
 
 inline constexpr char kOperatorKey[] = "consent";

@@ -62,7 +62,8 @@ absl::StatusOr<LeftSoFar> ConsentStore::Left() const {
   ASSIGN_OR_RETURN(const std::string bytes,
                    database_.Get(ColumnFamily::kConsent, consent_rows::kOperatorKey));
   v1::ConsentRecord row;
-  row.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));  // as Get did
+  // Get has parsed the same bytes
+  row.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   return LeftSoFar{.plain = row.plain_left(), .bytes_sent = row.bytes_sent()};
 }
 

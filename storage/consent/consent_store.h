@@ -15,32 +15,34 @@
 
 namespace ruvd::storage {
 
-// What has left the node since its store was made.
+// A summary of what has left the node since its store was made.
 struct LeftSoFar {
   bool plain = false;       // items without noise were offered to peers
-  uint64_t bytes_sent = 0;  // of items, to all peers together
+  uint64_t bytes_sent = 0;  // bytes of items, to all peers together
   bool operator==(const LeftSoFar&) const = default;
 };
 
-// The operator's consent, and what left the node under those that it ever had. Stateless over the
-// database, thread-safe but for writes beside each other.
+// The operator's consent, and a summary of what left the node under all consents so far. It has no
+// state besides the database. Thread-safe, except for concurrent writes.
 class ConsentStore {
  public:
-  // `database` outlives the store.
+  // `database` must outlive the store.
   explicit ConsentStore(Database& database) : database_(database) {}
 
-  // The stored record, nullopt where none was ever given. The caller verifies its signature.
+  // Returns the stored record, or nullopt when none was ever given. The caller verifies its
+  // signature.
   absl::StatusOr<std::optional<privacy::ConsentRecord>> Get() const;
 
-  // Fsynced before it returns: a consent that was withdrawn stays withdrawn. What left stays noted;
-  // where the row before does not decode, plain items may have.
+  // Stores a record and fsyncs it before returning: a withdrawn consent stays withdrawn. The
+  // summary of what left is kept; if the former row does not decode, plain items are assumed to
+  // have left.
   absl::Status Set(const privacy::ConsentRecord& record);
 
-  // Nothing where no consent was ever given. The errors of Get.
+  // Returns the summary; all zero when no consent was ever given. Returns the errors of Get.
   absl::StatusOr<LeftSoFar> Left() const;
 
-  // Beside the stored record, fsynced; without one nothing is noted. The errors of Get and of
-  // Database::Write.
+  // Stores the summary beside the record and fsyncs it; without a record it stores nothing. Returns
+  // an error of Get or Database::Write.
   absl::Status NoteLeft(const LeftSoFar& left);
 
  private:
@@ -49,7 +51,8 @@ class ConsentStore {
   Database& database_;
 };
 
-// The plaintext of the consent row. STORE_CORRUPT for bytes that EncodeConsent does not make.
+// The plaintext of the consent row. DecodeConsent returns STORE_CORRUPT for bytes that
+// EncodeConsent does not make.
 std::string EncodeConsent(const privacy::ConsentRecord& record, const LeftSoFar& left = {});
 absl::StatusOr<privacy::ConsentRecord> DecodeConsent(std::string_view bytes);
 

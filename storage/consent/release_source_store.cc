@@ -38,8 +38,7 @@ std::string EncodeSources(const ReleaseSources& sources) {
 
 absl::Status Corrupt() {
   return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-               "what an update was made of does not decode; the update is taken back at the next "
-               "start");
+               "the sources of an update do not decode; the update is withdrawn at the next start");
 }
 
 absl::StatusOr<ReleaseSources> DecodeSources(std::string_view key, std::string_view value) {

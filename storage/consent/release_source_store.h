@@ -18,38 +18,40 @@
 
 namespace ruvd::storage {
 
-// What an update that left this node was made of.
+// The data from which an update that left this node was made.
 struct ReleaseSources {
   Digest item{};  // message id
   int64_t created_ms = 0;
-  std::map<PatternId, int64_t> patterns;  // whose cores it is the mean of, with their updated_ms
-  std::vector<privacy::Contributor> contributors;  // whose lessons those were trained on, each once
+  // the patterns whose mean core it is, with their updated_ms
+  std::map<PatternId, int64_t> patterns;
+  // the people whose lessons trained those patterns, each once
+  std::vector<privacy::Contributor> contributors;
   bool operator==(const ReleaseSources&) const = default;
 };
 
-// The sources of this node's own updates, one row for each. Patterns change and go after they were
-// released; who is in a noised update nobody can tell from its values. Stateless over the database,
-// thread-safe.
+// The sources of this node's own updates, one row for each. They must be stored because patterns
+// change and disappear after a release, and the values of a noised update do not show who is in it.
+// It has no state besides the database. Thread-safe.
 class ReleaseSourceStore {
  public:
-  // `database` outlives the store.
+  // `database` must outlive the store.
   explicit ReleaseSourceStore(Database& database) : database_(database) {}
 
-  // In the order of their items. Rows that do not open or decode are left out: whoever holds such
-  // an item does not know whose it is. The errors of Database::Scan.
+  // Returns all sources in the order of their items. Rows that do not open or decode are left out,
+  // so the contributors of such an item are unknown. Returns an error of Database::Scan.
   absl::StatusOr<std::vector<ReleaseSources>> All() const;
 
-  // Fsynced before it returns.
+  // Stores sources and fsyncs them before returning.
   absl::Status Put(const ReleaseSources& sources);
 
-  // OK too where there is no such row.
+  // Deletes the rows of items; a missing row is not an error.
   absl::Status Delete(std::span<const Digest> items);
 
  private:
   Database& database_;
 };
 
-// What is wrong with the plaintext of such a row. STORE_CORRUPT.
+// Returns STORE_CORRUPT if the plaintext of such a row is wrong.
 absl::Status CheckReleaseSourceRow(std::string_view key, std::string_view value);
 
 }  // namespace ruvd::storage

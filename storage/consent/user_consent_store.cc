@@ -15,13 +15,13 @@
 namespace ruvd::storage {
 namespace {
 
-// The record of a row, if it is the one of its key.
+// Returns the record of a row if it belongs to the row's key.
 absl::StatusOr<privacy::UserConsent> DecodeRow(std::string_view key, std::string_view value) {
   absl::StatusOr<privacy::UserConsent> record = privacy::UserConsent::Parse(AsBytes(value));
   if (!record.ok() || key != UserConsentStore::KeyOf(record->subject)) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                 "a consent of a user does not decode or is another one's; nothing is shared that "
-                 "it may be about until a backup is restored or the user is asked again");
+                 "a consent of a user does not decode or belongs to another user; no data that it "
+                 "may concern is shared until a backup is restored or the user is asked again");
   }
   return record;
 }

@@ -15,11 +15,11 @@
 
 namespace ruvd::storage {
 
-// What users and sessions agreed to, one row for each of them: the newest record. Keys are hashes,
-// since keys are not sealed. Stateless over the database, thread-safe.
+// The consents of users and sessions, one row for each with the newest record. The row keys are
+// hashes, because keys are not sealed. It has no state besides the database. Thread-safe.
 class UserConsentStore {
  public:
-  // `database` outlives the store.
+  // `database` must outlive the store.
   explicit UserConsentStore(Database& database) : database_(database) {}
 
   struct Records {
@@ -27,21 +27,21 @@ class UserConsentStore {
     // Keys of rows that do not open or decode: each may have been a withdrawal.
     std::set<std::string> damaged;
   };
-  // The errors of Database::Scan.
+  // Returns all records, or an error of Database::Scan.
   absl::StatusOr<Records> All() const;
 
-  // Replaces the record of its subject. Fsynced before it returns: what was withdrawn stays
+  // Replaces the record of its subject and fsyncs it before returning: a withdrawn consent stays
   // withdrawn.
   absl::Status Put(const privacy::UserConsent& record);
 
-  // The key of a subject's row.
+  // Returns the key of a subject's row.
   static std::string KeyOf(const privacy::ConsentSubject& subject);
 
  private:
   Database& database_;
 };
 
-// What is wrong with the plaintext of such a row. STORE_CORRUPT.
+// Returns STORE_CORRUPT if the plaintext of such a row is wrong.
 absl::Status CheckUserConsentRow(std::string_view key, std::string_view value);
 
 }  // namespace ruvd::storage

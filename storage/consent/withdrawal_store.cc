@@ -15,7 +15,7 @@
 namespace ruvd::storage {
 namespace {
 
-// With a hash, since one moment may need several records.
+// The key contains a hash, because one moment may have several records.
 std::string WithdrawalKey(const privacy::Withdrawal& withdrawal) {
   return RowKey()
       .Text(consent_rows::kWithdrawalPrefix)
@@ -24,12 +24,13 @@ std::string WithdrawalKey(const privacy::Withdrawal& withdrawal) {
       .Take();
 }
 
-// The record of a row, if it is the one of its key.
+// Returns the record of a row if it belongs to the row's key.
 absl::StatusOr<privacy::Withdrawal> DecodeRow(std::string_view key, std::string_view value) {
   absl::StatusOr<privacy::Withdrawal> withdrawal = privacy::Withdrawal::Parse(AsBytes(value));
   if (!withdrawal.ok() || key != WithdrawalKey(*withdrawal)) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                 "a withdrawal does not decode or is another one; restore a backup of the store");
+                 "a withdrawal does not decode or is stored under the key of another one; restore "
+                 "a backup of the store");
   }
   return withdrawal;
 }

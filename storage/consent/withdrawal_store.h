@@ -13,24 +13,24 @@
 
 namespace ruvd::storage {
 
-// What this node took back of what it had sent, in order of time. Stateless over the database,
-// thread-safe.
+// What this node took back of the items it had sent, in order of time. It has no state besides the
+// database. Thread-safe.
 class WithdrawalStore {
  public:
-  // `database` outlives the store.
+  // `database` must outlive the store.
   explicit WithdrawalStore(Database& database) : database_(database) {}
 
-  // STORE_CORRUPT for a row that is none; the errors of Database::Scan.
+  // Returns all withdrawals; STORE_CORRUPT for an invalid row, or an error of Database::Scan.
   absl::StatusOr<std::vector<privacy::Withdrawal>> All() const;
 
-  // Fsynced before it returns.
+  // Stores a withdrawal and fsyncs it before returning.
   absl::Status Put(const privacy::Withdrawal& withdrawal);
 
  private:
   Database& database_;
 };
 
-// What is wrong with the plaintext of such a row. STORE_CORRUPT.
+// Returns STORE_CORRUPT if the plaintext of such a row is wrong.
 absl::Status CheckWithdrawalRow(std::string_view key, std::string_view value);
 
 }  // namespace ruvd::storage

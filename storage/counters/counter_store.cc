@@ -49,8 +49,8 @@ absl::StatusOr<uint64_t> CounterStore::ReadFileCounter() const {
   const auto [parsed, error] = std::from_chars(contents->data(), end, value);
   if (error != std::errc() || parsed == end || *parsed != '\n' || parsed + 1 != end) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                 "{} is not a counter; restore it from a backup, or write into it a number greater "
-                 "than the node's starts so far, and a line feed",
+                 "{} is not a counter; restore it from a backup, or write a number greater than "
+                 "the node's starts so far and a line feed into it",
                  file_);
   }
   return value;

@@ -12,18 +12,19 @@
 
 namespace ruvd::storage {
 
-// Counters that must never go back, whatever happens to the log. The boot counter lives twice: in a
-// sealed row and in a fsynced file of its own ("boot-counter" in the store's folder), because
-// point-in-time recovery after damage to the log silently drops the newest rows. The greater of
-// the two counts. Thread-safe.
+// Keeps counters that must never go back, whatever happens to the log. The boot counter is stored
+// twice: in a sealed row and in a fsynced file of its own ("boot-counter" in the store's folder),
+// because point-in-time recovery after damage to the log silently drops the newest rows. The
+// greater of the two counts. Thread-safe.
 class CounterStore {
  public:
-  // `database` outlives the store.
+  // `database` must outlive the store.
   explicit CounterStore(Database& database);
 
-  // A number greater than every one returned before, by this or any earlier process, from 1; on
-  // disk, fsynced, before it returns. STORE_CORRUPT where the file is not a counter, the errors of
-  // Database::Write and WriteFileAtomically; a failed call may skip a number.
+  // Returns a number from 1 on that is greater than every one returned before, by this or any
+  // earlier process. It is on disk and fsynced before the call returns. Returns STORE_CORRUPT when
+  // the file is not a counter, or an error of Database::Write or WriteFileAtomically; a failed call
+  // may skip a number.
   absl::StatusOr<uint64_t> NextBoot();
 
  private:

@@ -16,7 +16,7 @@
 namespace ruvd::storage {
 namespace {
 
-// Nullopt for a row that is not there or damaged: both end a life.
+// Returns nullopt when the row is missing or damaged: both end a life.
 absl::StatusOr<std::optional<uint64_t>> ReadLife(const Database& database) {
   const absl::StatusOr<std::string> row = database.Get(ColumnFamily::kDefault, kStoreLifeRow);
   if (absl::IsNotFound(row.status()) || absl::IsDataLoss(row.status())) {
@@ -30,7 +30,7 @@ absl::StatusOr<std::optional<uint64_t>> ReadLife(const Database& database) {
 
 absl::StatusOr<uint64_t> StoreLife(Database& database) {
   if (!database.recovery().remembered) {
-    // The row of the life that ended with the loss is still there.
+    // The store still has the row of the life that ended with the loss.
     uint64_t life = 0;
     privacy::SecureRandomBytes({reinterpret_cast<uint8_t*>(&life), sizeof(life)});
     return life;

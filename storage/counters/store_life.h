@@ -11,14 +11,14 @@
 
 namespace ruvd::storage {
 
-// The number of this life of the store: random, made when it is first asked for, and new where
-// numbers of the log of changes may be given again: after a restore, after an open that found a
-// loss (RecoveryReport; another one at every call while a full disk keeps it from being noted),
-// after the erasure of a collection, and where its row is damaged. Numbers
-// of changes are comparable within one life only. The errors of Database.
+// Returns the number of this life of the store. It is random and made on the first call. It changes
+// when numbers of the log of changes may be given again: after a restore, after an open that found
+// a loss (RecoveryReport; while a full disk keeps the loss from being noted, every call returns
+// another number), after the erasure of a collection, and when its row is damaged. Numbers of
+// changes can be compared within one life only. Returns an error of Database.
 absl::StatusOr<uint64_t> StoreLife(Database& database);
 
-// Begins a new one: a restore calls it before anybody sees the store.
+// Begins a new life. A restore calls it before the store is used.
 absl::Status BeginStoreLife(Database& database);
 
 }  // namespace ruvd::storage

@@ -27,7 +27,7 @@
 namespace ruvd::storage {
 namespace {
 
-// What RocksDB appends to the name of a checkpoint's folder until the checkpoint is whole.
+// RocksDB adds this to the name of a checkpoint's folder until the checkpoint is complete.
 constexpr char kUnfinishedCheckpoint[] = ".tmp";
 
 namespace fs = std::filesystem;
@@ -36,7 +36,7 @@ constexpr std::string_view kMagic = "RUVDBKP1";
 constexpr uint64_t kMaxManifestBytes = 64 << 20;
 constexpr uint64_t kMaxHeadBytes = 1024;
 
-// No column family has it, so no stored value passes for a manifest.
+// No column family has this number, so no stored value can pass for a manifest.
 const privacy::SealContext kManifestContext{
     .column_family = privacy::kMaxSealColumnFamilies - 1, .key = "backup.manifest", .schema = 1};
 
@@ -46,7 +46,7 @@ absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
                fmt::format(format, std::forward<Args>(args)...));
 }
 
-// "a/b/" means "a/b".
+// Changes "a/b/" to "a/b".
 std::string WithoutSlash(const std::string& folder) {
   const fs::path path = fs::path(folder).lexically_normal();
   return path.has_filename() ? path : path.parent_path();
@@ -63,8 +63,8 @@ absl::Status MakeFolder(const std::string& folder) {
   return absl::OkStatus();
 }
 
-// Takes the folder of a backup that failed away again: without its manifest it is none, and only in
-// the way of the next.
+// Removes the folder of a backup that failed: without its manifest it is not a backup and would
+// only block the next one.
 class UnfinishedBackup {
  public:
   explicit UnfinishedBackup(std::string folder) : folder_(std::move(folder)) {}
@@ -89,7 +89,7 @@ absl::Status CompareFile(const std::string& folder, const BackupManifest::File& 
   }
   if (found->size != expected.size || found->blake2b != expected.blake2b) {
     return Invalid(
-        "{} of the backup has {} bytes that are not those of its manifest ({} bytes); "
+        "{} of the backup has {} bytes and differs from its manifest ({} bytes); "
         "take another backup",
         expected.name, found->size, expected.size);
   }
@@ -141,7 +141,7 @@ absl::StatusOr<BackupManifest> DecodeBackupManifest(std::string_view bytes,
     BackupManifest::File file{.name = entry.name(), .size = entry.size()};
     if (entry.blake2b().size() != file.blake2b.size() || file.name.empty() ||
         file.name.find('/') != std::string::npos || file.name == "..") {
-      return Invalid("backup.manifest names a file that cannot be; take another backup");
+      return Invalid("backup.manifest names an impossible file; take another backup");
     }
     std::ranges::copy(AsBytes(entry.blake2b()), file.blake2b.begin());
     manifest.files.push_back(std::move(file));
@@ -167,8 +167,8 @@ absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder,
     ++present;
   }
   if (error || present != manifest.files.size()) {
-    return Invalid("the backup has {} files, its manifest {}; take another backup", present,
-                   manifest.files.size());
+    return Invalid("the backup has {} files, but its manifest names {}; take another backup",
+                   present, manifest.files.size());
   }
   for (const BackupManifest::File& file : manifest.files) {
     RETURN_IF_ERROR(CompareFile(store, file));
@@ -179,7 +179,7 @@ absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder,
 absl::StatusOr<BackupManifest> Database::Impl::CopyStore(const std::string& store) {
   BackupManifest manifest{
       .schema = kSchemaVersion, .store_id = store_id_, .created_ms = options_.clock->WallMillis()};
-  // Before the checkpoint: what they name is in it for sure.
+  // These are read before the checkpoint, so that it certainly contains what they name.
   manifest.sequence = db_->GetLatestSequenceNumber();
   manifest.boot_counter = db::ReadBootCounter(options_.path).value_or(0);
   if (const auto head = ReadFile(options_.path + "/ledger-head", kMaxHeadBytes); head.ok()) {
@@ -208,8 +208,8 @@ absl::StatusOr<BackupManifest> Database::Impl::Backup(const std::string& name,
   std::optional<privacy::SealKey> key;
   BackupManifest manifest;
   {
-    // The key that seals the manifest is the one that the copied store opens with. From then on the
-    // copy is on its own.
+    // The manifest is sealed with the key that opens the copied store. After this block the copy
+    // does not depend on the store.
     const MutexLock maintenance(maintenance_);
     key = node_key();
     ASSIGN_OR_RETURN(manifest, CopyStore(store));
@@ -218,7 +218,7 @@ absl::StatusOr<BackupManifest> Database::Impl::Backup(const std::string& name,
   for (const std::string& file_name : names) {
     if (cancelled && cancelled()) {
       return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
-                   "the backup in {} was given up after {} of {} files; make another one", folder,
+                   "the backup in {} was cancelled after {} of {} files; make another one", folder,
                    manifest.files.size(), names.size());
     }
     ASSIGN_OR_RETURN(BackupManifest::File file, db::HashFile(store, file_name));

@@ -16,8 +16,8 @@
 
 namespace ruvd::storage {
 
-// What a backup says of itself; sealed in its file "backup.manifest", which is written last: a
-// folder without it is no backup.
+// The description of a backup. It is sealed in the file "backup.manifest", which is written last: a
+// folder without that file is not a backup.
 struct BackupManifest {
   struct File {
     std::string name;
@@ -27,70 +27,71 @@ struct BackupManifest {
   uint32_t schema = 0;
   std::string store_id;  // 16 bytes
   int64_t created_ms = 0;
-  uint64_t sequence = 0;      // of the last change that it surely contains
-  uint64_t boot_counter = 0;  // 0 where the node never counted
-  std::string ledger_head;    // the file "ledger-head" as it was, "" where there was none
+  uint64_t sequence = 0;      // every change up to this number is certainly in the backup
+  uint64_t boot_counter = 0;  // 0 when the node never counted
+  std::string ledger_head;  // the content of the file "ledger-head"; "" when there was no such file
   std::vector<File> files;
 };
 
 inline constexpr char kBackupManifestFile[] = "backup.manifest";
 inline constexpr char kBackupStoreFolder[] = "store";
-// What a passphrase needs to become the backup's key (SealKey::derivation), in clear; only in
-// backups of stores whose key comes from a passphrase.
+// The data that turns a passphrase into the backup's key (SealKey::derivation), not encrypted. Only
+// backups of stores whose key comes from a passphrase have this file.
 inline constexpr char kBackupDerivationFile[] = "seal.kdf";
 
-// "RUVDBKP1" | sealed protobuf (subkey 31 of the node's key).
+// Returns "RUVDBKP1" | sealed protobuf (subkey 31 of the node's key).
 std::string EncodeBackupManifest(const BackupManifest& manifest, const privacy::SealKey& key);
-// BACKUP_INVALID for bytes that EncodeBackupManifest did not make with this key.
+// Returns BACKUP_INVALID for bytes that EncodeBackupManifest did not make with this key.
 absl::StatusOr<BackupManifest> DecodeBackupManifest(std::string_view bytes,
                                                     const privacy::SealKey& key);
 
-// The manifest of the backup in a folder; its files are not looked at. BACKUP_INVALID,
-// FILE_NOT_FOUND where there is none.
+// Returns the manifest of the backup in a folder, without checking its files. Returns
+// BACKUP_INVALID, or FILE_NOT_FOUND when the folder has no manifest.
 absl::StatusOr<BackupManifest> ReadBackupManifest(const std::string& folder,
                                                   const privacy::SealKey& key);
 
-// Compares every file of a backup with its manifest. BACKUP_INVALID for one that is missing, too
-// many or altered, FILE_NOT_FOUND where there is no manifest. Changes nothing.
+// Compares every file of a backup with its manifest and changes nothing. Returns BACKUP_INVALID for
+// a missing, additional or changed file, and FILE_NOT_FOUND when there is no manifest.
 absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder, const privacy::SealKey& key);
 
-// Removes the folders below `parent` that an interrupted Database::Backup left: with a store, but
-// without a manifest. They are no backups, pin tables and hold wrapped keys that an erasure does
-// not reach. Says how many; one that cannot be removed stays. Not while a backup is made there.
+// Removes the folders below `parent` that an interrupted Database::Backup left: they have a store
+// but no manifest. Such folders are not backups; they keep old tables on disk and hold wrapped keys
+// that an erasure cannot reach. Returns how many were removed; a folder that cannot be removed
+// stays. Must not run while a backup is made below `parent`.
 size_t RemoveUnfinishedBackups(const std::string& parent);
 
 struct RestoreOptions {
   std::string backup;    // the folder that Database::Backup made
   std::string store;     // the store's folder; may be missing or damaged
-  privacy::SealKey key;  // the node's key, with which the restored store will open
-  // The other key of an interrupted change, which the present store may be sealed with.
+  privacy::SealKey key;  // the node's key, which will open the restored store
+  // The other key of an interrupted key change; the present store may be sealed with it.
   std::optional<privacy::SealKey> other_key = std::nullopt;
-  // The node key of the backup's time, where it was another one.
+  // The node key at the time of the backup, if it was a different one.
   std::optional<privacy::SealKey> backup_key = std::nullopt;
-  // Of a node that has no key yet: makes it, once nothing refuses the restore any more, and the
-  // restored store opens with it instead of `key`, which opens the backup then.
+  // For a node that has no key yet: makes the key when nothing can refuse the restore any more. The
+  // restored store then opens with that key, and `key` opens only the backup.
   std::function<absl::StatusOr<privacy::SealKey>()> make_key = nullptr;
-  // Takes a backup's privacy ledger where the present store says nothing of what was spent since:
-  // it is gone, was begun anew, or neither opens nor has a readable ledger-head. What was spent
-  // since the backup is forgotten.
+  // Accepts the backup's privacy ledger even if the present store cannot show what was spent after
+  // the backup, because it is missing, was started anew, or neither opens nor has a readable
+  // ledger-head. The spending after the backup is then forgotten.
   bool accept_older_ledger = false;
 };
 
 struct RestoreReport {
   BackupManifest manifest;
-  uint64_t boot_counter = 0;         // as it is now: never less than before
-  uint64_t ledger_rows_carried = 0;  // entries newer than the backup, kept
-  uint64_t ledger_entries = 0;       // of the ledger as it is now
+  uint64_t boot_counter = 0;         // its value after the restore; never less than before
+  uint64_t ledger_rows_carried = 0;  // entries newer than the backup that were kept
+  uint64_t ledger_entries = 0;       // number of entries after the restore
 };
 
-// Puts a backup in the place of a store. The backup is verified and copied beside the store, opened
-// there, and given what must not go back: the greater boot counter, and every entry of the privacy
-// ledger that the present store has and the backup has not. Then the two folders change places in
-// one step, so that an interrupted restore leaves the old store as it was. BACKUP_INVALID;
-// LEDGER_WOULD_GO_BACK where the present store's ledger is newer and cannot be read, where neither
-// of the two is a continuation of the other, where a present one may have lost its end, or where
-// there is nothing to compare the backup's with (accept_older_ledger); STORE_LOCKED where a node
-// runs; the errors of Database::Open.
+// Replaces a store by a backup. The backup is verified and copied beside the store, opened there,
+// and given what must not go back: the greater boot counter, and every entry of the privacy ledger
+// that only the present store has. Then the two folders change places in one step, so an
+// interrupted restore leaves the old store as it was. Returns BACKUP_INVALID; LEDGER_WOULD_GO_BACK
+// when the present store's ledger is newer and cannot be read, when neither ledger continues the
+// other, when the present one may have lost its end, or when there is nothing to compare the
+// backup's ledger with (see accept_older_ledger); STORE_LOCKED while a node is running; or an error
+// of Database::Open.
 absl::StatusOr<RestoreReport> RestoreBackup(const RestoreOptions& options);
 
 }  // namespace ruvd::storage

@@ -10,8 +10,8 @@
 
 namespace ruvd::storage {
 
-// The tables of the store. The numbers choose the seal subkeys and are authenticated with every
-// value: they are never changed or reused. docs/store-format.md has the keys and values of each.
+// The tables of the store. The numbers select the seal subkeys and are authenticated with every
+// value: never change or reuse them. docs/store-format.md lists the keys and values of each table.
 enum class ColumnFamily : uint8_t {
   kDefault = 0,
   kVec = 1,
@@ -36,13 +36,13 @@ enum class ColumnFamily : uint8_t {
 struct ColumnFamilyInfo {
   ColumnFamily family;
   std::string_view name;
-  // Puts are refused below the soft reserve: bulk data, without which the node still serves.
+  // Below the soft reserve, puts are refused: this is bulk data that the node can serve without.
   bool stops_at_soft_reserve;
-  // Values of kilobytes and more, kept out of compaction.
+  // Values have kilobytes or more and are kept out of compaction.
   bool large_values;
 };
 
-// In the order of the enumeration.
+// The order is that of the enumeration.
 inline constexpr std::array<ColumnFamilyInfo, 18> kColumnFamilies = {{
     {ColumnFamily::kDefault, "default", false, false},
     {ColumnFamily::kVec, "vec", true, false},

@@ -48,7 +48,7 @@ absl::Status CheckReadable(ColumnFamily family) {
   return family != ColumnFamily::kKey
              ? absl::OkStatus()
              : Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                     "rows of the family key are not for reading; ask for DataKeys");
+                     "rows of the family key cannot be read; use DataKeys");
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ absl::Status Database::ScanRows(ColumnFamily family, std::string_view start, std
                                 const BrokenCallback& broken) const {
   RETURN_IF_ERROR(CheckReadable(family));
   rocksdb::ReadOptions read;
-  read.fill_cache = false;  // a scan would push out what single reads need
+  read.fill_cache = false;  // a scan would evict the blocks that single reads need
   const bool forward = direction == Direction::kForward;
   const rocksdb::Slice first = SliceOf(start);
   const rocksdb::Slice bound = SliceOf(end);

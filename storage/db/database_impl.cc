@@ -23,7 +23,7 @@ struct Totals {
   bool bulk = false;
 };
 
-// The size of a batch, or why it is too large.
+// Returns the size of a batch, or the reason why it is too large.
 absl::StatusOr<Totals> Measure(const Database::Impl::Changes& changes) {
   Totals totals;
   for (const auto& change : changes) {
@@ -31,11 +31,12 @@ absl::StatusOr<Totals> Measure(const Database::Impl::Changes& changes) {
     const size_t key_bytes = std::max(change.key.size(), change.range_end.size());
     if (key_bytes > limits::kMaxRowKeyBytes || value_bytes > limits::kMaxRowValueBytes ||
         change.scope.name().size() > limits::kMaxScopeNameBytes) {
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                   "row of {} has a key of {} bytes, a value of {} and a scope of {}, the limits "
-                   "are {}, {} and {}; store less in one row",
-                   InfoOf(change.family).name, key_bytes, value_bytes, change.scope.name().size(),
-                   limits::kMaxRowKeyBytes, limits::kMaxRowValueBytes, limits::kMaxScopeNameBytes);
+      return Error(
+          absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+          "a row of {} has a key of {} bytes, a value of {} and a scope of {}, but the limits "
+          "are {}, {} and {}; store less in one row",
+          InfoOf(change.family).name, key_bytes, value_bytes, change.scope.name().size(),
+          limits::kMaxRowKeyBytes, limits::kMaxRowValueBytes, limits::kMaxScopeNameBytes);
     }
     totals.bytes += key_bytes + value_bytes + kStoredValueOverheadBytes;
     totals.bulk = totals.bulk || (change.plaintext && InfoOf(change.family).stops_at_soft_reserve);
@@ -165,7 +166,7 @@ absl::StatusOr<SpaceClaim> Database::Impl::Admit(uint64_t bytes, bool bulk) {
                reserve_.free_bytes(), options_.path, options_.soft_reserve_bytes);
 }
 
-// RocksDB writes concurrent batches as one group. What it reports is not enough: see
+// RocksDB writes concurrent batches as one group. Its result alone is not sufficient: see
 // guarded_files.h.
 absl::Status Database::Impl::Commit(rocksdb::WriteBatch* batch) {
   RETURN_IF_ERROR(CheckNotFailed());
@@ -185,7 +186,7 @@ absl::Status Database::Impl::SyncLog(bool clean) {
   RETURN_IF_ERROR(CheckNotFailed());
   const uint64_t sequence = db_->GetLatestSequenceNumber();
   absl::Status status = db::FromRocks(db_->SyncWAL(), "syncing the log");
-  // Not before the log: the mark never names what may still be lost.
+  // The mark follows the log: it must never name a change that may still be lost.
   if (status.ok() && !latch_->failed()) {
     status = WriteMark(sequence, clean);
   }
@@ -201,12 +202,12 @@ absl::Status Database::Impl::WriteMark(uint64_t sequence, bool clean) {
   }
   if (!mark_settled_) {
     if (!mark_) {
-      return absl::OkStatus();  // damaged, and the next open is to find it so
+      return absl::OkStatus();  // the mark is damaged, and the next open must find it so
     }
-    // What was missing stays missing, whatever is written until then.
+    // Missing changes stay missing, whatever is written before the mark is settled.
     sequence += recovery_.missing();
   }
-  // An fsync of its own for every write would double the cost of a write.
+  // An fsync of the mark for every write would double the cost of a write.
   const TimePoint now = options_.clock->Now();
   const bool sync = clean || now - mark_synced_at_ >= limits::kHighWaterSyncInterval;
   RETURN_IF_ERROR(high_water_->Write(sequence, clean, sync));

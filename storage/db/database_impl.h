@@ -35,8 +35,8 @@ inline std::string_view ViewOf(const rocksdb::Slice& slice) {
   return {slice.data(), slice.size()};
 }
 
-// What the public methods of Database share: the RocksDB instance, its handles, the data keys, the
-// checks at open and the admission of writes.
+// The state and the work behind the public methods of Database: the RocksDB instance, its handles,
+// the data keys, the checks at open and the admission of writes.
 class Database::Impl {
  public:
   // One change of a row, before it is sealed.
@@ -45,25 +45,25 @@ class Database::Impl {
   static absl::StatusOr<std::unique_ptr<Impl>> Open(DatabaseOptions options);
   ~Impl();
 
-  // Checks limits and reserve, seals and writes. With `frees_space` the soft reserve is left alone.
+  // Checks limits and reserve, seals and writes. With `frees_space` it ignores the soft reserve.
   absl::Status Write(const Changes& changes, bool frees_space, Durability durability);
   absl::Status Sync() { return sync_.Sync(); }
-  // `keys` was held since before the value was read from RocksDB.
+  // `keys` must have been taken before the value was read from RocksDB.
   absl::StatusOr<OpenedValue> Decode(ColumnFamily family, std::string_view key,
                                      std::string_view stored,
                                      std::optional<uint32_t> expected_generation,
                                      const KeyRing::View& keys) const;
-  // For whoever holds the gate, so that no key goes meanwhile.
+  // The caller must hold the gate, so that no key is removed meanwhile.
   absl::StatusOr<OpenedValue> Decode(ColumnFamily family, std::string_view key,
                                      std::string_view stored,
                                      std::optional<uint32_t> expected_generation) const {
     return Decode(family, key, stored, expected_generation, ring_.Hold());
   }
-  // Whether a stored value was erased; false where its header is damaged.
+  // Returns whether a stored value was erased; false when its header is damaged.
   static bool IsErased(ColumnFamily family, std::string_view key, std::string_view stored,
                        const KeyRing::View& keys);
 
-  // See Database.
+  // See Database for the methods below.
   absl::Status ChangeSealKey(const privacy::SealKey& next);
   absl::Status RotateDataKeys(std::string_view scope);
   absl::StatusOr<bool> ResealStep();
@@ -76,11 +76,11 @@ class Database::Impl {
                                         const std::function<bool()>& cancelled);
   absl::StatusOr<StoreReport> Verify() const;
 
-  // The key that seals new values of a scope, nullopt where it has none; or made then. Whoever
-  // seals with it holds the gate.
+  // ActiveKey returns the key that seals new values of a scope, or nullopt when the scope has no
+  // key; ActiveOrNewKey makes the key then. A caller that seals with it must hold the gate.
   std::optional<KeyRing::Held> ActiveKey(const std::string& scope);
   absl::StatusOr<KeyRing::Held> ActiveOrNewKey(const std::string& scope);
-  // One bounded batch of a sweep over all rows; false at the end. See row_sweep.h.
+  // Runs one bounded batch of a sweep over all rows; returns false at the end. See row_sweep.h.
   absl::StatusOr<bool> SweepStep(const RowSweep& sweep);
 
   absl::Status Flush();
@@ -96,21 +96,21 @@ class Database::Impl {
   const DatabaseOptions& options() const { return options_; }
   const RecoveryReport& recovery() const { return recovery_; }
   bool opened_with_next_key() const { return opened_with_next_key_; }
-  // 16 random bytes, the same for ever.
+  // 16 random bytes that never change.
   const std::string& store_id() const { return store_id_; }
   privacy::SealKey node_key() const;
 
  private:
   explicit Impl(DatabaseOptions options);
 
-  // Opening, in this order (database_open.cc).
+  // These steps of opening run in this order (database_open.cc).
   absl::Status OpenRocks();
   absl::Status CheckSchema();
   absl::Status WriteSchemaOfNewStore();
   absl::Status CheckSealKey();
   absl::Status LoadKeys();
   absl::Status Migrate(uint32_t version);
-  // Whether a row that the first open of a store writes may be missing.
+  // Returns an error when a row that the first open of a store writes must not be missing.
   absl::Status CheckMayBegin(std::string_view row) const;
   absl::Status CheckHighWater();
   absl::Status ReadLastLoss();
@@ -119,8 +119,8 @@ class Database::Impl {
   absl::StatusOr<std::optional<std::string>> GetRaw(ColumnFamily family,
                                                     std::string_view key) const;
 
-  // Keys that seal nothing any more (key_reclaim.cc): a walk that looks for them, where it goes on,
-  // and those of which it found no use so far.
+  // A walk that looks for keys that seal nothing any more (key_reclaim.cc): its place, and the keys
+  // for which it has found no use so far.
   struct Reclaim {
     size_t family = 0;
     std::string key;
@@ -133,9 +133,9 @@ class Database::Impl {
   absl::Status EndReclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   void GiveUpReclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
 
-  // Writing (database_impl.cc).
+  // These methods write (database_impl.cc).
   absl::Status CheckNotFailed() const;
-  // Whether there is room for a write; hold the claim until it is done.
+  // Checks that there is room for a write. Hold the claim until the write is done.
   absl::StatusOr<SpaceClaim> Admit(uint64_t bytes, bool bulk);
   absl::Status Commit(rocksdb::WriteBatch* batch);
   absl::Status CommitAndSync(rocksdb::WriteBatch* batch);
@@ -144,22 +144,23 @@ class Database::Impl {
   absl::Status Seal(const Changes& changes, rocksdb::WriteBatch* batch);
   absl::StatusOr<KeyRing::Held> KeyOf(const Batch::Change& change);
 
-  // Keys (key_changes.cc).
+  // These methods change keys (key_changes.cc).
   absl::Status PutKeyRow(uint64_t id, const KeyRecord& record, rocksdb::WriteBatch* batch) const;
   absl::Status WriteKeyRows(const std::vector<std::pair<uint64_t, KeyRecord>>& rows)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::Status RemoveKeyRows(const std::vector<std::pair<uint64_t, KeyRecord>>& rows)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
-  // Under the gate.
+  // The caller holds the gate.
   absl::Status RemoveKeyRowsLocked(const std::vector<std::pair<uint64_t, KeyRecord>>& rows)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::Status Destroy(std::string_view scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::Status WrapKeysWith(const privacy::SealKey& next)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
-  // Notes that what a batch removes or replaces has to be forgotten, also after a crash.
+  // Adds a note that the data which a batch removes or replaces must leave the files, even after a
+  // crash.
   absl::Status PutForgetRow(const privacy::SealKey& node_key, rocksdb::WriteBatch* batch) const;
   absl::Status ForgetWrappedKeys() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
-  // A checkpoint in `store` and what the manifest says of that moment.
+  // Makes a checkpoint in `store` and returns the manifest's facts about that moment.
   absl::StatusOr<BackupManifest> CopyStore(const std::string& store);
   absl::StatusOr<SpaceClaim> ClaimForRewriting(rocksdb::ColumnFamilyHandle* family);
   absl::Status SweepErased() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
@@ -171,26 +172,29 @@ class Database::Impl {
   std::shared_ptr<rocksdb::FileSystem> files_;
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<db::HighWaterFile> high_water_;  // written under sync_ only; null: none yet
-  // What the mark is written with until opening has compared it with what is there and remembered
-  // a loss: it never goes back before, so that an open that fails leaves the loss to be found.
+  // The mark that was found at open. Until opening has compared the mark with the store and noted
+  // any loss, new marks are computed from it: the mark never goes back before that, so an open that
+  // fails leaves the loss for the next one to find.
   std::optional<db::HighWater> mark_;  // as found at open
   bool mark_settled_ = false;
-  TimePoint mark_synced_at_{Duration(-limits::kHighWaterSyncInterval)};  // the same
+  // the last fsync of the mark
+  TimePoint mark_synced_at_{Duration(-limits::kHighWaterSyncInterval)};
   std::unique_ptr<rocksdb::DB> db_;
-  std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // by ColumnFamily, then unknown ones
+  // by ColumnFamily, then families that this program does not know
+  std::vector<rocksdb::ColumnFamilyHandle*> handles_;
   db::SyncGroup sync_;
 
-  // Held shared from the choice of a data key to the end of the write, exclusively by whatever
-  // replaces or destroys keys or rewrites rows: no value is written under a key that is no more,
-  // and no sweep overwrites a newer value.
+  // Held shared from the choice of a data key to the end of the write. Held exclusively to replace
+  // or destroy keys and to rewrite rows. So no value is written under a key that is gone, and no
+  // sweep overwrites a newer value.
   FairSharedMutex key_gate_;
   Mutex key_creation_;
-  // One of those at a time, from what it found to what it made of it.
+  // Allows one key change, sweep or compaction at a time, from what it reads to what it writes.
   Mutex maintenance_;
-  bool keys_to_forget_ ABSL_GUARDED_BY(maintenance_) = false;  // kForgetKeysRow is there
+  bool keys_to_forget_ ABSL_GUARDED_BY(maintenance_) = false;  // the row kForgetKeysRow exists
   std::optional<Reclaim> reclaim_ ABSL_GUARDED_BY(maintenance_);
   std::optional<TimePoint> reclaimed_at_ ABSL_GUARDED_BY(maintenance_);
-  // Keys that sealed something while a walk counts uses; noted under the gate.
+  // The keys that sealed a value while a walk counts uses; recorded under the gate.
   std::atomic<bool> noting_uses_{false};
   Mutex uses_mutex_;
   std::set<uint64_t> used_ ABSL_GUARDED_BY(uses_mutex_);

@@ -25,8 +25,9 @@ constexpr char kModelKey[] = "model";
 constexpr char kLogCutKey[] = "log-cut";
 constexpr size_t kStoreIdBytes = 16;
 
-// Ours in the order of the enumeration, then those that only a newer program knows: RocksDB must
-// open all that exist. Those of ours that an older program did not make are created.
+// Returns this program's families in the order of the enumeration, then those that only a newer
+// program knows: RocksDB must open all that exist. Families that an older program did not make are
+// created.
 std::vector<rocksdb::ColumnFamilyDescriptor> Descriptors(const rocksdb::DBOptions& options,
                                                          const std::string& path,
                                                          size_t memtable_bytes) {
@@ -70,7 +71,8 @@ absl::StatusOr<std::unique_ptr<Database::Impl>> Database::Impl::Open(DatabaseOpt
   RETURN_IF_ERROR(impl->CheckModel());
   ASSIGN_OR_RETURN(const auto to_forget, impl->GetRaw(ColumnFamily::kDefault, kForgetKeysRow));
   if (to_forget) {
-    // A change of keys was interrupted. A full disk refuses the rest of it once more.
+    // A change of keys was interrupted. If the disk is full, completing it fails again without
+    // harm.
     const MutexLock maintenance(impl->maintenance_);
     impl->keys_to_forget_ = true;
     impl->ForgetWrappedKeys().IgnoreError();
@@ -133,10 +135,10 @@ absl::Status Database::Impl::CheckSchema() {
   return absl::OkStatus();
 }
 
-// Schema and store id are written first of all. Where they are not there although more was
-// acknowledged, the store is not new: its log was lost from the beginning on. Where the node's key
-// was being changed there was a store, too, perhaps one that only the next key opens: an empty one
-// in its place would settle that change the wrong way.
+// Schema and store id are written before everything else. If they are missing although more was
+// acknowledged, the store is not new: its log was lost from the start. If the node's key was being
+// changed, there was a store too, perhaps one that only the next key opens; an empty store in its
+// place would settle that change the wrong way.
 absl::Status Database::Impl::CheckMayBegin(std::string_view row) const {
   if (recovery_.missing() > 0) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
@@ -148,8 +150,8 @@ absl::Status Database::Impl::CheckMayBegin(std::string_view row) const {
   if (options_.next_seal_key) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileNotFound,
                  "there is no store in {}, but a change of its seal key was interrupted: mount the "
-                 "data folder that holds it; only where it is gone for good, remove the next key "
-                 "(beside the present one, with .next)",
+                 "data folder that holds it; if it is lost for good, remove the next key (the file "
+                 "beside the present key that ends in .next)",
                  options_.path);
   }
   return absl::OkStatus();
@@ -237,8 +239,8 @@ absl::Status Database::Impl::LoadKeys() {
   return db::FromRocks(rows->status(), "reading the data keys");
 }
 
-// The step to version n begins by writing n as the schema, together with its cursor: programs of
-// before refuse the store from then on, and a start that finds the cursor goes on.
+// The step to version n begins by writing n as the schema, together with its cursor. Older programs
+// refuse the store from then on, and a start that finds the cursor continues the step.
 absl::Status Database::Impl::Migrate(uint32_t version) {
   for (const Migration& migration : Migrations()) {
     const std::string cursor_key = SweepCursorKey(migration.sweep_name);
@@ -274,7 +276,7 @@ absl::Status Database::Impl::ReadLastLoss() {
   }
   const auto value = Decode(ColumnFamily::kDefault, kLogCutKey, *stored, /*expected_generation=*/0);
   if (!value.ok()) {
-    return absl::OkStatus();  // tells nothing then; `ruvd store verify` finds it
+    return absl::OkStatus();  // gives no information; `ruvd store verify` reports it
   }
   ByteReader reader(AsBytes(value->plaintext));
   const auto at_ms = reader.Read<int64_t>();
@@ -288,13 +290,13 @@ absl::Status Database::Impl::ReadLastLoss() {
 absl::Status Database::Impl::CheckHighWater() {
   RETURN_IF_ERROR(ReadLastLoss());
   recovery_.closed = mark_ && mark_->clean;
-  // A store of schema 1 has no mark; every other one does, from before its first row.
+  // A store of schema 1 has no mark; every later one has it from before its first row.
   const bool never_had_one = high_water_ == nullptr && found_version_ == 1;
   recovery_.mark_damaged = !mark_ && !never_had_one;
   if (!recovery_.loss()) {
     return SettleMark();
   }
-  // The number starts again from what is there, and the loss is remembered.
+  // The number starts again from the changes that are there, and the loss is noted.
   rocksdb::WriteBatch batch;
   recovery_.last_loss =
       RecoveryReport::Loss{.at_ms = options_.clock->WallMillis(), .changes = recovery_.missing()};
@@ -304,18 +306,18 @@ absl::Status Database::Impl::CheckHighWater() {
       db::FromRocks(batch.Put(kLogCutKey, EncodeStoredValue(node_key(), ColumnFamily::kDefault,
                                                             kLogCutKey, kSchemaVersion, 0, row)),
                     "opening"));
-  // Numbers of the log of changes are given again, too: whoever follows it must not go on.
+  // Numbers of the log of changes are given again too, so a follower of that log must not continue.
   RETURN_IF_ERROR(db::FromRocks(batch.Delete(kStoreLifeRow), "opening"));
   const absl::StatusOr<SpaceClaim> space = Admit(batch.GetDataSize(), /*bulk=*/false);
   if (!space.ok()) {
     recovery_.remembered = false;
-    return absl::OkStatus();  // a full disk: the next open reports the loss again
+    return absl::OkStatus();  // the disk is full: the next open reports the loss again
   }
-  RETURN_IF_ERROR(SettleMark());  // written behind the row's fsync
+  RETURN_IF_ERROR(SettleMark());  // written after the row's fsync
   return CommitAndSync(&batch);
 }
 
-// From now on the mark says what is there.
+// From now on the mark follows the store.
 absl::Status Database::Impl::SettleMark() {
   if (high_water_ == nullptr) {
     ASSIGN_OR_RETURN(high_water_, db::HighWaterFile::Create(*files_, options_.path));

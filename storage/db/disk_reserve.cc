@@ -17,7 +17,7 @@
 namespace ruvd::storage {
 namespace {
 
-// What was written may fill several times its size for a while: log, table file, compaction.
+// Written data may take several times its size for a while: log, table file, compaction.
 constexpr uint64_t kProbesPerHardReserve = 16;
 
 }  // namespace
@@ -26,7 +26,7 @@ absl::StatusOr<uint64_t> FreeBytesOfFileSystem(const std::string& path) {
   struct statvfs info = {};
   if (::statvfs(path.c_str(), &info) != 0) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnreadable,
-                 "cannot ask for the free space of {}: {}; check the data folder", path,
+                 "cannot read the free space of {}: {}; check the data folder", path,
                  std::strerror(errno));
   }
   return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;

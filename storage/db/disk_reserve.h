@@ -15,18 +15,18 @@
 
 namespace ruvd::storage {
 
-// Bytes that an ordinary process may still write to the file system of a path.
+// Returns how many bytes an ordinary process may still write to the file system of a path.
 using FreeBytesProbe = std::function<absl::StatusOr<uint64_t>(const std::string& path)>;
 
-// Asks the operating system (statvfs). FILE_UNREADABLE where the path does not exist.
+// Asks the operating system (statvfs). Returns FILE_UNREADABLE when the path does not exist.
 absl::StatusOr<uint64_t> FreeBytesOfFileSystem(const std::string& path);
 
 enum class ReserveLevel : uint8_t { kEnough, kBelowSoft, kBelowHard };
 
 class DiskReserve;
 
-// Space that a write was promised. Nobody else is promised the same; when the claim goes, the bytes
-// count as written. Movable; the reserve outlives it.
+// Space that was promised to one write. When the claim is destroyed, the bytes count as written.
+// Movable; the reserve must outlive it.
 class SpaceClaim {
  public:
   SpaceClaim(DiskReserve& reserve, uint64_t bytes) : reserve_(&reserve), bytes_(bytes) {}
@@ -40,9 +40,9 @@ class SpaceClaim {
   uint64_t bytes_;
 };
 
-// Keeps the store away from a full disk: RocksDB may abort the process after ENOSPC, so we stop
-// first, at a soft reserve with bulk data and at a hard one with everything. Comes back by itself
-// when space does. The probe's answer is kept, less what was written since, for
+// Keeps the store away from a full disk. RocksDB may abort the process after ENOSPC, so writes stop
+// earlier: bulk data at a soft reserve and everything at a hard one. Writes continue by themselves
+// when space is freed. The probe's answer is kept, less what was written since, for
 // kReserveProbeInterval or until the writes are a notable part of the hard reserve. Thread-safe.
 class DiskReserve {
  public:
@@ -51,23 +51,24 @@ class DiskReserve {
     uint64_t soft_bytes = 0;
     uint64_t hard_bytes = 0;
     FreeBytesProbe probe;
-    const Clock* clock = nullptr;  // outlives the reserve
+    const Clock* clock = nullptr;  // must outlive the reserve
   };
   explicit DiskReserve(Options options);
 
-  // The level if `bytes` more were written now. A probe that fails keeps the last known level.
+  // Returns the level if `bytes` more were written now. When the probe fails, the last known value
+  // is used.
   ReserveLevel LevelFor(uint64_t bytes);
-  // Claims the bytes where the level would then be at least `lowest`, or says which it would be. In
-  // one step, so that writers that ask at once do not all get the same space.
+  // Claims the bytes if the level afterwards is at least `lowest`, otherwise returns that level. It
+  // is one step, so that concurrent writers do not all get the same space.
   using Answer = std::variant<SpaceClaim, ReserveLevel>;
   Answer Claim(uint64_t bytes, ReserveLevel lowest);
-  // Free bytes at the last probe, less what was claimed and written since.
+  // Returns the free bytes at the last probe, less what was claimed and written since.
   uint64_t free_bytes() const;
 
  private:
   friend class SpaceClaim;
   ReserveLevel LevelAfter(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of claimed bytes.
+  // Counts claimed bytes as written.
   void Wrote(uint64_t bytes);
   void ProbeIfStale() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -77,7 +78,7 @@ class DiskReserve {
   TimePoint probed_at_ ABSL_GUARDED_BY(mutex_);
   uint64_t free_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t claimed_ ABSL_GUARDED_BY(mutex_) = 0;  // not written yet
+  uint64_t claimed_ ABSL_GUARDED_BY(mutex_) = 0;  // claimed and not written yet
 };
 
 }  // namespace ruvd::storage

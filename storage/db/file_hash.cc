@@ -33,7 +33,7 @@ absl::Status Unreadable(const std::string& path) {
                "cannot read {}; check the folder and its permissions", path);
 }
 
-// Shows the file piece by piece.
+// Calls `piece` with one part of the file after the other.
 template <typename Piece>
 absl::Status ReadPieces(const std::string& path, const Piece& piece) {
   std::ifstream in(path, std::ios::binary);

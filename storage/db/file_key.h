@@ -11,10 +11,10 @@
 
 namespace ruvd::storage {
 
-// A key that seals files beside the store: 32 random bytes in this row of the family `default`,
-// made and fsynced the first time. It is wrapped as every value is, by a data key and that by the
-// node's, so the files still open after either was changed, without being touched. `files` is what
-// they are called in an error: STORE_CORRUPT, the errors of Database.
+// Returns a key that seals files beside the store: 32 random bytes in this row of the family
+// `default`, made and fsynced on the first call. The row is sealed like every value, by a data key
+// that the node's key wraps, so the files still open, unchanged, after either key was replaced.
+// `files` names the files in errors. Returns STORE_CORRUPT or an error of Database.
 absl::StatusOr<privacy::SealKey> FileKey(Database& database, std::string_view row,
                                          std::string_view files);
 

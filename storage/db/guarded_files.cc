@@ -22,7 +22,7 @@ bool IsLog(std::string_view name) {
   return name.ends_with(".log");
 }
 
-// "a//b/" and "a/b" are one folder.
+// Treats "a//b/" and "a/b" as the same folder.
 std::filesystem::path FolderOf(const std::string& name) {
   return std::filesystem::path(name).lexically_normal().parent_path();
 }
@@ -31,7 +31,7 @@ IOStatus Refused() {
   return IOStatus::IOError("the store failed earlier and no longer writes");
 }
 
-// A write-ahead log: its errors are latched and hidden, and after any failure it takes nothing.
+// A write-ahead log. Its errors are latched and hidden, and after a failure it ignores all writes.
 class LogFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   LogFile(std::unique_ptr<FSWritableFile> file, std::shared_ptr<FailureLatch> latch)
@@ -85,7 +85,7 @@ class LogFile final : public rocksdb::FSWritableFileOwnerWrapper {
   const std::shared_ptr<FailureLatch> latch_;
 };
 
-// Every other file: its errors are RocksDB's to handle, and after a failure it cannot grow.
+// A file that is not a log. RocksDB handles its errors, and after a failure it cannot grow.
 class OtherFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   OtherFile(std::unique_ptr<FSWritableFile> file, std::shared_ptr<FailureLatch> latch)

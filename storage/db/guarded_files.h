@@ -12,13 +12,13 @@
 
 namespace ruvd::storage::db {
 
-// Keeps RocksDB 7.8 from aborting the process after a write error (an assertion that Debian's build
-// has: a log whose file once failed must not be touched again, yet a flush in the background does).
-// The first error of a log file goes into `latch` and RocksDB is told that all is well; from then
-// on nothing more is written to any log, and table files and the manifest can no longer grow, so
-// that what RocksDB takes for written never becomes durable in part. Every caller of DB::Write must
-// look at the latch before it acknowledges. Files outside `store`, such as those of a backup, are
-// left alone: their errors are those of whoever writes them.
+// Keeps RocksDB 7.8 from aborting the process after a write error. Debian's build has an assertion:
+// a log whose file once failed must not be touched again, yet a background flush touches it. The
+// first error of a log file goes into `latch`, and RocksDB is told that the write succeeded. From
+// then on nothing is written to any log, and table files and the manifest cannot grow, so that
+// nothing RocksDB takes for written becomes durable in part. Every caller of DB::Write must check
+// the latch before it acknowledges. Files outside `store`, such as those of a backup, are not
+// guarded: their writers handle the errors.
 std::shared_ptr<rocksdb::FileSystem> MakeGuardedFiles(std::shared_ptr<rocksdb::FileSystem> files,
                                                       std::shared_ptr<FailureLatch> latch,
                                                       const std::string& store);

@@ -24,7 +24,7 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
-// Whole and fsynced before it has its name: nobody who finds it takes it for damaged.
+// The file is complete and fsynced before it gets its name, so no open can take it for damaged.
 IOStatus CreateFile(FileSystem& files, const std::string& folder, const std::string& path) {
   const std::string candidate = path + ".new";
   std::unique_ptr<rocksdb::FSWritableFile> file;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Data keys come into being, are replaced and destroyed; the node's key is replaced.
+// This file makes, replaces and destroys data keys, and replaces the node's key.
 
 #include <algorithm>
 #include <mutex>
@@ -51,7 +51,7 @@ absl::Status Database::Impl::WriteKeyRows(const Rows& rows) {
   if (destroys) {
     RETURN_IF_ERROR(PutForgetRow(node_key(), &batch));
   }
-  // Whatever is sealed or swept from now on is another set of values.
+  // A later reseal or erase sweep has other rows to change, so it must begin anew.
   RETURN_IF_ERROR(db::FromRocks(batch.Delete(SweepCursorKey(kResealSweep)), "writing a data key"));
   RETURN_IF_ERROR(db::FromRocks(batch.Delete(SweepCursorKey(kEraseSweep)), "writing a data key"));
   ASSIGN_OR_RETURN(const SpaceClaim space, Admit(batch.GetDataSize(), /*bulk=*/false));
@@ -77,12 +77,12 @@ absl::StatusOr<KeyRing::Held> Database::Impl::ActiveOrNewKey(const std::string& 
     return *std::move(held);
   }
   const size_t most = IsUserScope(scope) ? options_.max_user_keys : limits::kMaxDataKeys;
-  // Retired ones have a limit of their own and leave by themselves.
+  // Retired keys have a limit of their own and are removed by ResealStep.
   if (ring_.in_use() >= most) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "the store has {} data keys, the most it may have, so {} cannot get one; keys of "
-                 "users without rows leave by themselves, and `ruvd store erase --user` with "
-                 "`ruvd store compact` removes those of users who are gone",
+                 "the store has {} data keys, which is the limit, so {} cannot get one; keys of "
+                 "users without rows are removed automatically, and `ruvd store erase --user` with "
+                 "`ruvd store compact` removes the keys of former users",
                  ring_.in_use(), IsUserScope(scope) ? "a new user" : scope);
   }
   const uint64_t id = ring_.NextId();
@@ -90,7 +90,7 @@ absl::StatusOr<KeyRing::Held> Database::Impl::ActiveOrNewKey(const std::string& 
                          .created_ms = options_.clock->WallMillis(),
                          .scope = scope,
                          .key = privacy::DataKey::Generate()};
-  // Fsynced, once in a scope's life: no value may outlive the row of its key.
+  // The row is fsynced, once in a scope's life: no value may outlive the row of its key.
   rocksdb::WriteBatch batch;
   RETURN_IF_ERROR(PutKeyRow(id, record, &batch));
   RETURN_IF_ERROR(CommitAndSync(&batch));
@@ -155,15 +155,16 @@ absl::Status Database::Impl::RotateDataKeys(std::string_view scope) {
   }
   if (rows.empty() && !scope.empty()) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                 "the store has no data key of {}; `ruvd store status` lists them", scope);
+                 "the store has no data key for the scope {}; `ruvd store status` lists the scopes",
+                 scope);
   }
-  if (ring_.size() + rows.size() / 2 > limits::kMaxDataKeysInRotation) {  // half of them are new
-    return Error(
-        absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-        "the store has {} data keys, retired ones among them, and may have {}: {} more are "
-        "too many; let the values of the retired ones be sealed anew first, which `ruvd "
-        "store compact` or a running node does",
-        ring_.size(), limits::kMaxDataKeysInRotation, rows.size() / 2);
+  // half of the rows are new keys
+  if (ring_.size() + rows.size() / 2 > limits::kMaxDataKeysInRotation) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "the store has {} data keys, including retired ones, and the limit is {}: {} more "
+                 "are too many; first let a running node or `ruvd store compact` seal the values "
+                 "of the retired keys anew",
+                 ring_.size(), limits::kMaxDataKeysInRotation, rows.size() / 2);
   }
   RETURN_IF_ERROR(WriteKeyRows(rows));
   for (auto& [id, record] : rows) {
@@ -194,7 +195,7 @@ absl::StatusOr<bool> Database::Impl::ResealStep() {
         const auto value = Decode(family, key, stored, std::nullopt);
         const auto active = ActiveKey(old->second.scope);
         if (!value.ok() || !active) {
-          return RowSweep::Verdict{};  // damaged, or erased meanwhile
+          return RowSweep::Verdict{};  // the value is damaged or was erased meanwhile
         }
         return RowSweep::Verdict{.action = RowSweep::Action::kReplace,
                                  .stored = EncodeStoredValue(*active, family, key, header->schema,
@@ -204,7 +205,7 @@ absl::StatusOr<bool> Database::Impl::ResealStep() {
   if (more) {
     return true;
   }
-  // No value of theirs is left: retiring a key makes the sweep begin anew.
+  // The retired keys seal no value any more: retiring a key makes the sweep begin anew.
   RETURN_IF_ERROR(RemoveKeyRows(retired));
   RETURN_IF_ERROR(ForgetWrappedKeys());
   return false;
@@ -215,8 +216,8 @@ absl::Status Database::Impl::Destroy(std::string_view scope) {
   Rows rows = ring_.List(scope);
   if (rows.empty()) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                 "the store holds nothing that is sealed for {}: it never did, or it was erased "
-                 "and removed; `ruvd store status` lists the scopes it has",
+                 "the store has no data key for {}: it never had one, or the data was erased and "
+                 "removed; `ruvd store status` lists the scopes it has",
                  scope);
   }
   std::erase_if(rows,
@@ -237,14 +238,14 @@ absl::Status Database::Impl::Destroy(std::string_view scope) {
 absl::Status Database::Impl::Erase(std::string_view scope, const Around& around) {
   const MutexLock maintenance(maintenance_);
   const auto destroy = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS -> absl::Status {
-    return Destroy(scope);  // under maintenance_, which is held for all of this
+    return Destroy(scope);  // maintenance_ is held for the whole of Erase
   };
   RETURN_IF_ERROR(around ? around(destroy) : destroy());
-  // Also where they were destroyed before: whoever did it may not have come this far.
+  // This also runs when the keys were destroyed before: that call may have been interrupted here.
   return ForgetWrappedKeys();
 }
 
-// Versions of key rows that are no more are still in older tables and in the log; both go.
+// Older versions of key rows are still in older tables and in the log; this removes both.
 absl::Status Database::Impl::ForgetWrappedKeys() {
   RETURN_IF_ERROR(Flush());
   rocksdb::CompactRangeOptions options;
@@ -261,7 +262,7 @@ absl::Status Database::Impl::ForgetWrappedKeys() {
   return absl::OkStatus();
 }
 
-// Deletes the rows of destroyed keys, then what is kept of those keys.
+// Deletes the rows of destroyed keys, then the records of those keys.
 absl::Status Database::Impl::SweepErased() {
   Rows destroyed = ring_.List("");
   std::erase_if(destroyed,
@@ -304,7 +305,8 @@ absl::Status Database::Impl::RemoveKeyRowsLocked(const Rows& rows) {
   return absl::OkStatus();
 }
 
-// Compaction writes a family's new tables before it removes the old ones.
+// Compaction writes the new tables of a family before it removes the old ones, so it needs this
+// space.
 absl::StatusOr<SpaceClaim> Database::Impl::ClaimForRewriting(rocksdb::ColumnFamilyHandle* family) {
   uint64_t tables = 0;
   uint64_t blobs = 0;
@@ -320,7 +322,7 @@ absl::StatusOr<SpaceClaim> Database::Impl::ClaimForRewriting(rocksdb::ColumnFami
     }
   }
   return Error(absl::StatusCode::kResourceExhausted, reasons::kDiskFull,
-               "compacting {} takes up to {} bytes beside those it has, {} are free at {} and the "
+               "compacting {} may need {} more bytes, but {} are free at {} and the "
                "hard reserve is {}; free space and compact again",
                family->GetName(), bytes, free, options_.path, options_.hard_reserve_bytes);
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Data keys of users leave when they seal nothing any more: a walk over all rows counts which ones
-// do, and every key that seals a value meanwhile is noted.
+// This file removes users' data keys that seal nothing any more. A walk over all rows finds the
+// keys in use, and every key that seals a value meanwhile is recorded.
 
 #include <chrono>
 #include <mutex>
@@ -15,13 +15,13 @@
 namespace ruvd::storage {
 namespace {
 
-// Looked at in one step, a few milliseconds.
+// The rows of one step; they take a few milliseconds.
 constexpr size_t kRowsOfAStep = 2048;
 constexpr size_t kBytesOfAStep = 8 << 20;
 
 using Rows = std::vector<std::pair<uint64_t, KeyRecord>>;
 
-// Retired ones are left to ResealStep.
+// ResealStep handles retired keys.
 bool MayLeave(const KeyRecord& record, int64_t created_before_ms) {
   return IsUserScope(record.scope) && record.state != KeyRecord::State::kRetired &&
          record.created_ms < created_before_ms;
@@ -52,7 +52,7 @@ absl::StatusOr<bool> Database::Impl::BeginReclaim() {
   const Duration interval =
       scarce ? Duration(limits::kScarceKeyReclaimInterval) : Duration(limits::kKeyReclaimInterval);
   if (!reclaimed_at_ && !scarce) {
-    reclaimed_at_ = now;  // nothing is urgent at a start
+    reclaimed_at_ = now;  // nothing is urgent at start
   }
   if (reclaimed_at_ && now - *reclaimed_at_ < interval) {
     return false;
@@ -68,7 +68,7 @@ absl::StatusOr<bool> Database::Impl::BeginReclaim() {
   if (walk.unused.empty()) {
     return false;
   }
-  // Writes that chose their keys before end before the walk begins; later ones are noted.
+  // Writes that chose their keys earlier end before the walk begins; later ones are recorded.
   const std::unique_lock gate(key_gate_);
   noting_uses_.store(true);
   reclaim_ = std::move(walk);
@@ -111,7 +111,7 @@ absl::Status Database::Impl::EndReclaim() {
   reclaim_.reset();
   Rows rows;
   {
-    // No write is under way that chose one of these keys, and none begins.
+    // No write that chose one of these keys is under way, and none can begin.
     const std::unique_lock gate(key_gate_);
     noting_uses_.store(false);
     const MutexLock lock(uses_mutex_);
@@ -146,8 +146,8 @@ absl::StatusOr<bool> Database::Impl::ReclaimKeysStep() {
     }
   }
   if (const absl::Status counted = CountUses(); !counted.ok()) {
-    // Where a row cannot be read, what it is sealed with stays unknown: no key leaves, and the next
-    // walk is as long away as after any other.
+    // When a row cannot be read, the key that seals it is unknown: no key is removed, and the next
+    // walk comes after the usual interval.
     GiveUpReclaim();
     return counted;
   }

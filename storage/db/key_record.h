@@ -13,27 +13,27 @@
 
 namespace ruvd::storage {
 
-// A row of the family "key": a data key as it is before the node's key seals it.
+// A row of the family "key": a data key before the node's key seals it.
 struct KeyRecord {
   enum class State : uint8_t {
     kActive = 1,     // seals new values of its scope; there is at most one
-    kRetired = 2,    // opens older values until they are sealed again with the active one
-    kDestroyed = 3,  // erased: its values are unreadable for ever
+    kRetired = 2,    // opens older values until they are sealed anew with the active one
+    kDestroyed = 3,  // erased: its values can never be read again
   };
   State state = State::kActive;
   int64_t created_ms = 0;
   std::string scope;                    // "family/vec", "user/alice", "collection/0"
-  std::optional<privacy::DataKey> key;  // none where it was destroyed
+  std::optional<privacy::DataKey> key;  // absent when it was destroyed
 };
 
-// u8 version (1) | u8 state | u16 length of the scope | i64 created ms | scope | 32 bytes of key,
-// absent where it was destroyed. Wipe the result.
+// Returns u8 version (1) | u8 state | u16 length of the scope | i64 created ms | scope | 32 bytes
+// of key, absent when it was destroyed. The caller must wipe the result.
 std::string EncodeKeyRecord(const KeyRecord& record);
 
-// STORE_CORRUPT for every other sequence of bytes.
+// Returns STORE_CORRUPT for bytes that EncodeKeyRecord did not make.
 absl::StatusOr<KeyRecord> DecodeKeyRecord(std::string_view bytes);
 
-// The row's key: the data key's number, big-endian.
+// Returns the row's key: the number of the data key, big-endian.
 std::string KeyRowKey(uint64_t id);
 
 }  // namespace ruvd::storage

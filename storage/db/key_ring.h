@@ -22,19 +22,19 @@
 
 namespace ruvd::storage {
 
-// The data keys of an open store, in locked memory. What is here is in the family "key" too; the
-// database writes the row first. Thread-safe.
+// The data keys of an open store, in locked memory. Each is in the family "key" too; the database
+// writes the row first. Thread-safe.
 class KeyRing {
   struct Epoch;
 
  public:
-  // What a reader holds from before it looks at its first row until it has opened its last: keys
-  // that are removed meanwhile, because no newer row needs them, still open the rows it sees. A key
-  // that is destroyed meanwhile is destroyed for it, too. Cheap to take and to copy; the ring
-  // outlives it. Thread-safe.
+  // A reader takes a view before it reads its first row and keeps it until it has opened the last
+  // one. Keys that are removed meanwhile, because no newer row needs them, still open the rows that
+  // the reader sees. Keys that are destroyed meanwhile are destroyed for the view too. A view is
+  // cheap to take and to copy; the ring must outlive it. Thread-safe.
   class View {
    public:
-    // KEY_DESTROYED (not found) for an erased key, SEAL_BROKEN for a number that never was.
+    // Returns KEY_DESTROYED (not found) for an erased key and SEAL_BROKEN for an unknown number.
     absl::StatusOr<privacy::DataKey> Find(uint64_t id) const;
     bool IsDestroyed(uint64_t id) const;
 
@@ -52,33 +52,33 @@ class KeyRing {
     privacy::DataKey key;
   };
 
-  // Adds a key or replaces its record; an active one takes over its scope.
+  // Adds a key or replaces its record; an active key becomes the one of its scope.
   void Set(uint64_t id, KeyRecord record);
-  // Removes keys that no row needs any more; those that readers hold stay until they let go.
+  // Removes keys that no row needs any more. Keys that views hold stay until the views are gone.
   void Remove(std::span<const uint64_t> ids);
 
-  // The key that seals new values of a scope; nullopt where it has none yet.
+  // Returns the key that seals new values of a scope, or nullopt when it has none yet.
   std::optional<Held> Active(std::string_view scope) const;
-  // Keys of a scope in any state, or all where `scope` is empty; by number.
+  // Returns the keys of a scope in any state, or of all scopes when `scope` is empty, by number.
   std::vector<std::pair<uint64_t, KeyRecord>> List(std::string_view scope) const;
-  // Those that only wait for their values to be sealed anew, by number.
+  // Returns the retired keys, whose values still have to be sealed anew, by number.
   std::vector<std::pair<uint64_t, KeyRecord>> Retired() const;
-  // A number greater than every one that was in the ring: a reader may hold a removed one.
+  // Returns a number greater than every one ever in the ring: a reader may hold a removed key.
   uint64_t NextId() const;
   size_t size() const;
-  // All but retired ones.
+  // Counts all keys except retired ones.
   size_t in_use() const;
 
  private:
-  // The time between two removals. It ends with one, whose keys it keeps for whoever holds it or
-  // an earlier one; with the last of them the keys go.
+  // The time between two removals. An epoch keeps the keys of the removal that ended it for the
+  // views of this epoch and earlier ones; when the last of these views is gone, so are the keys.
   struct Epoch {
     std::map<uint64_t, KeyRecord> removed;
     std::shared_ptr<Epoch> next;
   };
   const KeyRecord* FindRecord(uint64_t id, const Epoch& since) const;
 
-  mutable std::shared_mutex mutex_;  // guards all of it, epochs too
+  mutable std::shared_mutex mutex_;  // guards all members, including epochs
   std::map<uint64_t, KeyRecord> records_;
   std::set<uint64_t> retired_;
   uint64_t next_id_ = 1;
@@ -86,7 +86,7 @@ class KeyRing {
   std::shared_ptr<Epoch> epoch_ = std::make_shared<Epoch>();
 };
 
-// The name under which a scope's keys are kept: the family's own for the default scope.
+// Returns the name under which a scope's keys are kept: for the default scope, that of the family.
 std::string ScopeName(const KeyScope& scope, std::string_view family_name);
 
 }  // namespace ruvd::storage

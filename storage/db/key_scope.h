@@ -10,25 +10,27 @@
 
 namespace ruvd::storage {
 
-// How the names of users' scopes begin.
+// The names of users' scopes begin with this prefix.
 inline constexpr char kUserScopes[] = "user/";
 inline bool IsUserScope(std::string_view name) {
   return name.starts_with(kUserScopes);
 }
 
-// Whose data key seals a value. Values of one scope become unreadable together when its key is
-// destroyed (erasure on request). Reading needs no scope: every value names its key. A value type.
+// Selects the data key that seals a value. All values of one scope become unreadable together when
+// its key is destroyed (erasure on request). Reading needs no scope: every value names its key.
+// This is a value type.
 class KeyScope {
  public:
-  // The data key of the row's own column family.
+  // Selects the data key of the row's own column family.
   KeyScope() = default;
-  // All of a user's values, whatever family they are in. `id` is at most kMaxScopeIdBytes long.
+  // Selects the key of all of a user's values, in every family. `id` has at most kMaxScopeIdBytes
+  // bytes.
   static KeyScope User(std::string_view id) { return KeyScope(kUserScopes + std::string(id)); }
   static KeyScope Collection(uint32_t number) {
     return KeyScope("collection/" + std::to_string(number));
   }
 
-  // "" for the default, else for example "user/alice" or "collection/0".
+  // Returns "" for the default scope, otherwise for example "user/alice" or "collection/0".
   const std::string& name() const { return name_; }
   bool operator==(const KeyScope&) const = default;
 

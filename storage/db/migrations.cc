@@ -11,7 +11,7 @@
 namespace ruvd::storage {
 namespace {
 
-// Schema 2: values sealed by the node's key are sealed by the data key of their family.
+// Schema 2: the data key of its family, not the node's key, seals each value.
 RowSweep::Judge SealByDataKeys(Database::Impl& impl) {
   return [&impl](ColumnFamily family, std::string_view key,
                  std::string_view stored) -> absl::StatusOr<RowSweep::Verdict> {
@@ -21,7 +21,8 @@ RowSweep::Judge SealByDataKeys(Database::Impl& impl) {
     }
     const auto value = impl.Decode(family, key, stored, std::nullopt);
     if (!value.ok()) {
-      return RowSweep::Verdict{};  // damaged before; it stays so and reading it says so
+      // it was damaged before and stays so; reading it reports the damage
+      return RowSweep::Verdict{};
     }
     ASSIGN_OR_RETURN(const KeyRing::Held data_key,
                      impl.ActiveOrNewKey(ScopeName({}, InfoOf(family).name)));

@@ -13,9 +13,9 @@
 
 namespace ruvd::storage {
 
-// A step from the schema before `to` to `to`: every row is judged once, in bounded batches that
-// survive being killed. A judge must keep what already has the new form. Steps run in order at
-// open; adding a version means adding a step here.
+// A step from the schema before `to` to `to`. Every row is judged once, in bounded batches, and the
+// step continues after the process was killed. A judge must keep rows that already have the new
+// form. Steps run in order at open; to add a version, add a step here.
 struct Migration {
   uint32_t to = 0;
   std::string_view sweep_name;

@@ -16,10 +16,10 @@
 namespace ruvd::storage::db {
 namespace {
 
-// An edge node's share of memory; the vector index is in memory anyway.
+// An edge node's share of memory; the vector index is in memory too.
 constexpr size_t kBlockCacheBytes = 32 << 20;
 constexpr size_t kAllMemtablesBytes = 64 << 20;
-// Replayed at start after a crash: bounds the time of the next start.
+// The log is replayed at start after a crash, so this bounds the time of that start.
 constexpr uint64_t kMaxLogBytes = 64 << 20;
 constexpr int kMaxOpenFiles = 512;
 constexpr int kBloomBits = 10;
@@ -64,8 +64,8 @@ rocksdb::DBOptions MakeDbOptions(std::shared_ptr<FailureLatch> latch) {
   options.create_if_missing = true;
   options.create_missing_column_families = true;
   options.paranoid_checks = true;
-  // A log that is gone or shorter than what was fsynced of it is an error, wherever it is among the
-  // live ones; the newest is not among those and has the high-water mark.
+  // A live log that is missing or shorter than what was fsynced of it is an error. This does not
+  // cover the newest log, for which there is the high-water mark.
   options.track_and_verify_wals_in_manifest = true;
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.max_bgerror_resume_count = 0;

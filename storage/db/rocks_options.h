@@ -15,7 +15,7 @@
 #include "base/mutex.h"
 #include "storage/db/column_family.h"
 
-// Internal to storage/db: the only headers that see RocksDB.
+// Only the headers internal to storage/db, such as this one, see RocksDB.
 namespace ruvd::storage::db {
 
 // Remembers the first failure of RocksDB, from a write or from a background thread. Thread-safe.
@@ -31,15 +31,15 @@ class FailureLatch {
   std::atomic<bool> failed_{false};
 };
 
-// Point-in-time recovery, no recovery of its own after background errors (they go into `latch`),
-// bounded memory, log and files.
+// Sets point-in-time recovery, no automatic recovery after background errors (they go into
+// `latch`), and bounded memory, log and files.
 rocksdb::DBOptions MakeDbOptions(std::shared_ptr<FailureLatch> latch);
 
-// Bloom filters of 10 bits, xxh3 checksums, no compression (sealed values do not compress).
-// A memtable is flushed at `memtable_bytes`.
+// Sets Bloom filters of 10 bits, xxh3 checksums and no compression, because sealed values do not
+// compress. A memtable is flushed at `memtable_bytes`.
 rocksdb::ColumnFamilyOptions MakeFamilyOptions(bool large_values, size_t memtable_bytes);
 
-// DISK_FULL, STORE_CORRUPT or INTERNAL, with cause and remedy. `action` is what was tried.
+// Returns DISK_FULL, STORE_CORRUPT or INTERNAL, with cause and remedy. `action` names what failed.
 absl::Status FromRocks(const rocksdb::Status& status, std::string_view action);
 
 }  // namespace ruvd::storage::db

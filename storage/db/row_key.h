@@ -12,7 +12,7 @@
 
 namespace ruvd::storage {
 
-// Builds row keys: integers are big-endian and of fixed width, so that byte order is number order.
+// Builds row keys. Integers are big-endian and of fixed width, so byte order is number order.
 class RowKey {
  public:
   RowKey& U8(uint8_t value) { return Append(value, 1); }
@@ -38,7 +38,7 @@ class RowKey {
   std::string out_;
 };
 
-// The big-endian integer at `offset` of a key; nullopt where the key is too short.
+// Returns the big-endian integer at `offset` of a key, or nullopt when the key is too short.
 inline std::optional<uint64_t> ReadKeyInteger(std::string_view key, size_t offset, size_t width) {
   if (offset > key.size() || width > key.size() - offset) {
     return std::nullopt;
@@ -57,7 +57,8 @@ inline std::optional<uint64_t> ReadKeyU64(std::string_view key, size_t offset) {
   return ReadKeyInteger(key, offset, 8);
 }
 
-// The first key after all keys that begin with `prefix`; empty (no end) for a prefix of 0xFF bytes.
+// Returns the first key after all keys that begin with `prefix`; empty (no end) for a prefix of
+// 0xFF bytes.
 std::string EndOfPrefix(std::string_view prefix);
 
 }  // namespace ruvd::storage

@@ -16,7 +16,7 @@ namespace ruvd::storage {
 namespace {
 
 constexpr std::string_view kCursorPrefix = "sweep/";
-// Looked at in one step, most of them unchanged.
+// The most that one step looks at; most of these rows stay unchanged.
 constexpr size_t kMaxRowsSeen = 16 * limits::kMaxSweepRows;
 constexpr size_t kMaxBytesSeen = 8 * limits::kMaxSweepBytes;
 
@@ -29,20 +29,20 @@ std::optional<ColumnFamily> NextFamily(ColumnFamily family) {
   return std::nullopt;
 }
 
-// One step: a batch under construction and where it is.
+// One step: a batch under construction and its place.
 class Step {
  public:
   Step(Database::Impl& impl, const RowSweep& sweep, SweepCursor cursor)
       : impl_(impl), sweep_(sweep), cursor_(std::move(cursor)) {}
 
-  // Goes on until the step is full or the last family ends. The cursor leaves a family that is
-  // exhausted before anything asks whether the step is full: otherwise a step that is full with a
-  // family's last row would begin again where it began, for ever.
+  // Continues until the step is full or the last family ends. The cursor leaves an exhausted family
+  // before anything checks whether the step is full. Otherwise a step that is full with a family's
+  // last row would begin again where it began, for ever.
   absl::Status Run() {
     while (!finished_ && !Full()) {
       ASSIGN_OR_RETURN(const bool exhausted, RunFamily());
       if (!exhausted) {
-        continue;  // full
+        continue;  // the step is full
       }
       const std::optional<ColumnFamily> next = NextFamily(cursor_.family);
       finished_ = !next;
@@ -62,7 +62,7 @@ class Step {
            changed_ >= limits::kMaxSweepRows || batch_.GetDataSize() >= limits::kMaxSweepBytes;
   }
 
-  // Whether the family's last row was seen; otherwise the cursor names the next row.
+  // Returns whether the family's last row was seen; otherwise the cursor names the next row.
   absl::StatusOr<bool> RunFamily() {
     rocksdb::ReadOptions read;
     read.fill_cache = false;

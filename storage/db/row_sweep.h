@@ -13,9 +13,9 @@
 
 namespace ruvd::storage {
 
-// A walk over the rows of all families that changes some of them, in bounded batches, each of which
-// also moves a cursor: killed at any moment it goes on behind the last batch that is there. Used by
-// migrations, by data keys that are replaced and by erasures. It never sees `default/schema`, the
+// A walk over the rows of all families that changes some of them in bounded batches. Each batch
+// also moves a cursor: after a kill the walk continues after the last batch that was written.
+// Migrations, the replacement of data keys and erasures use it. It never sees `default/schema`, the
 // cursors and the wrapped keys.
 struct RowSweep {
   enum class Action : uint8_t { kKeep, kReplace, kDelete };
@@ -25,23 +25,23 @@ struct RowSweep {
   };
   using Judge = std::function<absl::StatusOr<Verdict>(ColumnFamily family, std::string_view key,
                                                       std::string_view stored)>;
-  std::string name;  // of its cursor, "sweep/NAME" in the family "default"
+  std::string name;  // of its cursor, which is the row "sweep/NAME" in the family "default"
   Judge judge;
 };
 
-// Where a sweep goes on: u8 family | key of the next row to look at.
+// The place where a sweep continues: u8 family | key of the next row to look at.
 struct SweepCursor {
   ColumnFamily family = ColumnFamily::kDefault;
   std::string key;
 };
 std::string SweepCursorKey(std::string_view name);
 std::string EncodeSweepCursor(const SweepCursor& cursor);
-// STORE_CORRUPT for other bytes.
+// Returns STORE_CORRUPT for bytes that EncodeSweepCursor did not make.
 absl::StatusOr<SweepCursor> DecodeSweepCursor(std::string_view bytes);
-// There from a change after which wrapped keys are left in older tables and in the log until they
-// are in none of the files any more. Its value is empty.
+// This row exists from a change that leaves wrapped keys in older tables and in the log until no
+// file contains them any more. Its value is empty.
 inline constexpr char kForgetKeysRow[] = "sweep/forget-keys";
-// Rows of the family "default" that belong to the store itself.
+// Returns whether a row belongs to the database itself.
 bool IsStoreRow(ColumnFamily family, std::string_view key);
 
 }  // namespace ruvd::storage

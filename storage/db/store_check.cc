@@ -36,7 +36,7 @@ absl::StatusOr<StoreReport> Database::Impl::Verify() const {
       ++family.rows;
       family.bytes += rows->key().size() + rows->value().size();
       if (info.family == ColumnFamily::kDefault && key == "schema") {
-        continue;  // in clear; read at open
+        continue;  // it is not encrypted and was read at open
       }
       auto value = Decode(info.family, key, ViewOf(rows->value()), std::nullopt, keys);
       if (info.family == ColumnFamily::kKey && value.ok()) {
@@ -59,7 +59,7 @@ absl::StatusOr<StoreReport> Database::Impl::Verify() const {
   }
   if (recovery_.loss()) {
     report.Complain(recovery_.mark_damaged
-                        ? "the high-water mark is damaged, a loss cannot be excluded"
+                        ? "the high-water mark is damaged, so a loss cannot be excluded"
                         : fmt::format("{} acknowledged changes are missing: the log was cut",
                                       recovery_.missing()));
   }

@@ -11,17 +11,18 @@
 
 namespace ruvd::storage::db {
 
-// Creates the folder with mode 0700 where it is missing. FILE_UNWRITABLE.
+// Creates the folder with mode 0700 if it is missing. Returns FILE_UNWRITABLE on failure.
 absl::Status CreateStoreFolder(const std::string& path);
 
-// The file in a store's folder that locks it.
+// The name of the file in a store's folder that locks it.
 inline constexpr char kLockFile[] = "ruvd.lock";
 
-// Holds the store's folder for one process at a time (flock on a file in it), released when
-// destroyed or when the process dies. RocksDB has such a lock too, but reports it as text only.
+// Holds the store's folder for one process at a time (flock on a file in it). The lock is released
+// when this object is destroyed or the process dies. RocksDB has such a lock too, but reports it
+// only as text.
 class FolderLock {
  public:
-  // STORE_LOCKED where it is held already, by this process or another.
+  // Returns STORE_LOCKED when this or another process already holds the lock.
   static absl::StatusOr<std::unique_ptr<FolderLock>> Acquire(const std::string& path);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;

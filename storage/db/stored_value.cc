@@ -23,7 +23,7 @@ privacy::SealContext ContextOf(ColumnFamily family, std::string_view row_key,
 
 absl::Status Broken(ColumnFamily family, std::string_view row_key, std::string_view cause) {
   return Error(absl::StatusCode::kDataLoss, reasons::kSealBroken,
-               "value of {}, key {} {}; restore the store from a backup", InfoOf(family).name,
+               "the value of {}, key {} {}; restore the store from a backup", InfoOf(family).name,
                ToHex(AsBytes(row_key)), cause);
 }
 
@@ -86,7 +86,7 @@ absl::StatusOr<OpenedValue> DecodeStoredValue(const privacy::SealKey* node_key,
                                               std::optional<uint32_t> expected_generation) {
   ASSIGN_OR_RETURN(const StoredHeader header, DecodeStoredHeader(family, row_key, stored));
   if (header.key_id == 0 ? node_key == nullptr : ring == nullptr) {
-    return Broken(family, row_key, "is sealed by another kind of key than such a row");
+    return Broken(family, row_key, "is sealed by the wrong kind of key");
   }
   if (expected_generation && header.generation != *expected_generation) {
     return Broken(family, row_key,

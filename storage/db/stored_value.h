@@ -15,12 +15,12 @@
 
 namespace ruvd::storage {
 
-// The bytes of a row's value, sealed by a data key:
+// The value of a row is sealed by a data key:
 //   u8 format (2) | u32 schema | u32 generation | u64 number of the data key | sealed plaintext
 // or by the node's key (wrapped data keys, the check row, all values of schema 1):
 //   u8 format (1) | u32 schema | u32 generation | sealed plaintext
-// The header is in clear, so that a reader knows what to authenticate, and part of the seal's
-// context, so that it cannot be altered.
+// The header is not encrypted, so that a reader knows what to authenticate. It is part of the
+// seal's context, so it cannot be changed.
 inline constexpr uint8_t kNodeSealedFormat = 1;
 inline constexpr uint8_t kKeySealedFormat = 2;
 inline constexpr size_t kNodeSealedHeaderBytes = 9;
@@ -39,7 +39,7 @@ struct StoredHeader {
   uint32_t schema = 0;
   uint32_t generation = 0;
   uint64_t key_id = 0;  // 0 in format 1
-  size_t bytes = 0;     // of the header
+  size_t bytes = 0;     // length of the header
 };
 
 std::string EncodeStoredValue(const privacy::SealKey& key, ColumnFamily family,
@@ -49,14 +49,14 @@ std::string EncodeStoredValue(const KeyRing::Held& key, ColumnFamily family,
                               std::string_view row_key, uint32_t schema, uint32_t generation,
                               std::string_view plaintext);
 
-// What the header says, unauthenticated. SEAL_BROKEN for an unknown format.
+// Returns the content of the header, unauthenticated. Returns SEAL_BROKEN for an unknown format.
 absl::StatusOr<StoredHeader> DecodeStoredHeader(ColumnFamily family, std::string_view row_key,
                                                 std::string_view stored);
 
-// SEAL_BROKEN for bytes that EncodeStoredValue did not make for this row with one of these keys, or
-// whose generation is not the expected one: then an older value of the row was put back.
-// KEY_DESTROYED (not found) for an erased value. Without a node key or data keys, values of its
-// format are SEAL_BROKEN.
+// Opens a stored value. Returns SEAL_BROKEN for bytes that EncodeStoredValue did not make for this
+// row with one of these keys, and for another generation than the expected one: then an older value
+// of the row was put back. Returns KEY_DESTROYED (not found) for an erased value. `node_key` or
+// `ring` may be null: values of its format are then SEAL_BROKEN.
 absl::StatusOr<OpenedValue> DecodeStoredValue(
     const privacy::SealKey* node_key, const KeyRing::View* ring, ColumnFamily family,
     std::string_view row_key, std::string_view stored,

@@ -23,7 +23,7 @@ absl::Status SyncGroup::Sync() {
     last_ = status;
     ended_.NotifyAll();
   }
-  // A failure is for ever (see FailureLatch), so a later result is no better than ours.
+  // A failure is permanent (see FailureLatch), so a later result is never better than ours.
   return last_;
 }
 

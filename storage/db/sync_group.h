@@ -11,14 +11,15 @@
 
 namespace ruvd::storage::db {
 
-// Lets concurrent callers share an fsync: while one is under way, newcomers gather, and the next
+// Lets concurrent callers share an fsync: while one is running, new callers gather, and the next
 // one serves them all. Thread-safe.
 class SyncGroup {
  public:
-  // `sync` makes durable whatever was written before it was called; one at a time.
+  // `sync` makes everything durable that was written before it was called. Only one call runs at a
+  // time.
   explicit SyncGroup(std::function<absl::Status()> sync) : sync_(std::move(sync)) {}
 
-  // Returns when a sync that began after this call began has ended, with its result.
+  // Waits for a sync that began after this call began, and returns its result.
   absl::Status Sync();
 
  private:

@@ -9,8 +9,8 @@
 namespace ruvd::storage {
 
 absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view user_id) {
-  // The stores stand still for the moment in which the keys go, after whatever the database has to
-  // wait for: a backup's checkpoint, for example.
+  // The stores stop only for the moment in which the keys are destroyed. Before that, the database
+  // waits for other work to end, such as a backup's checkpoint.
   const auto around = [&](const Database::DestroyKeys& destroy) {
     const auto all_but_changes = [&] {
       return stores.trajectories->WhileStill(
@@ -23,7 +23,7 @@ absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view
   UserErasure erasure;
   const absl::StatusOr<size_t> sessions =
       stores.sessions->EraseUser(user_id, limits::kForgottenSessions, erase);
-  // Whatever became of that: an erasure that was interrupted may have come further.
+  // This runs even if the erasure failed: an earlier, interrupted one may have come further.
   const absl::StatusOr<size_t> trajectories = stores.trajectories->ForgetErased();
   ASSIGN_OR_RETURN(erasure.sessions, sessions);
   ASSIGN_OR_RETURN(erasure.trajectories, trajectories);

@@ -15,7 +15,7 @@
 
 namespace ruvd::storage {
 
-// What is open of a store that goes on being used; all borrowed.
+// The open parts of a store that stays in use; all are borrowed.
 struct UserStores {
   Database* database = nullptr;
   SessionIndex* sessions = nullptr;
@@ -25,15 +25,17 @@ struct UserStores {
 };
 
 struct UserErasure {
-  size_t sessions = 0;      // that were there
-  size_t trajectories = 0;  // whose rows were removed, of users erased before, too
+  size_t sessions = 0;  // sessions that existed
+  // trajectories whose rows were removed, including those of users erased earlier
+  size_t trajectories = 0;
 };
 
-// Makes what is stored of a user unreadable while requests go on: destroys the user's keys, forgets
-// sessions and trajectories, and takes the embeddings out of witness entries that wait to be
-// written. What was read before is never sealed with a new key; what the user says later is. Writes
-// nothing but removals, so that it works below the soft disk reserve. NOT_FOUND where nothing is of
-// the user; the errors of Database::Erase. Where it fails, call it again. Thread-safe.
+// Makes a user's stored data unreadable while requests go on: destroys the user's keys, forgets
+// sessions and trajectories, and removes the embeddings from witness entries that wait to be
+// written. Data that was read before is never sealed with a new key, but what the user says later
+// is. Writes nothing but removals, so it works below the soft disk reserve. Returns NOT_FOUND when
+// the store has nothing of the user, or an error of Database::Erase. If it fails, call it again.
+// Thread-safe.
 absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view user_id);
 
 }  // namespace ruvd::storage

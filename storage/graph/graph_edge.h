@@ -9,16 +9,16 @@
 
 namespace ruvd::storage {
 
-// What a node of the graph stands for. The numbers are stored.
+// The kind of thing that a node of the graph stands for. The numbers are stored.
 enum class GraphNodeKind : uint8_t { kSession = 1, kPattern = 2, kWitness = 3 };
 
 struct GraphNode {
   GraphNodeKind kind = GraphNodeKind::kSession;
-  std::string id;  // of its store, 1 to limits::kMaxGraphIdBytes bytes
+  std::string id;  // its id in its own store, 1 to limits::kMaxGraphIdBytes bytes
   auto operator<=>(const GraphNode&) const = default;
 };
 
-// How two nodes are related. The numbers are stored.
+// The relation of two nodes. The numbers are stored.
 enum class EdgeType : uint8_t {
   kInSession = 1,    // a witness entry belongs to a session
   kUsed = 2,         // a session or request used a pattern

@@ -19,12 +19,13 @@ constexpr size_t kPrefixBytes = 2;
 
 static_assert(limits::kMaxGraphIdBytes <= 0xFF, "an id's length is one byte of the key");
 
-// The bits of a float that is not negative order as it does; inverted, the heaviest comes first.
+// For floats that are not negative, the bit patterns are in the order of the numbers. They are
+// inverted, so that the heaviest comes first.
 uint32_t WeightBits(float weight) {
   return ~std::bit_cast<uint32_t>(weight);
 }
 
-// Takes the parts of a key off its front.
+// Reads the parts of a key from its front.
 class KeyParts {
  public:
   KeyParts(std::string_view key, std::string_view prefix) : rest_(key) {

@@ -36,8 +36,9 @@ absl::Status Corrupt() {
 absl::Status CheckNode(const GraphNode& node) {
   if (node.kind < GraphNodeKind::kSession || node.kind > GraphNodeKind::kWitness ||
       node.id.empty() || node.id.size() > limits::kMaxGraphIdBytes) {
-    return Invalid("a graph node of kind {} with an id of {} bytes; use a known kind and 1 to {}",
-                   static_cast<int>(node.kind), node.id.size(), limits::kMaxGraphIdBytes);
+    return Invalid(
+        "a graph node cannot have kind {} and an id of {} bytes; use a known kind and 1 to {}",
+        static_cast<int>(node.kind), node.id.size(), limits::kMaxGraphIdBytes);
   }
   return absl::OkStatus();
 }
@@ -46,7 +47,8 @@ bool Heavier(const GraphEdge& a, const GraphEdge& b) {
   return a.weight != b.weight ? a.weight > b.weight : a.key < b.key;
 }
 
-// Rows whose keys say all: whether their empty values open does not matter.
+// Scans rows whose keys have all the information, so rows with values that do not open are shown
+// too.
 absl::Status ScanKeys(const Database& database, const std::string& prefix,
                       const std::function<absl::StatusOr<bool>(std::string_view key)>& callback) {
   return database.Scan(
@@ -86,8 +88,9 @@ absl::Status GraphStore::CheckKey(const EdgeKey& key) const {
   RETURN_IF_ERROR(CheckNode(key.to));
   if (key.from == key.to || key.type < EdgeType::kInSession ||
       static_cast<uint8_t>(key.type) > kMaxEdgeType) {
-    return Invalid("an edge of type {} from a node to {}; use a known type and two nodes",
-                   static_cast<int>(key.type), key.from == key.to ? "itself" : "another");
+    return Invalid(
+        "an edge cannot have type {} and lead from a node to {}; use a known type and two nodes",
+        static_cast<int>(key.type), key.from == key.to ? "itself" : "another");
   }
   return absl::OkStatus();
 }
@@ -119,7 +122,7 @@ absl::Status GraphStore::DeleteDamaged(const EdgeKey& key, Batch* batch) const {
 absl::Status GraphStore::Put(const EdgeKey& key, float weight) {
   RETURN_IF_ERROR(CheckKey(key));
   if (!(weight >= 0.0F && weight <= 1.0F)) {
-    return Invalid("an edge of weight {}; weights go from 0 to 1", weight);
+    return Invalid("an edge cannot have weight {}; use 0 to 1", weight);
   }
   const MutexLock writer(writer_);
   if (Hidden(key.from) || Hidden(key.to)) {
@@ -127,7 +130,7 @@ absl::Status GraphStore::Put(const EdgeKey& key, float weight) {
                  "a node of the edge is being removed; add the edge once that is done");
   }
   const int64_t now_ms = database_.clock().WallMillis();
-  // -0 would order behind everything.
+  // A weight of -0 would come last in the order.
   GraphEdge edge{.key = key, .weight = weight + 0.0F, .created_ms = now_ms, .updated_ms = now_ms};
   std::optional<float> old_weight;
   Batch batch;
@@ -144,7 +147,7 @@ absl::Status GraphStore::Put(const EdgeKey& key, float weight) {
 
 absl::StatusOr<float> GraphStore::Nudge(const EdgeKey& key, float change) {
   if (!std::isfinite(change)) {
-    return Invalid("a change of a weight that is no number; use -{} to {}", kMaxNudge, kMaxNudge);
+    return Invalid("the change of a weight is not a number; use -{} to {}", kMaxNudge, kMaxNudge);
   }
   const MutexLock writer(writer_);
   ASSIGN_OR_RETURN(GraphEdge edge, Get(key));
@@ -162,7 +165,7 @@ absl::StatusOr<GraphEdge> GraphStore::Get(const EdgeKey& key) const {
   absl::StatusOr<std::string> row = database_.Get(kFamily, graph::EdgeRowKey(key));
   if (absl::IsNotFound(row.status()) || Hidden(key.from) || Hidden(key.to)) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                 "no edge of this type between the two nodes; add it first");
+                 "there is no edge of this type between the two nodes; add it first");
   }
   RETURN_IF_ERROR(row.status());
   return graph::DecodeEdge(*row, key);
@@ -210,7 +213,7 @@ absl::Status GraphStore::Collect(const GraphNode& node, bool outward, EdgeType t
   for (const graph::WeightedKey& weighted : found) {
     const absl::StatusOr<GraphEdge> edge = Get(weighted.key);
     if (absl::IsNotFound(edge.status()) || absl::IsDataLoss(edge.status())) {
-      continue;  // deleted while we scanned, or damaged: it must not hide the others
+      continue;  // deleted during the scan, or damaged: it must not hide the others
     }
     RETURN_IF_ERROR(edge.status());
     edges->push_back(*edge);
@@ -246,7 +249,8 @@ absl::StatusOr<Neighbourhood> GraphStore::Neighbours(const GraphNode& node,
                                                      const NeighbourQuery& query) const {
   RETURN_IF_ERROR(CheckNode(node));
   if (query.limit == 0 || query.limit > limits::kMaxNeighbours) {
-    return Invalid("{} neighbours; ask for 1 to {}", query.limit, limits::kMaxNeighbours);
+    return Invalid("a query cannot return {} neighbours; ask for 1 to {}", query.limit,
+                   limits::kMaxNeighbours);
   }
   RowBudget budget{.left = limits::kMaxEdgesLookedAt};
   return Look(node, query, &budget);
@@ -256,7 +260,7 @@ absl::StatusOr<std::optional<GraphNode>> GraphStore::NextNode(
     GraphNodeKind kind, const std::optional<GraphNode>& after) const {
   std::optional<GraphNode> next = after;
   do {
-    std::string least;  // the lower one of those that edges begin and end with
+    std::string least;  // the smaller of the keys that edges begin and end with
     const std::optional<GraphNode> behind = std::exchange(next, std::nullopt);
     for (const bool outward : {true, false}) {
       const std::string prefix = outward ? graph::kOutPrefix : graph::kInPrefix;
@@ -287,12 +291,13 @@ absl::StatusOr<HopResult> GraphStore::WithinHops(const GraphNode& start,
   RETURN_IF_ERROR(CheckNode(start));
   if (query.depth == 0 || query.depth > limits::kMaxHopDepth || query.total == 0 ||
       query.total > limits::kMaxHopNodes) {
-    return Invalid("{} hops to {} nodes; ask for 1 to {} hops and 1 to {} nodes", query.depth,
-                   query.total, limits::kMaxHopDepth, limits::kMaxHopNodes);
+    return Invalid(
+        "a query cannot take {} hops to {} nodes; ask for 1 to {} hops and 1 to {} nodes",
+        query.depth, query.total, limits::kMaxHopDepth, limits::kMaxHopNodes);
   }
   if (query.fan_out == 0 || query.fan_out > limits::kMaxNeighbours) {
-    return Invalid("a fan-out of {} edges of each node; ask for 1 to {}", query.fan_out,
-                   limits::kMaxNeighbours);
+    return Invalid("a query cannot have a fan-out of {} edges for each node; ask for 1 to {}",
+                   query.fan_out, limits::kMaxNeighbours);
   }
   RowBudget budget{.left = limits::kMaxHopEdgesLookedAt};
   HopResult result;
@@ -375,7 +380,7 @@ absl::StatusOr<size_t> GraphStore::AddDeletions(const GraphNode& node, size_t li
 
 absl::StatusOr<size_t> GraphStore::RemoveSome(size_t limit) {
   if (limit == 0 || limit > limits::kMaxNeighbours) {
-    return Invalid("{} edges to delete at once; use 1 to {}", limit, limits::kMaxNeighbours);
+    return Invalid("cannot delete {} edges at once; use 1 to {}", limit, limits::kMaxNeighbours);
   }
   const MutexLock writer(writer_);
   while (true) {

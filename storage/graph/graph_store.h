@@ -20,25 +20,25 @@
 
 namespace ruvd::storage {
 
-// The most that one Nudge changes a weight, as a share of it: the instant loop adjusts edges after
-// every request, and no single request may swing them.
+// The largest change of a weight by one Nudge, as a share of it. The instant loop adjusts edges
+// after every request, and no single request may change them much.
 inline constexpr float kMaxNudge = 0.05F;
-// Below it a weight is not nudged down, and one that is below is nudged up from here: a share of
-// nothing is nothing, and no edge could ever come back.
+// A nudge down stops at this weight, and a nudge up starts from at least this weight. Otherwise a
+// weight of nothing could never rise again.
 inline constexpr float kNudgeFloor = 0.01F;
 
 enum class EdgeDirection : uint8_t { kOut, kIn, kBoth };
 
 struct NeighbourQuery {
   EdgeDirection direction = EdgeDirection::kOut;
-  std::optional<EdgeType> type = {};  // none: every type
+  std::optional<EdgeType> type = {};  // nothing: every type
   float min_weight = 0;
   size_t limit = 100;  // 1 to limits::kMaxNeighbours
 };
 
 struct Neighbourhood {
   std::vector<GraphEdge> edges;  // heaviest first
-  // limits::kMaxEdgesLookedAt rows were read, most of them of nodes under removal, and more are
+  // limits::kMaxEdgesLookedAt rows were read (usually because nodes are being removed) and more are
   // left: heavier edges than the last one may be missing.
   bool truncated = false;
 };
@@ -55,62 +55,63 @@ struct HopQuery {
 struct HopNode {
   GraphNode node;
   size_t depth = 0;       // hops from the start
-  float path_weight = 0;  // the product of the weights on the way it was found
+  float path_weight = 0;  // the product of the weights on the path by which it was found
 };
 
 struct HopResult {
-  std::vector<HopNode> nodes;  // without the start; by depth, then heaviest path first
+  std::vector<HopNode> nodes;  // without the start; by depth, then by path weight, heaviest first
   // `total` was reached, or limits::kMaxHopEdgesLookedAt rows were read.
   bool truncated = false;
 };
 
 // Typed, weighted edges between sessions, patterns and witness entries. An edge is written with
-// both of its directions in one batch and survives kill -9. Nodes exist by their edges. Stateless
-// over the database but for the nodes under removal. Thread-safe; writers take turns.
+// both of its directions in one batch and survives kill -9. A node exists as long as it has edges.
+// Only the nodes under removal are also kept in memory. Thread-safe; writers run one at a time.
 class GraphStore {
  public:
-  // `database` outlives the store.
+  // `database` must outlive the store.
   static absl::StatusOr<std::unique_ptr<GraphStore>> Open(Database& database);
 
-  // Adds an edge or sets the weight of the one with its key, keeping its age. INVALID_ARGUMENT for
-  // weights outside 0 to 1, loops, unknown kinds or ids out of range; FAILED_PRECONDITION
-  // (BEING_REMOVED) while one of the nodes is being removed; the errors of Database::Write.
+  // Adds an edge, or sets the weight of the existing one and keeps its creation time. Returns
+  // INVALID_ARGUMENT for weights outside 0 to 1, loops, unknown kinds or ids out of range;
+  // FAILED_PRECONDITION (BEING_REMOVED) while one of the nodes is being removed; or an error of
+  // Database::Write.
   absl::Status Put(const EdgeKey& key, float weight);
 
-  // Multiplies a weight by 1 + `change`, which is clamped to +-kMaxNudge, down to kNudgeFloor and
-  // up to 1; returns it. A weight below the floor stays where it is or rises from the floor.
-  // NOT_FOUND, INVALID_ARGUMENT for a change that is not finite.
+  // Multiplies a weight by 1 + `change`, where `change` is clamped to +-kMaxNudge, and keeps the
+  // result between kNudgeFloor and 1; returns the new weight. A weight below the floor stays or
+  // rises from the floor. Returns NOT_FOUND, or INVALID_ARGUMENT for a change that is not finite.
   absl::StatusOr<float> Nudge(const EdgeKey& key, float change);
 
-  // NOT_FOUND.
+  // Both return NOT_FOUND for an unknown edge.
   absl::StatusOr<GraphEdge> Get(const EdgeKey& key) const;
   absl::Status Delete(const EdgeKey& key);
 
-  // The edges of a node, heaviest first. INVALID_ARGUMENT for limits out of range.
+  // Returns the edges of a node, heaviest first. Returns INVALID_ARGUMENT for limits out of range.
   absl::StatusOr<Neighbourhood> Neighbours(const GraphNode& node,
                                            const NeighbourQuery& query) const;
 
-  // The first node of a kind behind `after`, in an order of its own, that has an edge; nullopt
-  // where there is none. Walks over all of them without holding up anybody.
+  // Returns the first node of a kind after `after`, in an internal order, that has an edge; nullopt
+  // when there is no other node. It allows walks over all nodes that block no other caller.
   absl::StatusOr<std::optional<GraphNode>> NextNode(GraphNodeKind kind,
                                                     const std::optional<GraphNode>& after) const;
 
-  // The nodes within some hops of one, each once, found breadth first over the heaviest edges.
-  // INVALID_ARGUMENT for limits out of range.
+  // Returns the nodes within some hops of one node, each once, found breadth first over the
+  // heaviest edges. Returns INVALID_ARGUMENT for limits out of range.
   absl::StatusOr<HopResult> WithinHops(const GraphNode& start, const HopQuery& query) const;
 
-  // Hides a node and its edges at once and durably; RemoveSome deletes the edges. Both work below
-  // the soft disk reserve.
+  // Hides a node and its edges at once and durably; RemoveSome deletes the edges later. Both work
+  // below the soft disk reserve.
   absl::Status RemoveNode(const GraphNode& node);
-  // Deletes at most `limit` edges of removed nodes in one batch; returns how many. 0 once none is
-  // left and the nodes may be used again. Goes on after a restart. INVALID_ARGUMENT for a limit
-  // that is not 1 to limits::kMaxNeighbours.
+  // Deletes at most `limit` edges of removed nodes in one batch; returns how many. Returns 0 when
+  // none is left and the nodes may be used again. It continues after a restart. Returns
+  // INVALID_ARGUMENT for a limit that is not 1 to limits::kMaxNeighbours.
   absl::StatusOr<size_t> RemoveSome(size_t limit);
-  // Nodes whose edges are still being deleted.
+  // Returns the number of nodes whose edges are still being deleted.
   size_t removals() const;
 
  private:
-  // Rows that one call may still read.
+  // The number of rows that one call may still read.
   struct RowBudget {
     size_t left = 0;
     bool exceeded = false;
@@ -122,16 +123,16 @@ class GraphStore {
   bool Hidden(const GraphNode& node) const;
   absl::Status WriteEdge(const GraphEdge& edge, const std::optional<float>& old_weight,
                          Batch batch = Batch());
-  // Of an edge whose row does not open: its index rows, found by their keys.
+  // Deletes the index rows, found by their keys, of an edge whose own row does not open.
   absl::Status DeleteDamaged(const EdgeKey& key, Batch* batch) const;
   // Appends the heaviest edges of one direction and type to `edges`, at most `query.limit`. Every
-  // row that is read costs one of `budget`; where that is exceeded it ends early.
+  // row read costs one of `budget`; when the budget is exceeded, it ends early.
   absl::Status Collect(const GraphNode& node, bool outward, EdgeType type,
                        const NeighbourQuery& query, RowBudget* budget,
                        std::vector<GraphEdge>* edges) const;
   absl::StatusOr<Neighbourhood> Look(const GraphNode& node, const NeighbourQuery& query,
                                      RowBudget* budget) const;
-  // The nodes one hop beyond `frontier` that are not `seen`, heaviest path first.
+  // Returns the nodes one hop beyond `frontier` that are not in `seen`, heaviest path first.
   absl::StatusOr<std::vector<HopNode>> NextHop(const std::vector<HopNode>& frontier,
                                                const HopQuery& query, RowBudget* budget,
                                                std::set<GraphNode>* seen, HopResult* result) const;
@@ -139,7 +140,7 @@ class GraphStore {
 
   Database& database_;
   Mutex writer_;
-  mutable FairSharedMutex state_;  // guards what follows
+  mutable FairSharedMutex state_;  // guards the members below
   std::set<GraphNode> removals_;
 };
 

@@ -30,7 +30,7 @@ absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
                std::forward<Args>(args)...);
 }
 
-// The bits of floats that are not negative are in the order of the numbers.
+// For floats that are not negative, the bit patterns are in the order of the numbers.
 uint64_t Ordered(float quality) {
   return std::bit_cast<uint32_t>(quality + 0.0F);  // -0 becomes 0
 }
@@ -47,15 +47,16 @@ namespace hnsw {
 absl::Status CheckAttributes(const HnswAttributes& attributes) {
   if (attributes.bank >= limits::kMaxBanks || attributes.task >= limits::kMaxFilterTasks ||
       attributes.tier >= limits::kMaxFilterTiers) {
-    return Invalid("row of bank {}, task {}, tier {}; there are {}, {} and {} of them, from 0",
+    return Invalid("a row has bank {}, task {}, tier {}; they must be below {}, {} and {}",
                    attributes.bank, attributes.task, attributes.tier, limits::kMaxBanks,
                    limits::kMaxFilterTasks, limits::kMaxFilterTiers);
   }
   if (attributes.time_ms < 0 || attributes.time_ms > limits::kMaxFilterTimeMs) {
-    return Invalid("row of time {} ms; give 0 to {}", attributes.time_ms, limits::kMaxFilterTimeMs);
+    return Invalid("a row has time {} ms; give 0 to {}", attributes.time_ms,
+                   limits::kMaxFilterTimeMs);
   }
   if (!(attributes.quality >= 0) || std::isinf(attributes.quality)) {
-    return Invalid("row of quality {}; give a finite number that is not negative",
+    return Invalid("a row has quality {}; give a finite number that is not negative",
                    attributes.quality);
   }
   return absl::OkStatus();
@@ -63,11 +64,12 @@ absl::Status CheckAttributes(const HnswAttributes& attributes) {
 
 absl::Status CheckFilter(const HnswFilter& filter) {
   if (filter.tasks.size() > limits::kMaxFilterValues) {
-    return Invalid("filter of {} tasks; give at most {}", filter.tasks.size(),
+    return Invalid("the filter has {} tasks; give at most {}", filter.tasks.size(),
                    limits::kMaxFilterValues);
   }
   if (std::isnan(filter.min_quality) || std::isnan(filter.max_quality)) {
-    return Invalid("filter by a quality that is not a number; leave it away or give one");
+    return Invalid(
+        "a quality bound of the filter is not a number; give a number or omit the bound");
   }
   return absl::OkStatus();
 }
@@ -88,7 +90,7 @@ absl::Status AttributeTable::Grow(size_t nodes) {
   return absl::OkStatus();
 }
 
-// Whoever loads a bit of a change, with acquire order, then finds the version odd or changed.
+// A reader that loads a changed bit with acquire order then finds the version odd or changed.
 void AttributeTable::Set(uint32_t node, const HnswAttributes& attributes) {
   const HnswAttributes old = Get(node);
   changing_.store(node, std::memory_order_release);
@@ -113,7 +115,7 @@ void AttributeTable::Set(uint32_t node, const HnswAttributes& attributes) {
 }
 
 bool AttributeTable::Admits(uint32_t node, const HnswFilter& filter) const {
-  constexpr int kTries = 64;  // each of them sees a change end or begin
+  constexpr int kTries = 64;  // in each try a change has ended or begun
   const uint64_t bit = uint64_t{1} << (node % kWordBits);
   for (int i = 0; i < kTries; ++i) {
     const uint64_t version = version_.load(std::memory_order_acquire);

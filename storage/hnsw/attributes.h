@@ -17,7 +17,7 @@
 
 namespace ruvd::storage {
 
-// What a search can ask of a row besides its vector.
+// The attributes of a row that a search can filter by.
 struct HnswAttributes {
   uint32_t bank = 0;    // timestep bank, below limits::kMaxBanks; each bank has a graph of its own
   uint32_t task = 0;    // below limits::kMaxFilterTasks; the caller numbers its tasks
@@ -27,28 +27,28 @@ struct HnswAttributes {
   float quality = 0;    // finite, 0 or more
 };
 
-// The conjunction of what is set; a default one admits every row.
+// The conjunction of all fields that are set. A default filter admits every row.
 struct HnswFilter {
   uint64_t banks = ~uint64_t{0};  // bit b: rows of bank b
   uint32_t tiers = ~uint32_t{0};  // bit t: rows of tier t
-  std::vector<uint32_t> tasks;    // one of these; empty: any
+  std::vector<uint32_t> tasks;    // the row has one of these tasks; empty: any task
   std::optional<uint32_t> owner;
   int64_t min_time_ms = 0;  // both ends included
   int64_t max_time_ms = std::numeric_limits<int64_t>::max();
   float min_quality = 0;  // both ends included
   float max_quality = std::numeric_limits<float>::infinity();
 
-  // Whether only the banks are restricted.
+  // Returns whether the filter restricts nothing but the banks.
   bool admits_all_of_its_banks() const;
 };
 
 namespace hnsw {
 
-// INVALID_ARGUMENT, naming the field and its range.
+// Return INVALID_ARGUMENT with the field and its range when a value is out of range.
 absl::Status CheckAttributes(const HnswAttributes& attributes);
 absl::Status CheckFilter(const HnswFilter& filter);
 
-// The attributes of all nodes, bit-sliced. One writer, many readers.
+// Holds the attributes of all nodes in bit-sliced columns, for one writer and many readers.
 class AttributeTable {
  public:
   absl::Status Reserve(size_t nodes);
@@ -56,12 +56,12 @@ class AttributeTable {
   void Set(uint32_t node, const HnswAttributes& attributes);
   HnswAttributes Get(uint32_t node) const;
 
-  // Whether the filter admits a node, by attributes that it had all at one time: Matches may see
-  // some of before a change and some of after it.
+  // Returns whether the filter admits a node, judged by attributes that the node had all at one
+  // time. (Matches may mix values from before and after a change.)
   bool Admits(uint32_t node, const HnswFilter& filter) const;
 
-  // Those nodes of `mask` (bit i: node 64 word + i) that the filter admits, which CheckFilter has
-  // passed.
+  // Returns the nodes of `mask` (bit i stands for node 64 word + i) that the filter admits. The
+  // filter must have passed CheckFilter.
   uint64_t Matches(size_t word, const HnswFilter& filter, uint64_t mask) const;
 
   size_t committed_bytes() const;
@@ -71,7 +71,7 @@ class AttributeTable {
 
   BitColumn bank_, task_, tier_, owner_, time_, quality_;
   std::atomic<uint64_t> version_{0};  // odd during a change
-  // What is being changed, and from what.
+  // The node that is being changed, and its attributes before the change.
   std::atomic<uint32_t> changing_{0};
   std::array<std::atomic<uint64_t>, 6> before_{};
 };

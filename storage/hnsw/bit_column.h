@@ -31,11 +31,12 @@ class BitColumn {
   void Set(uint32_t node, uint64_t value);
   uint64_t Get(uint32_t node) const;
 
-  // Bit plane b of 64 nodes.
+  // Returns bit plane b of 64 nodes.
   uint64_t Plane(size_t word, size_t b) const {
     return Words(word)[b].load(std::memory_order_acquire);
   }
-  // Those nodes of `mask` (a bit for each of the 64) whose number is what the name says.
+  // Return the nodes of `mask` (one bit for each of the 64) whose number is equal to, at least or
+  // at most `value`.
   uint64_t Equal(size_t word, uint64_t value, uint64_t mask) const;
   uint64_t AtLeast(size_t word, uint64_t value, uint64_t mask) const;
   uint64_t AtMost(size_t word, uint64_t value, uint64_t mask) const;

@@ -16,7 +16,7 @@
 
 namespace ruvd::storage {
 
-// One value of a checkpoint, for a row with the key (epoch, section, chunk).
+// One value of a checkpoint. Its row has the key (epoch, section, chunk).
 struct HnswChunk {
   uint8_t section = 0;
   uint32_t chunk = 0;
@@ -24,21 +24,22 @@ struct HnswChunk {
 };
 
 // Cuts the graphs of an index into chunks. It reads as a search does: on any thread, while the
-// writer goes on. What the writer removes meanwhile is not reused before the writer of the
-// checkpoint is gone, so that no link can come to mean another row; what it adds may be left out
-// and is in the flat tail after a restore.
+// writer of the index continues. Nodes that the writer removes meanwhile are not reused while this
+// object exists, so no link can come to mean another row. Rows that are added meanwhile may be
+// missing from the checkpoint; after a restore they are in the flat tail.
 class HnswCheckpointWriter {
  public:
-  // `index` outlives this. The owner chooses a higher epoch for each checkpoint.
+  // `index` must outlive this object. The owner chooses a higher epoch for each checkpoint.
   HnswCheckpointWriter(const HnswIndex& index, uint32_t collection, uint64_t epoch);
 
-  // The next chunk in the order of keys; nothing after the last.
+  // Returns the next chunk in the order of keys, or nothing after the last one.
   std::optional<HnswChunk> Next();
 
  private:
   hnsw::NodeRecord Record(uint32_t node, size_t level) const;
   std::string Manifest() const;
-  // Records of one chunk; moves on to the next section at the end.
+  // Returns the records of one chunk, from cursor_ on. Sets `end` when they are the last ones of
+  // their section or of the checkpoint.
   std::string Records(hnsw::ChunkEnd* end);
 
   const hnsw::IndexCore& core_;
@@ -51,32 +52,35 @@ class HnswCheckpointWriter {
 };
 
 struct HnswRestored {
-  size_t linked = 0;   // rows that are in their graphs again
-  size_t missing = 0;  // nodes of the checkpoint whose rows are gone or changed; mended around
-  size_t orphans = 0;  // rows that the links no longer lead to; in the tail
+  size_t linked = 0;  // rows that are in their graphs again
+  // nodes of the checkpoint whose rows are gone or changed; links go around them
+  size_t missing = 0;
+  size_t orphans = 0;  // rows that no link leads to any more; they are in the tail
 };
 
-// Restores the graphs of an index that holds its rows (each Put with its generation), none of them
-// linked yet. Rows that changed since the checkpoint stay in the tail. Used by the writer's thread.
+// Restores the graphs of an index that holds its rows (each was Put with its generation) and has
+// linked none of them yet. Rows that changed since the checkpoint stay in the tail. Only the
+// writer's thread may use it.
 class HnswCheckpointReader {
  public:
   HnswCheckpointReader(HnswIndex& index, uint32_t collection, uint64_t epoch);
 
-  // Takes the chunks in the order of their keys. STORE_CORRUPT for one that is damaged or out of
-  // order; nothing was changed then, and the owner links all rows instead.
+  // Takes the chunks in the order of their keys. Returns STORE_CORRUPT for a chunk that is damaged
+  // or out of order, and for a manifest of an index with other options. The index is unchanged
+  // then, and the owner links all rows instead.
   absl::Status Add(uint8_t section, uint32_t chunk, std::string_view bytes);
 
-  // Applies the checkpoint, once. STORE_CORRUPT where chunks are missing or it is of an index with
-  // other options; nothing was changed then.
+  // Applies the checkpoint. Call it once. Returns STORE_CORRUPT and changes nothing when chunks are
+  // missing.
   absl::StatusOr<HnswRestored> Finish();
 
  private:
   struct Staged {
     hnsw::NodeRecord record;
-    uint32_t node = hnsw::kNoNode;             // in the index; none: its row is gone or changed
+    uint32_t node = hnsw::kNoNode;  // in the index; kNoNode when its row is gone or changed
     std::vector<std::vector<uint32_t>> upper;  // links of levels 1 and up
   };
-  // What a link needs to know of the node it leads to, few bytes because links lead anywhere.
+  // What Target needs to know of a node. It is small because links lead to random nodes.
   struct Mapped {
     uint32_t node = hnsw::kNoNode;  // in the index, as in Staged
     uint8_t bank = 0;
@@ -87,10 +91,10 @@ class HnswCheckpointReader {
   absl::Status AddRecords(size_t level, std::string_view payload);
   void MapNodes();
   const std::vector<uint32_t>& LinksOf(const Staged& staged, size_t level) const;
-  // The node in the index that a link leads to on a level; kNoNode where it leads nowhere now.
+  // Returns the node in the index that a link leads to on a level, or kNoNode when it is gone.
   uint32_t Target(uint32_t link, size_t level, uint8_t bank) const;
-  // Writes the links of a node on a level; false if some of them are gone and others may replace
-  // them.
+  // Writes the links of a node on a level. Returns false when some of the nodes they led to are
+  // gone, so that others may replace them.
   bool ApplyLinks(const Staged& staged, size_t level);
   void Mend(const Staged& staged, size_t level);
   void SetEntries();
@@ -98,9 +102,10 @@ class HnswCheckpointReader {
   HnswIndex& index_;
   hnsw::ChunkPlace next_;
   hnsw::Manifest manifest_;
-  std::vector<Staged> staged_;       // ascending
-  std::vector<uint32_t> staged_at_;  // by the checkpoint's node; kNoNode where there is none
-  std::vector<Mapped> mapped_;       // by the checkpoint's node
+  std::vector<Staged> staged_;  // in ascending order of nodes
+  // place in staged_ by the checkpoint's node; kNoNode when absent
+  std::vector<uint32_t> staged_at_;
+  std::vector<Mapped> mapped_;  // by the checkpoint's node
   uint32_t last_node_ = 0;
   bool first_record_ = true;
   bool complete_ = false;

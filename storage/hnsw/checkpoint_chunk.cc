@@ -22,7 +22,7 @@ constexpr size_t kChecksumBytes = 16;
 
 absl::Status Corrupt(std::string_view what) {
   return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-               "checkpoint of the vector index {}; it is derived data: rebuild it", what);
+               "the checkpoint of the vector index {}; it is derived data: rebuild it", what);
 }
 
 std::string_view Checksum(std::string_view bytes, Digest* digest) {

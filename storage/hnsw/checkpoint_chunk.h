@@ -12,12 +12,13 @@
 #include "absl/status/statusor.h"
 #include "storage/hnsw/metric.h"
 
-// The bytes of a checkpoint; docs/store-format.md has them with an example. Decoders take bytes
-// from outside: they check every number before it is used and allocate no more than the bytes hold.
+// The bytes of a checkpoint; docs/store-format.md describes them with an example. Decoders take
+// bytes from outside: they check every number before using it and allocate no more than the bytes
+// hold.
 namespace ruvd::storage::hnsw {
 
-// Where a chunk belongs. The checksum covers it, so that a chunk of another place, collection or
-// epoch is refused like a damaged one.
+// The place of a chunk. The checksum covers it, so a chunk of another place, collection or epoch is
+// refused like a damaged one.
 struct ChunkPlace {
   uint32_t collection = 0;
   uint64_t epoch = 0;
@@ -27,39 +28,39 @@ struct ChunkPlace {
   bool operator==(const ChunkPlace&) const = default;
 };
 
-// What a chunk says of itself besides its place.
+// What a chunk ends.
 struct ChunkEnd {
   bool of_section = false;
   bool of_checkpoint = false;
 };
 
-// Header, payload and checksum.
+// Returns header, payload and checksum.
 std::string SealChunk(const ChunkPlace& place, const ChunkEnd& end, std::string_view payload);
 
 struct OpenedChunk {
   ChunkEnd end;
-  std::string_view payload;  // of the bytes given
+  std::string_view payload;  // points into the bytes that were opened
 };
-// STORE_CORRUPT for anything but what SealChunk made for this place.
+// Returns STORE_CORRUPT for anything but what SealChunk made for this place.
 absl::StatusOr<OpenedChunk> OpenChunk(const ChunkPlace& place, std::string_view bytes);
 
-// The index and its graphs.
+// Describes the index and its graphs.
 struct Manifest {
   uint32_t dimension = 0;
   HnswMetric metric = HnswMetric::kCosine;
   uint32_t m = 0;
   uint64_t seed = 0;
-  uint32_t nodes = 0;  // all numbers are below it
+  uint32_t nodes = 0;  // every node number in the checkpoint is below this
   struct Entry {
     uint8_t bank = 0;
     uint32_t node = 0;
   };
-  std::vector<Entry> entries;  // ascending banks
+  std::vector<Entry> entries;  // in ascending order of banks
 };
 std::string EncodeManifest(const Manifest& manifest);
 absl::StatusOr<Manifest> DecodeManifest(std::string_view payload);
 
-// A node of level 0, or its links on a higher one; fields marked 0 are written for level 0 only.
+// A node of level 0, or its links on a higher level. Fields marked 0 are written for level 0 only.
 struct NodeRecord {
   uint32_t node = 0;
   uint32_t label = 0;       // 0
@@ -70,8 +71,8 @@ struct NodeRecord {
   std::vector<uint32_t> links;
 };
 void AppendRecord(const NodeRecord& record, bool of_level_0, std::string* payload);
-// All records of a chunk: nodes ascend and are below `nodes`, so are links, of which a record has
-// at most `width`.
+// Decodes all records of a chunk. Nodes ascend and are below `nodes`; links are below `nodes` too,
+// and a record has at most `width` of them.
 absl::StatusOr<std::vector<NodeRecord>> DecodeRecords(std::string_view payload, bool of_level_0,
                                                       uint32_t nodes, size_t width);
 

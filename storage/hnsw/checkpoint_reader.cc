@@ -16,7 +16,7 @@ using hnsw::kNoNode;
 
 absl::Status Refused(std::string_view why) {
   return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-               "checkpoint of the vector index {}; it is derived data: rebuild it", why);
+               "the checkpoint of the vector index {}; it is derived data: rebuild it", why);
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ absl::Status HnswCheckpointReader::Add(uint8_t section, uint32_t chunk, std::str
     failed_ = true;
     return Refused("lacks a chunk or has one too many");
   }
-  failed_ = true;  // until this chunk is found good
+  failed_ = true;  // until this chunk has been found valid
   ASSIGN_OR_RETURN(const hnsw::OpenedChunk opened, hnsw::OpenChunk(next_, bytes));
   if (section == 0) {
     RETURN_IF_ERROR(AddManifest(opened.payload));
@@ -180,7 +180,7 @@ absl::StatusOr<HnswRestored> HnswCheckpointReader::Finish() {
   }
   hnsw::IndexCore& core = index_.core_;
   for (const hnsw::BankGraph& bank : core.banks) {
-    RUVD_CHECK(bank.entry().node == kNoNode);  // rows were linked before
+    RUVD_CHECK(bank.entry().node == kNoNode);  // otherwise rows were linked before
   }
   MapNodes();
   HnswRestored restored;

@@ -42,7 +42,7 @@ hnsw::NodeRecord HnswCheckpointWriter::Record(uint32_t node, size_t level) const
                           .bank = info.bank,
                           .live = core_.live.Get(node)};
   core_.nodes.Links(node, level).AppendTo(&record.links);
-  // Links to nodes that were added since would be out of range.
+  // Links to nodes that were added after the checkpoint began would be out of range.
   std::erase_if(record.links, [this](uint32_t id) { return id >= nodes_; });
   return record;
 }

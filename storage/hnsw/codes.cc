@@ -14,11 +14,12 @@ namespace ruvd::storage::hnsw {
 namespace {
 
 constexpr float kLargestCode = 127.0F;
-constexpr int kLargestWide = 127 * 256;  // of a query's 16 bits: its high part stays within 127
-constexpr uint8_t kZeroNibbles = 0x88;   // high plane of value 0: code 128
+constexpr int kLargestWide = 127 * 256;  // a query's 16 bits: its high part stays within 127
+constexpr uint8_t kZeroNibbles = 0x88;   // high plane of value 0, whose code is 128
 constexpr uint8_t kZeroResiduals = 0x88;
 
-// Sums and maxima run in lanes, which a compiler may keep in vectors without changing their order.
+// Sums and maxima run in lanes, so that a compiler can use vector instructions without changing the
+// order.
 constexpr size_t kLanes = 8;
 
 float LargestDeviation(std::span<const float> values, float mean) {
@@ -77,7 +78,7 @@ void WritePlanes(const std::vector<uint16_t>& codes, size_t plane_bytes, uint8_t
   }
 }
 
-// What is added to distances for one side: for the squared norm of its codes, scaled.
+// Returns the part of a distance that one side adds: its scaled squared norm, by the metric.
 float BiasOf(HnswMetric metric, double squares) {
   switch (metric) {
     case HnswMetric::kCosine:
@@ -90,20 +91,20 @@ float BiasOf(HnswMetric metric, double squares) {
   return static_cast<float>(squares);
 }
 
-// The sum of squares about the mean.
+// Returns the sum of squares about the mean.
 double AboutMean(double squares, double sum, size_t values) {
   return std::max(0.0, squares - sum * sum / static_cast<double>(values));
 }
 
-// How often a row has each 8-bit code.
+// Counts how often a row has each 8-bit code.
 using CodeCounts = std::array<uint32_t, 256>;
 
-// Sums over a row's values of its codes about 128 and of their high nibbles about 8.
+// Sums over the values of a row, with codes taken about 128 and their high nibbles about 8.
 struct CodeSums {
   int64_t codes = 0;
   int64_t highs = 0;
   int64_t code_squares = 0;
-  int64_t products = 0;  // of both
+  int64_t products = 0;  // products of code and high nibble
 };
 
 CodeSums SumsOf(const CodeCounts& counts) {
@@ -126,11 +127,12 @@ CodeSums SumsOf(const CodeCounts& counts) {
   return sums;
 }
 
-// The row's numbers for coarse distances. The fit of the code c by the high nibble h leaves errors
-// e with sum e = 0 and sum c e = 0: neither what a query shares with all values nor what it shares
-// with the row is misjudged, which least squares would not give, since low nibbles are a part of c.
-// What is left is taken as random. Its deviation is the larger one of the plain mean and of the
-// mean weighted by c, because queries near a sparse row are where the row is.
+// Sets the row's numbers for coarse distances. The fit of the code c by the high nibble h leaves
+// errors e with sum e = 0 and sum c e = 0: neither the part that a query shares with all values nor
+// the part that it shares with the row is misjudged. Least squares would not give this, because low
+// nibbles are a part of c. The remaining error is treated as random. Its deviation is the larger of
+// the plain mean and the mean weighted by c, because queries near a sparse row have their large
+// values where the row has them.
 void FitHigh(const CodeCounts& counts, const CodeSums& sums, size_t dimension, RowHeader* header) {
   const auto n = static_cast<double>(dimension);
   const double mean_code = static_cast<double>(sums.codes) / n;
@@ -140,12 +142,13 @@ void FitHigh(const CodeCounts& counts, const CodeSums& sums, size_t dimension, R
   const double products =
       static_cast<double>(sums.products) - mean_code * static_cast<double>(sums.highs);
   constexpr double kNibble = 16;
-  const bool tells = products > 1e-3 * squares;  // else all values have the same high nibble
+  const bool tells = products > 1e-3 * squares;  // otherwise all values have the same high nibble
   const double slope = tells ? squares / products : kNibble;
   std::array<double, kLanes> lane_errors{};
   std::array<double, kLanes> lane_weighted{};
   for (int32_t first = 0; first < 256; first += static_cast<int32_t>(kLanes)) {
-    const double fitted = slope * ((first >> 4) - 8 - mean_high);  // a lane is of one nibble
+    const double fitted =
+        slope * ((first >> 4) - 8 - mean_high);  // these lanes share one high nibble
     for (size_t lane = 0; lane < kLanes; ++lane) {
       const int32_t code = first + static_cast<int32_t>(lane);
       const double deviation = (code - 128) - mean_code;
@@ -157,17 +160,17 @@ void FitHigh(const CodeCounts& counts, const CodeSums& sums, size_t dimension, R
   }
   const double errors = SumOf(lane_errors);
   const double weighted = SumOf(lane_weighted);
-  // No error is larger than the product of the norms.
+  // An error is never larger than the product of the norms.
   const double certain = std::sqrt(errors) / double{kMarginDeviations};
   const double likely =
       tells ? std::sqrt(std::max(errors / n, weighted / std::max(squares, 1.0))) : certain;
-  constexpr double kLeastSpread = 0.0625;  // more than what rounding makes of an exact fit
+  constexpr double kLeastSpread = 0.0625;  // more than rounding adds to an exact fit
   header->slope = static_cast<float>(slope);
   header->offset = static_cast<float>(-slope * (mean_high + 8));
   header->spread = static_cast<float>(std::max(std::min(likely, certain), kLeastSpread));
 }
 
-// The header of a row of 12-bit codes but for its mean and scale, which it has.
+// Completes the header of a row of 12-bit codes; its mean and scale are already set.
 void SetHeader(std::span<const uint16_t> codes, HnswMetric metric, bool with_residual,
                RowHeader* header) {
   CodeCounts counts{};
@@ -191,15 +194,15 @@ void SetHeader(std::span<const uint16_t> codes, HnswMetric metric, bool with_res
   FitHigh(counts, sums, codes.size(), header);
 }
 
-// Sets what depends on the metric and on the sums of squares of the codes, of the high part and of
-// 256 times both.
+// Sets the fields that depend on the metric and on the sums of squares: `squares` of the high part,
+// `wide_squares` of 256 high + low.
 void SetMetric(HnswMetric metric, const CodeLayout& layout, double squares, double wide_squares,
                EncodedQuery* query) {
   const double unit = double{query->scale} * double{query->scale};
   const bool l2 = metric == HnswMetric::kL2;
   query->factor = l2 ? 2.0F : 1.0F;
-  // A product of means is no difference of squares: where the means of rows are large, those would
-  // cancel to nothing but rounding.
+  // A product of means replaces a difference of squares: with large row means, that difference
+  // would cancel to nothing but rounding.
   const auto n = static_cast<float>(layout.dimension);
   query->weight = metric == HnswMetric::kDot ? 0.0F : (l2 ? 1.0F : 0.5F) * n;
   query->cross = metric == HnswMetric::kDot ? -n * query->mean : 0.0F;
@@ -236,7 +239,8 @@ RowHeader EncodeRow(std::span<const float> row, const CodeLayout& layout, HnswMe
   RowHeader header{.mean = MeanOf(row)};
   const float scale = LargestDeviation(row, header.mean) / kLargestCode;
   const float inverse = scale > 0 ? 1.0F / scale : 0.0F;
-  if (!std::isfinite(inverse) || scale == 0) {  // one value, or too small for a float's inverse
+  // all values are equal, or the scale is too small for a float's inverse
+  if (!std::isfinite(inverse) || scale == 0) {
     std::memset(high, kZeroNibbles, layout.plane_bytes);
     std::memset(low, 0, layout.plane_bytes);
     if (residual != nullptr) {
@@ -292,7 +296,7 @@ void QueryFromRow(const uint8_t* high, const uint8_t* low, const RowHeader& head
   query->high.resize(layout.padded);
   int8_t* out = query->high.data();
   const size_t bytes = layout.plane_bytes;
-  // Byte by byte, without widening, so that the loop is a few vector instructions.
+  // Works byte by byte, without widening, so that the loop is a few vector instructions.
   for (size_t j = 0; j < bytes; ++j) {
     const auto first = static_cast<uint8_t>((high[j] << 4) | (low[j] & 15));
     const auto second = static_cast<uint8_t>((high[j] & 0xF0) | (low[j] >> 4));

@@ -87,7 +87,7 @@ void Distances::Fine(std::span<const uint32_t> ids, std::span<float> out) const 
     Products(query_.high.data(), planes[p], ids, of_plane);
     Products(query_.low.data(), planes[p], ids, of_plane + ids.size());
   }
-  // Codes c = 16 high + low - 128 and residuals r - 8, in sixteenths.
+  // Codes are c = 16 high + low - 128 and residuals r - 8; both are summed in sixteenths.
   const auto by = [&](size_t p, size_t part, size_t i) {
     return int64_t{products[(2 * p + part) * ids.size() + i]};
   };

@@ -13,25 +13,26 @@
 
 namespace ruvd::storage::hnsw {
 
-// Distances from one query to nodes, by their codes. All sums are integers and are scaled in the
-// same order everywhere, so distances are equal bit for bit on every machine.
+// Computes distances from one query to nodes by their codes. All sums are integers and are scaled
+// in the same order everywhere, so distances are equal bit for bit on every machine.
 class Distances {
  public:
-  // All three outlive this.
+  // All three arguments must outlive this object.
   Distances(const NodeStore& nodes, const EncodedQuery& query, DistanceBuffers& buffers);
 
-  // 8-bit distances of those nodes that may be nearer than `bound`: ids to buffers.kept, distances
-  // to buffers.distances, in the order of `ids`. Returns how many. Most nodes are rejected by the
-  // high plane alone: each row's header says how well it tells the row, and a node is rejected only
-  // if it is farther than the bound by kMarginDeviations standard deviations of the error.
+  // Computes the 8-bit distances of those nodes that may be nearer than `bound`: writes their ids
+  // to buffers.kept and the distances to buffers.distances, in the order of `ids`. Returns their
+  // number. The high plane alone rejects most nodes: each row's header says how well that plane
+  // describes the row, and a node is rejected only when it is farther than the bound by
+  // kMarginDeviations standard deviations of the error.
   size_t Within(std::span<const uint32_t> ids, float bound) const;
 
-  // Of each node whether its 8-bit distance is below its own bound: the nodes that are not go to
-  // buffers.kept as places in `ids`. Returns how many.
+  // Finds the nodes whose 8-bit distance is not below the bound at the same place of `bounds`:
+  // writes their places in `ids` to buffers.kept. Returns their number.
   size_t NotBelow(std::span<const uint32_t> ids, std::span<const float> bounds) const;
 
-  // Distances by the 12 bits of a row, or 8 without residuals, and the 16 of the query: for the
-  // final order. Not for queries made from rows.
+  // Computes distances from the 12 bits of a row (8 without residuals) and the 16 bits of the
+  // query, for the final order. The query must not be made from a row.
   void Fine(std::span<const uint32_t> ids, std::span<float> out) const;
 
  private:
@@ -41,13 +42,14 @@ class Distances {
         static_cast<float>(16 * high + low - 128 * query_.sum_high) - header.mean_code * sum_high_;
     return Constant(header) - header.scale * (per_product_ * product);
   }
-  // What does not depend on the product of the codes.
+  // Returns the terms that do not depend on the product of the codes.
   float Constant(const RowHeader& header) const {
     const float difference = query_.mean - header.mean;
     return query_.base + header.bias + query_.weight * difference * difference +
            query_.cross * header.mean;
   }
-  // The distance that the high plane's product leaves likely, less or more than it by the margin.
+  // Returns the distance that is likely from the product with the high plane, reduced by `margin`
+  // for each unit of the row's spread; a negative margin increases it.
   float Coarse(const RowHeader& header, int32_t high, float margin) const {
     const float product = header.slope * static_cast<float>(high) + header.offset * sum_high_;
     return Constant(header) - header.scale * (per_product_ * product + margin * header.spread);
@@ -65,8 +67,8 @@ class Distances {
   const EncodedQuery& query_;
   DistanceBuffers& buffers_;
   const DotNibblesFunction dot_;
-  // Distances for each unit of the row's scale: of a unit of the product, and of a unit of the
-  // row's spread.
+  // Factors from the row's scale to a distance: per_product_ for one unit of the product, margin_
+  // for one unit of the row's spread.
   const float per_product_;
   const float margin_;
   const float sum_high_;

@@ -20,21 +20,23 @@ using hnsw::kNoNode;
 using hnsw::Mix;
 using hnsw::SquaredNorm;
 
-// A bank is repaired when more than one row in this many of its graph was removed.
+// A bank is repaired when more than one in this many rows of its graph was removed.
 constexpr size_t kVacuumPart = 5;
-// Orphans are looked for when more than one row in this many was linked since, and no fewer than
-// so many.
+// Orphans are looked for when more than one in kGrowthPart rows, and more than kMinGrowth, were
+// linked since the last pass.
 constexpr size_t kGrowthPart = 4;
 constexpr size_t kMinGrowth = 1000;
-// Below so many places the tail is not worth cleaning.
+// A tail shorter than this is not worth cleaning.
 constexpr size_t kMinTail = 1024;
-// Room for removed rows beside the live ones.
+// Room for removed rows besides the live ones.
 constexpr size_t kSpareNodes = 1024;
-// Rows that one pass moves to lower numbers, so that memory behind them can be given back.
+// The number of rows that one pass moves to lower numbers, so that the memory behind them can be
+// freed.
 constexpr size_t kMovesOfAPass = 1024;
-// None are moved while the tail is longer: a row is moved by way of the tail, which searches scan.
+// No rows are moved while the tail is longer than this: a row moves through the tail, which every
+// search scans.
 constexpr size_t kTailForMoves = 4096;
-// Nodes that one call gives back: about a microsecond each.
+// The number of nodes that one call frees; each takes about a microsecond.
 constexpr size_t kFreedAtOnce = 256;
 
 }  // namespace
@@ -58,7 +60,7 @@ absl::StatusOr<std::unique_ptr<HnswIndex>> HnswIndex::Create(const HnswOptions& 
   }
   if ((options.rescore == HnswRescore::kSource) != (options.rows != nullptr)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a vector index that rescores from its source needs one, others take none");
+                 "a vector index needs a row source exactly when it rescores from one");
   }
   std::unique_ptr<HnswIndex> index(new HnswIndex(options));
   RETURN_IF_ERROR(index->Reserve());
@@ -78,12 +80,12 @@ absl::Status HnswIndex::Reserve() {
 absl::Status HnswIndex::CheckVector(std::span<const float> vector) const {
   if (vector.size() != core_.options.dimension) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kWrongDimension,
-                 "embedding has {} values, the index has {}; embed with the model the node serves",
+                 "embedding has {} values, the index has {}; use the model that the node serves",
                  vector.size(), core_.options.dimension);
   }
   const double squares = SquaredNorm(vector);
   const bool cosine = core_.options.metric == HnswMetric::kCosine;
-  // Without normalising, products and their sums have to fit a float.
+  // Without normalising, products and their sums must fit into a float.
   const bool fits = cosine ? std::isfinite(squares) : squares < 1e30;
   if (!fits || (cosine && squares == 0)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -98,7 +100,7 @@ absl::Status HnswIndex::Check(const HnswRow& row) const {
   RETURN_IF_ERROR(hnsw::CheckAttributes(row.attributes));
   if (row.label >= limits::kMaxPatterns) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "row {} of a vector index; number rows from 0 to {}", row.label,
+                 "row number {} is too large; number rows from 0 to {}", row.label,
                  limits::kMaxPatterns - 1);
   }
   if (NodeOf(row.label) == kNoNode && live_.load() >= core_.options.max_rows) {
@@ -120,8 +122,8 @@ std::vector<float> HnswIndex::Prepared(std::span<const float> vector) const {
   return prepared;
 }
 
-// Exponential with scale 1 / ln M (Malkov and Yashunin 2018, 4.1), from a hash of the label instead
-// of a generator: a rebuild gives the same levels.
+// Levels are exponential with scale 1 / ln M (Malkov and Yashunin 2018, section 4.1). They come
+// from a hash of the label instead of a generator, so that a rebuild gives the same levels.
 uint8_t HnswIndex::LevelOf(uint32_t label) const {
   const uint64_t hash = Mix(core_.options.seed ^ Mix(label));
   const double uniform = (static_cast<double>(hash >> 11) + 1.0) * 0x1.0p-53;  // (0, 1]
@@ -141,7 +143,7 @@ void HnswIndex::Encode(uint32_t node, std::span<const float> row) {
 
 void HnswIndex::SetPending(uint32_t node, bool pending) {
   core_.pending.Set(node, pending);
-  // Whoever reads a count without this row, and so leaves the tail out, finds links to it.
+  // A reader that sees a count without this row, and so skips the tail, finds links to the row.
   core_.pending_count.fetch_add(pending ? 1U : ~0U, std::memory_order_release);
 }
 
@@ -154,8 +156,8 @@ void HnswIndex::AddToTail(uint32_t node) {
   tail_places_ = tail_.size();
 }
 
-// Of a number that is there more than once the last place counts: those before it are of rows that
-// are gone.
+// When a number is in the tail more than once, its last place counts: the earlier ones belong to
+// rows that are gone.
 void HnswIndex::CompactTail() {
   std::vector<bool> seen(core_.nodes.size(), false);
   std::deque<uint32_t> kept;
@@ -205,7 +207,7 @@ void HnswIndex::Publish(uint32_t node) {
   ++live_;
   if (old != kNoNode) {
     core_.recent.Add(node);
-    // One that links do not hold has no place to give.
+    // A node without links to it has no place to hand over.
     if (core_.in_graph.Get(old) && !core_.pending.Get(old)) {
       former_[node] = old;
     } else if (const auto before = former_.find(old); before != former_.end()) {
@@ -215,7 +217,7 @@ void HnswIndex::Publish(uint32_t node) {
   }
 }
 
-// Takes a node out of searches; its label is the caller's to move.
+// Hides a node from searches. The caller updates the label.
 void HnswIndex::Kill(uint32_t node) {
   former_.erase(node);
   hnsw::BankGraph& bank = core_.banks[core_.nodes.info(node).bank];
@@ -227,7 +229,7 @@ void HnswIndex::Kill(uint32_t node) {
   if (pending) {
     SetPending(node, false);
   }
-  if (!core_.in_graph.Get(node)) {  // nothing leads to it
+  if (!core_.in_graph.Get(node)) {  // no link leads to it
     retired_.push_back({core_.epochs.Advance(), node});
     return;
   }
@@ -251,7 +253,8 @@ bool HnswIndex::Remove(uint32_t label) {
 
 bool HnswIndex::Erase(uint32_t label) {
   const uint32_t node = NodeOf(label);
-  // A row of the tail needs no pass, for nothing leads to it, unless its former self has to go too.
+  // A row of the tail needs no pass, because no link leads to it, unless its former node has to go
+  // too.
   pass_wanted_ =
       pass_wanted_ || (node != kNoNode && (core_.in_graph.Get(node) || former_.contains(node)));
   return Remove(label);
@@ -262,14 +265,14 @@ absl::Status HnswIndex::SetAttributes(uint32_t label, const HnswAttributes& attr
   const uint32_t node = NodeOf(label);
   if (node == kNoNode) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                 "no row {} in the vector index; put it first", label);
+                 "the vector index has no row {}; put it first", label);
   }
   if (attributes.bank != core_.nodes.info(node).bank) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "row {} is of bank {}; put it again to move it to bank {}", label,
+                 "row {} is in bank {}; put it again to move it to bank {}", label,
                  core_.nodes.info(node).bank, attributes.bank);
   }
-  core_.recent.Add(node);  // first: who sees a part of the change looks there
+  core_.recent.Add(node);  // before the change: a search that sees part of it looks there
   core_.attributes.Set(node, attributes);
   return absl::OkStatus();
 }
@@ -281,7 +284,7 @@ bool HnswIndex::MostAreRemoved(const hnsw::BankGraph& bank) {
 bool HnswIndex::Link(uint32_t node) {
   const auto found = former_.find(node);
   const uint32_t former = found == former_.end() ? kNoNode : found->second;
-  // Its number may be another row's by now.
+  // The former node's number may belong to another row by now.
   const bool there = former != kNoNode && core_.in_graph.Get(former) && !core_.live.Get(former) &&
                      core_.nodes.info(former).label == core_.nodes.info(node).label;
   bool linked = there && linker_.TakeOver(node, former);
@@ -300,7 +303,7 @@ size_t HnswIndex::LinkSome(size_t count) {
   while (taken < count && !tail_.empty()) {
     const uint32_t node = tail_.front();
     tail_.pop_front();
-    if (!core_.pending.Get(node)) {  // removed meanwhile, and perhaps reused and linked
+    if (!core_.pending.Get(node)) {  // removed meanwhile; the number may even be reused and linked
       continue;
     }
     if (!Link(node)) {
@@ -353,8 +356,8 @@ bool HnswIndex::RepairSome(size_t nodes, bool now) {
 }
 
 void HnswIndex::Apply(const hnsw::Repairer::Outcome& outcome) {
-  // Before the epoch closes: who comes after it does not hold these nodes back, and must not read
-  // them.
+  // This comes before the epoch closes: a reader that enters afterwards does not keep these nodes
+  // from being reused and must not read them.
   for (const uint32_t node : outcome.unlinked) {
     core_.in_graph.Set(node, false);
   }
@@ -376,7 +379,7 @@ void HnswIndex::Apply(const hnsw::Repairer::Outcome& outcome) {
   }
 }
 
-// Rows that did not stay linked are tried again when the index is another one.
+// Tries rows that did not stay linked again after the index has changed.
 void HnswIndex::RetryLoose() {
   if (changed_since_retry_ <= kMinGrowth || changed_since_retry_ * kGrowthPart <= live_.load()) {
     return;
@@ -423,8 +426,8 @@ bool HnswIndex::MostAreFree() const {
   return core_.nodes.free_count() >= live_.load() + kSpareNodes;
 }
 
-// Where most numbers are free, rows move down to the lowest of them, by way of the tail, and what
-// lies behind the last row goes back to the system.
+// When most numbers are free, rows move to the lowest ones through the tail, and the memory after
+// the last row goes back to the system.
 void HnswIndex::MoveSome() {
   if (!freed_since_move_ || !MostAreFree() || core_.pending_count.load() > kTailForMoves) {
     return;

@@ -23,18 +23,18 @@
 
 namespace ruvd::storage {
 
-// Breadth of a search that names none.
+// The breadth of a search that states none.
 inline constexpr size_t kDefaultSearchEf = 64;
 
 struct HnswRow {
-  uint32_t label = 0;             // the owner's name of the row, below limits::kMaxPatterns
-  uint32_t generation = 0;        // the owner's, higher each time it gives the label away again
+  uint32_t label = 0;             // the owner's number of the row, below limits::kMaxPatterns
+  uint32_t generation = 0;        // chosen by the owner, higher each time it reuses the label
   std::span<const float> vector;  // `dimension` finite values; not all zero for cosine
   HnswAttributes attributes;
 };
 
 struct HnswQuery {
-  std::span<const float> vector;  // as of HnswRow; any norm
+  std::span<const float> vector;  // as in HnswRow; any norm
   size_t k = 10;                  // 1 to limits::kMaxSearchHits
   size_t ef = 0;                  // breadth, 0: kDefaultSearchEf; raised to k
   HnswFilter filter;
@@ -44,81 +44,86 @@ struct HnswQuery {
 struct HnswHit {
   uint32_t label = 0;
   uint32_t generation = 0;
-  // The cosine (-1 to 1), the inner product, or minus the squared distance: more is nearer.
+  // The cosine (-1 to 1), the inner product, or minus the squared distance. A larger one is nearer.
   float similarity = 0;
-  float error = 0;  // standard deviation of what coding adds to it; 0: from the row itself
+  // standard deviation that coding adds to it; 0 when computed from the row itself
+  float error = 0;
 };
 
 struct HnswCounts {
   size_t live = 0;          // rows that searches find
-  size_t pending = 0;       // of them not in a graph yet
-  size_t removed = 0;       // rows that are out of searches but not of memory, moved ones included
-  size_t tail_places = 0;   // of the queue for LinkSome, some of them of rows that are gone
+  size_t pending = 0;       // live rows that are in no graph yet
+  size_t removed = 0;       // removed rows that still take memory, moved ones included
+  size_t tail_places = 0;   // length of the queue of LinkSome, places of removed rows included
   size_t nodes = 0;         // numbers in use or free for reuse
   size_t memory_bytes = 0;  // taken for codes, links, attributes and tables
 };
 
-// Nearest neighbours among labelled rows, in memory only: the rows' owner keeps them and fills the
-// index at start, with a checkpoint of the graph (hnsw/checkpoint.h) or without.
+// Finds nearest neighbours among labelled rows. It lives in memory only: the owner of the rows
+// keeps them and fills the index at start, with a checkpoint of the graph (hnsw/checkpoint.h) or
+// without.
 //
-// Rows are held as 8-bit codes, on demand with 4 more bits for the final order (hnsw/codes.h); each
-// timestep bank has a graph. A row is found as soon as Put returns: until LinkSome takes it into
-// its graph it is in a flat tail that every search scans. Few rows, or few that a filter admits,
-// are scanned exactly. A removed row is out of searches at once and out of memory after RepairSome.
+// Rows are held as 8-bit codes, optionally with 4 more bits for the final order (hnsw/codes.h).
+// Each timestep bank has a graph. A search finds a row as soon as Put returns: until LinkSome links
+// it into its graph, it is in a flat tail that every search scans. When there are few rows, or a
+// filter admits few, they are all scanned. A removed row is invisible to searches at once and
+// leaves memory after RepairSome.
 //
-// Threads: Put, Remove, SetAttributes, LinkSome and RepairSome are the writer's, one thread at a
-// time. Searches and Counts may run on any threads at the same time; they take no lock and wait for
-// nobody. The index has no threads of its own.
+// Threads: only the writer, one thread at a time, calls Put, Remove, Erase, SetAttributes, LinkSome
+// and RepairSome. Searches and Counts may run on any threads at the same time; they take no lock
+// and never wait. The index has no threads of its own.
 //
-// Memory of a row of D values, rounded up to a multiple of 128: D bytes of codes, D/2 more with
-// kResidual, 8 M of links, about 80 of headers, attributes and upper levels.
+// The memory of a row of D values, with D rounded up to a multiple of 128, is D bytes of codes, D/2
+// more with kResidual, 8 M of links, and about 80 of headers, attributes and upper levels.
 class HnswIndex {
  public:
-  // INVALID_ARGUMENT for options outside storage/limits.h; LIMIT_EXCEEDED without address space.
+  // Returns INVALID_ARGUMENT for options outside storage/limits.h, and LIMIT_EXCEEDED when the
+  // address space is exhausted.
   static absl::StatusOr<std::unique_ptr<HnswIndex>> Create(const HnswOptions& options);
   ~HnswIndex();
 
-  // Whether rows and queries may have this vector: WRONG_DIMENSION, INVALID_ARGUMENT. Any thread's.
+  // Checks whether a row or query may have this vector. Returns WRONG_DIMENSION or INVALID_ARGUMENT
+  // otherwise. Thread-safe.
   absl::Status CheckVector(std::span<const float> vector) const;
-  // What Put would answer, but for a lack of memory. The writer's.
+  // Returns what Put would return, except for lack of memory. Only the writer calls it.
   absl::Status Check(const HnswRow& row) const;
 
-  // Adds the row of a label or replaces it. WRONG_DIMENSION; INVALID_ARGUMENT for values that are
-  // not finite, zero vectors under cosine, a label or attribute out of range; LIMIT_EXCEEDED where
-  // max_rows are there or memory is short.
+  // Adds the row of a label or replaces it. Returns WRONG_DIMENSION; INVALID_ARGUMENT for values
+  // that are not finite, for zero vectors under cosine and for a label or attribute out of range;
+  // LIMIT_EXCEEDED when the index holds max_rows or memory is short.
   absl::Status Put(const HnswRow& row);
 
-  // False where the label is not in the index.
+  // Removes a row. Returns false when the label is not in the index.
   bool Remove(uint32_t label);
 
-  // The same for a row that must not stay in memory: RepairSome begins a pass for it as soon as it
-  // can, and when that has ended the codes are overwritten. They are needed until then, since links
-  // lead over them; HnswCounts::removed tells.
+  // Removes a row whose codes must also leave memory. RepairSome starts a pass for it as soon as
+  // possible and overwrites the codes when the pass ends. Until then they are needed, because links
+  // lead through them; HnswCounts::removed tells whether such rows are left.
   bool Erase(uint32_t label);
 
-  // Changes what filters see. The bank cannot change: Put the row again. NOT_FOUND,
-  // INVALID_ARGUMENT.
+  // Changes the attributes that filters see. The bank cannot change: Put the row again instead.
+  // Returns NOT_FOUND or INVALID_ARGUMENT on failure.
   absl::Status SetAttributes(uint32_t label, const HnswAttributes& attributes);
 
-  // Takes up to `count` rows of the tail into their graphs, the oldest first; about half a
-  // millisecond each, a hundredth of it for a row that was put again with the same vector. Returns
-  // how many it took: fewer than `count` where none is left to take, which may be before
-  // HnswCounts::pending is 0, or where most of a graph was removed and repairs have to come first.
-  // Rows that did not stay reachable after two tries remain in the tail
-  // until the index has changed by a quarter.
+  // Links up to `count` rows of the tail into their graphs, the oldest first. A row takes about
+  // half a millisecond, or a hundredth of it when it was put again with the same vector. Returns
+  // how many rows it linked. That is fewer than `count` when the queue is empty, which may be
+  // before HnswCounts::pending is 0, or when most of a graph was removed and must be repaired
+  // first. A row that lost all links to it after two tries stays in the tail until the index has
+  // changed by a quarter.
   size_t LinkSome(size_t count);
 
-  // Goes on with taking removed rows out of the graphs and their memory back, for about `nodes`
-  // nodes of the graph; begins when a bank has more than a fifth of removed rows (vacuum), or at
-  // once where `now`. Also looks for rows that no links lead to any more, which go back to the
-  // tail: with every pass, and when the graphs have grown by a quarter. Where more nodes are free
-  // than in use, rows move to lower numbers, by way of the tail, and memory goes back to the
-  // system: that takes several passes with LinkSome between them. True while a pass goes on, or
-  // while nodes wait that can be given back.
+  // Continues the repair of the graphs for about `nodes` nodes: unlinks removed rows and frees
+  // their memory. A pass starts when more than a fifth of a bank's graph is removed rows, or at
+  // once when `now` is set. With every pass, and when the graphs have grown by a quarter, it also
+  // looks for rows that no link leads to and returns them to the tail. When more nodes are free
+  // than in use, rows move to lower numbers through the tail, so that memory can go back to the
+  // system; this takes several passes with LinkSome between them. Returns true while a pass is
+  // running or nodes are waiting to be freed.
   bool RepairSome(size_t nodes, bool now = false);
 
-  // The k nearest rows that the filter admits, nearest first. Fewer where fewer match, which is no
-  // error. INVALID_ARGUMENT, WRONG_DIMENSION. `trace` may be null.
+  // Returns the k nearest rows that the filter admits, nearest first. It returns fewer, without an
+  // error, when fewer match. Errors are INVALID_ARGUMENT and WRONG_DIMENSION. `trace` may be null.
   absl::StatusOr<std::vector<HnswHit>> Search(const HnswQuery& query,
                                               HnswTrace* trace = nullptr) const;
 
@@ -127,8 +132,8 @@ class HnswIndex {
   absl::StatusOr<std::vector<std::vector<HnswHit>>> SearchBatch(
       std::span<const std::span<const float>> vectors, const HnswQuery& query) const;
 
-  // The rows of at least this similarity, nearest first, up to limits::kMaxRangeHits of them;
-  // `query.k` is not used. Widens its search until the farthest row it finds is out of range.
+  // Returns the rows with at least this similarity, nearest first, up to limits::kMaxRangeHits.
+  // Ignores `query.k`. Widens its search until the farthest row found is out of range.
   absl::StatusOr<std::vector<HnswHit>> SearchRange(const HnswQuery& query,
                                                    float min_similarity) const;
 
@@ -141,7 +146,7 @@ class HnswIndex {
 
   explicit HnswIndex(const HnswOptions& options);
   absl::Status Reserve();
-  // The vector as it is coded: of norm 1 for cosine.
+  // Returns the vector that is coded: scaled to norm 1 for cosine.
   std::vector<float> Prepared(std::span<const float> vector) const;
   uint8_t LevelOf(uint32_t label) const;
   uint32_t NodeOf(uint32_t label) const;
@@ -151,52 +156,53 @@ class HnswIndex {
   void AddToTail(uint32_t node);
   // Drops places of the tail whose rows are gone.
   void CompactTail();
-  // Gives back some of the nodes that no reader can come to; true where there are more.
+  // Frees some of the nodes that no reader can reach. Returns true when more are left.
   bool Reclaim();
   bool PassIsDue() const;
-  // Takes what a step of repairs found: unlinked nodes and orphans.
+  // Applies what a step of repairs found: unlinked nodes and orphans.
   void Apply(const hnsw::Repairer::Outcome& outcome);
-  // Puts rows that links never held back into the queue of LinkSome where the index has changed.
+  // Queues the rows in loose_ for LinkSome again once the index has changed enough.
   void RetryLoose();
-  // Looks for rows that links do not lead to and puts them into the tail; returns how many.
+  // Finds rows that no link leads to and puts them into the tail. Returns how many there were.
   size_t FindOrphans();
-  // Whether memory could be given back, if rows moved.
+  // Returns whether moving rows could free memory.
   bool MostAreFree() const;
   void MoveSome();
   bool MoveDown(uint32_t from);
-  // Takes a node into its graph, at the place of its label's former one where that is equal. False
-  // where repairs have to come first: it stays in the tail.
+  // Links a node into its graph, at the place of the former node of its label when both are equal.
+  // Returns false, and leaves the node in the tail, when repairs have to come first.
   bool Link(uint32_t node);
-  // Whether a walk for links would go over removed rows most of the time.
+  // Returns whether a walk for links would mostly pass removed rows.
   static bool MostAreRemoved(const hnsw::BankGraph& bank);
-  // Lets searches find a node that is written; the label's former one is out of them then.
+  // Makes a finished node visible to searches and hides the former node of its label.
   void Publish(uint32_t node);
 
   absl::Status CheckQuery(const HnswQuery& query) const;
   std::vector<HnswHit> SearchPinned(std::span<const float> vector, const HnswQuery& query, size_t k,
                                     HnswTrace* trace) const;
-  // The first k of `found` that are still there.
+  // Takes the first k of `found` that are still in the index.
   bool TakeHits(std::span<const hnsw::Candidate> found, const hnsw::EncodedQuery& encoded,
                 const HnswFilter& filter, size_t k, std::vector<HnswHit>* hits) const;
 
   hnsw::IndexCore core_;
   hnsw::Linker linker_;
   hnsw::Repairer repairer_;
-  std::vector<uint32_t> node_of_;  // by label; kNoNode where there is none
+  std::vector<uint32_t> node_of_;  // by label; kNoNode when absent
   size_t linked_since_pass_ = 0;
-  bool pass_wanted_ = false;       // rows were moved or erased since the last pass began
-  bool freed_since_move_ = false;  // nodes, so that moving rows may do more than the last time
-  std::vector<bool> orphaned_;     // by node: links did not hold it once
-  std::vector<uint32_t> loose_;    // nodes in the tail that links did not hold twice
+  bool pass_wanted_ = false;  // rows were moved or erased since the last pass began
+  // nodes were freed, so that moving rows may achieve more than the last time
+  bool freed_since_move_ = false;
+  std::vector<bool> orphaned_;   // by node: a repair found no link to it once
+  std::vector<uint32_t> loose_;  // nodes in the tail that a repair found without links twice
   size_t changed_since_retry_ = 0;
-  std::deque<uint32_t> tail_;  // nodes to link, some of them out of date
-  // By a node of the tail: the removed node of its label that is in the graph.
+  std::deque<uint32_t> tail_;  // nodes to link; some places are out of date
+  // Maps a node of the tail to the removed node of its label that is still in the graph.
   std::unordered_map<uint32_t, uint32_t> former_;
   struct Retired {
     uint64_t epoch;
     uint32_t node;
   };
-  std::deque<Retired> retired_;  // until their readers are gone
+  std::deque<Retired> retired_;  // nodes that wait until their readers are gone
   std::atomic<size_t> tail_places_{0};
   std::atomic<size_t> live_{0};
   std::atomic<size_t> removed_{0};

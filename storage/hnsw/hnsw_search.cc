@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The searches of HnswIndex.
+// This file has the searches of HnswIndex.
 
 #include <algorithm>
 #include <cmath>
@@ -17,15 +17,15 @@ namespace {
 
 using hnsw::Candidate;
 
-// Rows may be replaced so fast that a search finds a newer one each time it looks; it answers with
-// what it has then.
+// Rows may be replaced so fast that a search finds a newer one each time it looks. After this many
+// turns it answers with what it has.
 constexpr size_t kMaxTurns = 8;
 
 float SimilarityOf(float distance, HnswMetric metric) {
   return metric == HnswMetric::kCosine ? std::clamp(1.0F - distance, -1.0F, 1.0F) : -distance;
 }
 
-// The distance of two rows as given, in double precision.
+// Returns the distance of two rows as given, in double precision.
 float ExactDistance(std::span<const float> a, std::span<const float> b, HnswMetric metric) {
   double dot = 0;
   double aa = 0;
@@ -46,8 +46,9 @@ float ExactDistance(std::span<const float> a, std::span<const float> b, HnswMetr
   return static_cast<float>(aa + bb - 2 * dot);
 }
 
-// Rounding errs by a twelfth of a step squared for each value, alike on both sides of it, so what
-// it adds to a product with a difference of two vectors grows with the norm of that difference.
+// Rounding has a mean squared error of step^2 / 12 for each value, and its errors are symmetric
+// about zero. So what it adds to a product with the difference of two vectors grows with the norm
+// of that difference.
 float CodingError(const hnsw::IndexCore& core, const hnsw::EncodedQuery& query,
                   const Candidate& candidate) {
   if (core.options.rows != nullptr) {
@@ -63,8 +64,8 @@ float CodingError(const hnsw::IndexCore& core, const hnsw::EncodedQuery& query,
   return step * norm / std::sqrt(12.0F);
 }
 
-// Puts the results into their final order: by finer codes, and from the rows where there is a
-// source.
+// Puts the results into their final order by finer codes, and by the rows themselves when there is
+// a source.
 std::vector<Candidate> Rescore(const hnsw::IndexCore& core, std::span<const float> vector,
                                hnsw::SearchScratch& scratch) {
   std::vector<Candidate> found(scratch.results.entries().begin(), scratch.results.entries().end());
@@ -106,7 +107,8 @@ std::vector<HnswHit> HnswIndex::SearchPinned(std::span<const float> vector, cons
   const size_t ef = query.ef == 0 ? kDefaultSearchEf : query.ef;
   const hnsw::SearchRequest request{
       .k = k, .ef = std::max(ef, k), .filter = query.filter, .path = query.path};
-  // The last number may be of a change of attributes that goes on: its row is looked at again.
+  // The last number may belong to a change of attributes that is still going on: look at its row
+  // again.
   uint64_t seen = core_.recent.count();
   seen -= seen > 0 ? 1 : 0;
   HnswTrace went = searcher.Run(request);
@@ -124,7 +126,7 @@ std::vector<HnswHit> HnswIndex::SearchPinned(std::span<const float> vector, cons
     if (whole || turn >= kMaxTurns) {
       break;
     }
-    if (hits.size() < k) {  // what was removed meanwhile hid others that were farther
+    if (hits.size() < k) {  // removed rows hid others that were farther
       went = searcher.Run(request);
     } else if (core_.recent.count() == seen) {
       break;
@@ -136,7 +138,7 @@ std::vector<HnswHit> HnswIndex::SearchPinned(std::span<const float> vector, cons
   return hits;
 }
 
-// False where a row was left out because it was removed or replaced during the search.
+// Returns false when a row was left out because it was removed or replaced during the search.
 bool HnswIndex::TakeHits(std::span<const Candidate> found, const hnsw::EncodedQuery& encoded,
                          const HnswFilter& filter, size_t k, std::vector<HnswHit>* hits) const {
   const bool filtered = !filter.admits_all_of_its_banks();
@@ -152,7 +154,8 @@ bool HnswIndex::TakeHits(std::span<const Candidate> found, const hnsw::EncodedQu
       continue;
     }
     const hnsw::NodeInfo& info = core_.nodes.info(node);
-    // Replaced or moved meanwhile, and both nodes were seen; or the attributes are others now.
+    // The row was replaced or moved meanwhile and both nodes were found, or its attributes have
+    // changed.
     if (std::any_of(hits->begin(), hits->end(),
                     [&](const HnswHit& hit) { return hit.label == info.label; }) ||
         (filtered && !core_.attributes.Admits(node, filter))) {
@@ -197,7 +200,7 @@ absl::StatusOr<std::vector<HnswHit>> HnswIndex::SearchRange(const HnswQuery& que
   RETURN_IF_ERROR(CheckQuery(query));
   if (std::isnan(min_similarity)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "range search with a similarity that is not a number; give one");
+                 "the least similarity of a range search is not a number; give a number");
   }
   size_t k = kDefaultSearchEf;
   for (;;) {

@@ -24,8 +24,9 @@ struct EntryPoint {
   uint32_t level = 0;
 };
 
-// The graph of one timestep bank. Its links lie with the nodes: a node belongs to one bank, and no
-// link leaves it. Counts are the writer's; readers take them as a measure for planning.
+// The graph of one timestep bank. The node store holds its links: a node belongs to one bank, and
+// no link leaves the bank. Only the writer changes the counts; readers use them as estimates for
+// planning.
 class BankGraph {
  public:
   EntryPoint entry() const {
@@ -48,10 +49,10 @@ inline void Add(std::atomic<uint32_t>& count, int32_t change) {
   count.fetch_add(static_cast<uint32_t>(change), std::memory_order_relaxed);
 }
 
-// All that the parts of the index share. The writer publishes in this order: codes, attributes and
-// info of a node, then the node store's size, then its bits in `pending` and `live`, then its
-// number in `recent` where it takes the place of another, then links to it. A reader that learns of
-// a node by any of these may read what comes before.
+// The state that all parts of the index share. The writer publishes in this order: codes,
+// attributes and info of a node; the node store's size; the node's bits in `pending` and `live`;
+// its number in `recent` when it replaces another node; links to it. A reader that learns of a node
+// by any of these may read everything earlier in the list.
 struct IndexCore {
   explicit IndexCore(const HnswOptions& given)
       : options(given),
@@ -61,8 +62,8 @@ struct IndexCore {
   NodeStore nodes;
   AttributeTable attributes;
   BitSet live;      // rows that a search may return
-  BitSet pending;   // rows that are in no graph yet, or no longer: the flat tail
-  BitSet moved;     // rows that have another node now: what a search found here is still true
+  BitSet pending;   // rows that are in no graph (not yet, or not any more): the flat tail
+  BitSet moved;     // rows that have another node now; what a search found here is still true
   BitSet in_graph;  // nodes that links may lead to, removed ones included
   RecentRows recent;
   std::atomic<uint32_t> pending_count{0};

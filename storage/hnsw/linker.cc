@@ -13,16 +13,16 @@
 namespace ruvd::storage::hnsw {
 namespace {
 
-// A full list is cut to this part of its width, so that the next links back need no choice.
+// A full list is cut to this part of its width, so that the next links back fit without a choice.
 constexpr size_t kCutNumerator = 4;
 constexpr size_t kCutDenominator = 5;
 
 constexpr float kAny = std::numeric_limits<float>::infinity();
 
-// Candidates that a walk for links keeps for each one wanted, removed ones included.
+// A walk for links keeps this many candidates for each wanted one, removed ones included.
 constexpr size_t kPoolPart = 16;
 
-// Of a list of links, those that may lead to rows equal to the node's own.
+// Returns how many links of a list may lead to rows equal to the node's own.
 size_t EqualsOf(size_t width) {
   return std::max<size_t>(width / 4, 1);
 }
@@ -35,7 +35,7 @@ bool Contains(const std::vector<uint32_t>& ids, uint32_t id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-// Adds the nearest candidates that were not chosen, as far as there are fewer than `count`.
+// Adds the nearest candidates that were not chosen until there are `count`.
 void Fill(const std::vector<Candidate>& nearest_first, size_t count,
           std::vector<uint32_t>* chosen) {
   for (const Candidate& candidate : nearest_first) {
@@ -144,7 +144,7 @@ bool Linker::LinkBackEqual(uint32_t from, uint32_t to, size_t level) {
   }
   Measure(from, links_);
   ids_.clear();
-  // Live ones: a pass that is under way frees removed nodes and does not look at `to` any more.
+  // Only live nodes count: a pass that is under way frees removed nodes and no longer visits `to`.
   for (const Candidate& candidate : candidates_) {
     if (candidate.distance == self_distance_ && core_.live.Get(candidate.node)) {
       ids_.push_back(candidate.node);
@@ -177,7 +177,7 @@ bool Linker::LinksToTakeOver(uint32_t removed, size_t level) {
   ids_.clear();
   links_.clear();
   core_.nodes.Links(removed, level).AppendTo(&ids_);
-  // Nothing leads to a node without links but the way in.
+  // No link leads to a node that has no links itself, unless it is the entry point.
   const bool entry = core_.banks[core_.nodes.info(removed).bank].entry().node == removed;
   bool back = ids_.empty() && (level > 0 || entry);
   for (const uint32_t id : ids_) {
@@ -236,7 +236,7 @@ bool Linker::TakeOver(uint32_t node, uint32_t removed) {
     for (size_t i = neighbours.size(); i < links.size(); ++i) {
       LinkBack(links[i], node, level);
     }
-    // Who comes by the removed one is led on; see LinksToTakeOver.
+    // A walk that reaches the removed node is led to its successor; see LinksToTakeOver.
     links.resize(std::min(links.size(), nodes.Links(removed, level).width() - 1));
     links.insert(links.begin(), node);
     nodes.Links(removed, level).Write(links);
@@ -257,11 +257,11 @@ void Linker::Relink(uint32_t node, size_t level, std::span<const uint32_t> candi
   links_.clear();
   list.AppendTo(&links_);
   Choose(list.width() * kCutNumerator / kCutDenominator, EqualsOf(list.width()));
-  Fill(candidates_, links_.size(), &chosen_);  // repairs do not thin the graph out
+  Fill(candidates_, links_.size(), &chosen_);  // repairs must not thin the graph out
   list.Write(chosen_);
 }
 
-// Links to the best of candidates_, and back.
+// Links the node to the best of candidates_, and those back to it.
 void Linker::LinkLevel(uint32_t node, size_t level) {
   MixTies(node);
   const size_t m = core_.options.m;
@@ -280,7 +280,7 @@ void Linker::LinkLevel(uint32_t node, size_t level) {
                                                   : LinkBack(neighbour, node, level);
     reachable = back || reachable;
   }
-  // Where a list was too good for the node, it was cut and has room.
+  // When a list had only better links, it was cut and now has room.
   for (size_t i = 0; i < neighbours.size() && !reachable; ++i) {
     reachable = core_.nodes.Links(neighbours[i], level).Append(node);
   }
@@ -314,7 +314,7 @@ bool Linker::Link(uint32_t node) {
       if (scratch_.walk.full()) {
         return false;
       }
-      bank.set_entry({node, info.level});  // all that the entry leads to was removed
+      bank.set_entry({node, info.level});  // all nodes that the entry leads to were removed
       return true;
     }
     MeasureSelf(node, walker.distances());

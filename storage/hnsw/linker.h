@@ -13,52 +13,57 @@
 
 namespace ruvd::storage::hnsw {
 
-// Puts nodes into their bank's graph and chooses links. The writer's.
+// Puts nodes into the graph of their bank and chooses links. Only the writer uses it.
 class Linker {
  public:
   explicit Linker(IndexCore& core) : core_(core) {}
 
-  // Links a node on its levels and makes it reachable from its neighbours; a node that was linked
-  // before gets new links. It is in the graph when this returns. False where the nodes around it
-  // were all removed, so that level 0 does not lead to it: repairs have to take them out first.
+  // Links a node on its levels and makes it reachable from its neighbours. A node that was linked
+  // before gets new links. The node is in the graph when this returns. Returns false when all nodes
+  // around it are removed ones, so that level 0 does not lead to it: repairs have to unlink those
+  // first.
   bool Link(uint32_t node);
 
-  // Gives a node the place in the graph of a removed one that has the same codes: its links, and
-  // those of its neighbours that led to it. A hundredth of the time of Link. False where the two
-  // are not equal, or too many neighbours are gone: nothing was changed then.
+  // Gives a node the place in the graph of a removed node with the same codes: its links, and the
+  // links of its neighbours to it. It takes a hundredth of the time of Link. Returns false and
+  // changes nothing when the two are not equal or too many neighbours are gone.
   bool TakeOver(uint32_t node, uint32_t removed);
 
-  // Chooses new links of a node on one level among `candidates` (live nodes of its bank, in any
-  // order, repeats and the node itself allowed).
+  // Chooses new links for a node on one level among `candidates` (live nodes of its bank in any
+  // order; repeats and the node itself are allowed).
   void Relink(uint32_t node, size_t level, std::span<const uint32_t> candidates);
 
  private:
-  // scratch_.query becomes the node's row.
+  // Makes the node's row the query in scratch_.
   void QueryFrom(uint32_t node);
-  // The candidates with their distances to the node, nearest first, into candidates_.
+  // Writes the ids with their distances to the node, nearest first, to candidates_.
   void Measure(uint32_t node, std::span<const uint32_t> ids);
-  // The distance of the node, which scratch_.query is, to itself: that of rows equal to it.
+  // Sets self_distance_ to the distance of the node, which is the query in scratch_, to itself.
+  // Rows equal to it have the same distance.
   void MeasureSelf(uint32_t node, const Distances& distances);
-  // Puts candidates at equal distances into an order of the node's own. In the order of their
-  // numbers all nodes would choose the same ones among equal rows.
+  // Orders candidates at equal distances differently for each node. In the order of their numbers
+  // all nodes would choose the same ones among equal rows.
   void MixTies(uint32_t node);
-  // At most `count` of candidates_, nearest first, none of them nearer to another chosen one than
-  // to the node (algorithm 4 of Malkov and Yashunin 2018), into chosen_; of those equal to the node
-  // at most `equals`, so that links out of a heap of equal rows are left.
+  // Chooses at most `count` of candidates_, nearest first, into chosen_, so that no chosen one is
+  // nearer to another chosen one than to the node (algorithm 4 of Malkov and Yashunin 2018). At
+  // most `equals` of them are equal to the node, so that links that leave a group of equal rows
+  // remain.
   void Choose(size_t count, size_t equals);
-  // False where better links of `from` left no room.
+  // Adds a link from `from` to `to`. Returns false when better links of `from` leave no room for
+  // it.
   bool LinkBack(uint32_t from, uint32_t to, size_t level);
-  // The same for equal rows. Where `from` has its part of those already, `to` takes the place of
-  // one of them and leads to it: no row is lost.
+  // Does what LinkBack does for two equal rows. When `from` already has its share of links to equal
+  // rows, `to` replaces one of them and leads to it, so that no row is lost.
   bool LinkBackEqual(uint32_t from, uint32_t to, size_t level);
   void LinkLevel(uint32_t node, size_t level);
   bool SameCodes(uint32_t a, uint32_t b) const;
-  // Where the links of a removed node lead now, into links_: removed neighbours whose place was
-  // taken over are replaced by their successors. False where less than half of them are left or
-  // none leads back.
+  // Writes to links_ where the links of a removed node lead now: a removed neighbour whose place
+  // was taken over is replaced by its successor. Returns false when less than half of the links are
+  // left or no neighbour links back.
   bool LinksToTakeOver(uint32_t removed, size_t level);
-  // Fills links_, of a node that takes a place over, up to the number of `former` links with what
-  // those of them that are gone led to, so that rows put again and again keep their links.
+  // Fills links_, the links of a node that takes a place over, up to the number of `former` links
+  // with the neighbours of former links that are gone. Rows that are put again and again thus keep
+  // their number of links.
   void Refill(uint32_t node, size_t level, const std::vector<uint32_t>& former);
 
   IndexCore& core_;

@@ -7,7 +7,7 @@
 
 namespace ruvd::storage {
 
-// What "near" means. Numbers are stored in checkpoints: never changed or reused.
+// What "near" means. The numbers are stored in checkpoints: never change or reuse them.
 enum class HnswMetric : uint8_t {
   kCosine = 1,  // the angle; norms do not count
   kDot = 2,     // the inner product

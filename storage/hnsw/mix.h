@@ -7,8 +7,8 @@
 
 namespace ruvd::storage::hnsw {
 
-// A number that looks random, the same for the same `x`: the finaliser of Steele, Lea and Flood,
-// "Fast splittable pseudorandom number generators" (2014).
+// Returns a number that looks random and is always the same for the same `x`: the finaliser of
+// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
 constexpr uint64_t Mix(uint64_t x) {
   x += 0x9E3779B97F4A7C15ULL;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;

@@ -8,10 +8,10 @@
 
 namespace ruvd::storage::hnsw {
 
-// Nodes are numbered from 0; this is the number of none.
+// Nodes are numbered from 0. This number stands for no node.
 inline constexpr uint32_t kNoNode = 0xFFFFFFFF;
 
-// The highest level of a graph: 16^16 rows would reach it with M = 16.
+// The highest level of a graph. With M = 16 it takes about 16^16 rows to reach it.
 inline constexpr size_t kMaxLevel = 16;
 
 }  // namespace ruvd::storage::hnsw

@@ -157,7 +157,7 @@ void NodeStore::Trim() {
     free_.pop_back();
     --trimmed;
   }
-  // A sorted array is a heap.
+  // The array is sorted, and a sorted array is a heap.
   if (trimmed < old_size) {
     size_.store(trimmed, std::memory_order_release);
     for (RowRegion* region : regions()) {

@@ -17,26 +17,27 @@
 
 namespace ruvd::storage::hnsw {
 
-// The links of a node on one level: a list of fixed width, ended by kNoNode where it is shorter.
+// The links of a node on one level: a list of fixed width, ended by kNoNode when it is shorter.
 // Every entry is an atomic of its own. A reader that comes while the writer rewrites the list sees
-// some old and some new links, each of them a node that it may walk to: nodes are reused only after
-// the readers of their time are gone. So nothing is copied, and following a link costs one load.
+// some old and some new links. It may follow all of them, because a node is reused only after all
+// readers that could have seen it are gone. So nothing is copied, and following a link costs one
+// load.
 class LinkList {
  public:
   LinkList(std::atomic<uint32_t>* ids, size_t width) : ids_(ids), width_(width) {}
 
-  // The link at place i, kNoNode at the end of the list; i < width().
+  // Returns the link at place i, or kNoNode at the end of the list; i < width().
   uint32_t At(size_t i) const { return ids_[i].load(std::memory_order_acquire); }
   // Appends all links to `out`.
   void AppendTo(std::vector<uint32_t>* out) const;
   size_t width() const { return width_; }
   void Prefetch() const;
 
-  // The writer's. `ids` has at most width() of them.
+  // The functions below are for the writer only. `ids` has at most width() elements.
   void Write(std::span<const uint32_t> ids) const;
-  // False where the list is full.
+  // Returns false when the list is full.
   bool Append(uint32_t id) const;
-  // Puts another link into the place of `old`, if that is there.
+  // Replaces the link `old` by `id`, if the list contains it.
   void Replace(uint32_t old, uint32_t id) const;
 
  private:
@@ -44,8 +45,8 @@ class LinkList {
   size_t width_;
 };
 
-// What a node is, beside its codes. Written before the node is published, constant until it is
-// reclaimed.
+// The properties of a node besides its codes. They are written before the node is published and
+// stay constant until it is reclaimed.
 struct NodeInfo {
   uint32_t label = 0;
   uint32_t generation = 0;
@@ -54,8 +55,8 @@ struct NodeInfo {
   uint8_t bank = 0;
 };
 
-// The memory of all nodes: codes, headers, links. One writer; readers use nodes that they know of
-// through a link or a bit published by the writer.
+// Holds the memory of all nodes: codes, headers and links. There is one writer. Readers use only
+// nodes that they found through a link or a bit that the writer published.
 class NodeStore {
  public:
   NodeStore(const CodeLayout& layout, size_t m, bool residual)
@@ -66,9 +67,10 @@ class NodeStore {
 
   absl::Status Reserve(size_t nodes);
 
-  // A node for the writer to fill, without links; the lowest free number. RESOURCE_EXHAUSTED.
+  // Returns a node without links for the writer to fill; it has the lowest free number. Returns
+  // RESOURCE_EXHAUSTED when the store is full.
   absl::StatusOr<uint32_t> Allocate(const NodeInfo& info);
-  // Gives a node back that no reader can reach: its codes are zeroed.
+  // Frees a node that no reader can reach and overwrites its codes with zeros.
   void Free(uint32_t node);
   // Gives the memory behind the last node in use back to the system.
   void Trim();
@@ -100,7 +102,7 @@ class NodeStore {
   const CodeLayout& layout() const { return layout_; }
   size_t m() const { return m_; }
   bool has_residual() const { return with_residual_; }
-  // Numbers in use are below this; some below it may be free.
+  // Numbers in use are below this value; some numbers below it may be free.
   size_t size() const { return size_.load(std::memory_order_acquire); }
   size_t free_count() const { return free_.size(); }
   size_t committed_bytes() const;
@@ -117,7 +119,7 @@ class NodeStore {
   std::atomic<size_t> upper_bytes_{0};
   size_t capacity_ = 0;
   std::atomic<size_t> size_{0};
-  std::vector<uint32_t> free_;  // a heap, the lowest on top
+  std::vector<uint32_t> free_;  // a heap with the lowest number on top
 };
 
 }  // namespace ruvd::storage::hnsw

@@ -9,17 +9,18 @@
 namespace ruvd::storage::hnsw {
 namespace {
 
-// In units of one distance on a walk, from measurements of 768 values (bench/ann --filter):
-// a row of a scan, whose reads are in order;
+// Costs in units of one distance on a walk, measured with 768 values (bench/ann --filter).
+// One row of a scan, which reads in order:
 constexpr double kScanCost = 0.3;
-// an expanded node, for each of its links: most lead to nodes that are measured;
+// One link of an expanded node; most links lead to nodes that are measured:
 constexpr double kLinkCost = 0.8;
-// the same where links of nodes that do not match are followed at once;
+// One link when the links of nodes that do not match are followed at once:
 constexpr double kTwoHopLinkCost = 3.2;
-// which is not done where fewer match than this part: bench/ann --filter finds 0.96 of the nearest
-// with one in eight, 0.93 with one in sixteen, 0.82 with one in a hundred (30,000 rows, ef 64);
+// The smallest matching part for two-hop walks: bench/ann --filter finds 0.96 of the nearest when
+// one in eight rows matches, 0.93 with one in sixteen, 0.82 with one in a hundred (30,000 rows, ef
+// 64):
 constexpr double kLeastTwoHop = 0.125;
-// and the way down through the upper levels.
+// The way down through the upper levels:
 constexpr double kDescent = 150;
 
 }  // namespace
@@ -29,7 +30,7 @@ Plan MakePlan(const PlanInput& input, HnswPath forced) {
     return {.path = HnswPath::kScan};
   }
   const auto matching = static_cast<double>(input.matching);
-  // Removed rows are walked over as those are that do not match.
+  // A walk visits removed rows like rows that do not match.
   const double selectivity = matching / static_cast<double>(input.rows + input.removed);
   const auto links = static_cast<double>(input.ef * input.width);
   const double walk = kDescent + links * kLinkCost / selectivity;
@@ -42,7 +43,7 @@ Plan MakePlan(const PlanInput& input, HnswPath forced) {
   } else if (scan <= (step_over ? hops : walk)) {
     plan.path = HnswPath::kScan;
   }
-  // Where every node is a result there is nothing to give up for: the walk ends by itself.
+  // When every node is a result, giving up gains nothing: the walk ends by itself.
   const bool all = input.matching >= input.rows && input.removed == 0;
   plan.budget = all || forced != HnswPath::kAuto ? std::numeric_limits<size_t>::max()
                                                  : static_cast<size_t>(scan);

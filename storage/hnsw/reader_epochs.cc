@@ -15,9 +15,10 @@ ReaderEpochs::~ReaderEpochs() {
   }
 }
 
-// In the single order of sequentially consistent operations, a writer that advanced and then finds
-// this seat idle did so before the seat was taken; the loop then reads the advanced epoch and, with
-// it, everything the writer unlinked before. So a seat never names an epoch that is already over.
+// All these operations are sequentially consistent and so have a single order. If a writer advanced
+// and then found this seat idle, it did so before the seat was taken. The loop then reads the
+// advanced epoch and, with it, everything the writer unlinked before. So a seat never names an
+// epoch that is already over.
 void ReaderEpochs::Settle(Seat* seat) const {
   uint64_t named = seat->epoch.load(std::memory_order_relaxed);
   for (uint64_t now = current_.load(std::memory_order_seq_cst); now != named;

@@ -11,10 +11,10 @@
 
 namespace ruvd::storage::hnsw {
 
-// Epoch-based reclamation (Fraser, "Practical lock-freedom", 2004): what a writer has unlinked may
-// be reused once every reader that could have seen it has left. Readers claim a seat, which names
-// the epoch they entered in and lends them working memory; they take no lock and wait for nobody.
-// Thread-safe, except that Advance and OldestReader are the writer's.
+// Epoch-based reclamation (Fraser, "Practical lock-freedom", 2004): a node that the writer has
+// unlinked may be reused once every reader that could have seen it has left. A reader claims a
+// seat, which records the epoch it entered in and lends it working memory. Readers take no lock and
+// never wait. Thread-safe, except that only the writer may call Advance and OldestReader.
 class ReaderEpochs {
  public:
   ReaderEpochs() = default;
@@ -31,7 +31,7 @@ class ReaderEpochs {
   };
 
  public:
-  // A reader's stay. What it finds in the index is not reused before the pin is gone.
+  // The stay of one reader. No node that it finds in the index is reused while the pin exists.
   class Pin {
    public:
     explicit Pin(ReaderEpochs& epochs) : seat_(epochs.Claim()) {}
@@ -39,28 +39,28 @@ class ReaderEpochs {
     Pin(const Pin&) = delete;
     Pin& operator=(const Pin&) = delete;
 
-    // The reader's own while it stays.
+    // The working memory belongs to this reader while it stays.
     SearchScratch& scratch() const { return seat_->scratch; }
 
    private:
     Seat* const seat_;
   };
 
-  // Closes the current epoch and returns it: what was unlinked before may be reused when
-  // OldestReader() is above it.
+  // Closes the current epoch and returns it. What was unlinked before may be reused when
+  // OldestReader() is larger than the returned epoch.
   uint64_t Advance() { return current_.fetch_add(1, std::memory_order_seq_cst); }
 
-  // The oldest epoch that a reader stays in; the greatest number where there are none.
+  // Returns the oldest epoch that a reader is in, or the largest number when there are no readers.
   uint64_t OldestReader() const;
 
  private:
   Seat* Claim();
-  // Names the current epoch in a claimed seat.
+  // Records the current epoch in a claimed seat.
   void Settle(Seat* seat) const;
 
   std::atomic<uint64_t> current_{1};
   std::atomic<Seat*> seats_{
-      nullptr};  // only ever pushed to; as many as readers ever stayed at once
+      nullptr};  // seats are only added; there are as many as readers were ever there at once
 };
 
 }  // namespace ruvd::storage::hnsw

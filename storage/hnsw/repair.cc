@@ -24,7 +24,7 @@ void Repairer::Begin() {
 Repairer::Outcome Repairer::Step(size_t nodes) {
   Outcome outcome;
   if (phase_ == Phase::kRelink) {
-    // Nodes added since the pass began have no link to a doomed one.
+    // Nodes that were added after the pass began have no link to a doomed one.
     const auto end = static_cast<uint32_t>(std::min(doomed_mark_.size(), core_.nodes.size()));
     for (; nodes > 0 && cursor_ < end; --nodes) {
       RelinkAround(cursor_++);

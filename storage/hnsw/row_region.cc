@@ -16,7 +16,7 @@ namespace ruvd::storage::hnsw {
 namespace {
 
 constexpr size_t kHugePage = 2 << 20;
-constexpr size_t kSmallStep = 64 << 10;  // a small index takes no more than it needs
+constexpr size_t kSmallStep = 64 << 10;  // keeps a small index from taking more than it needs
 
 size_t RoundUp(size_t n, size_t step) {
   return (n + step - 1) / step * step;
@@ -41,8 +41,8 @@ absl::Status RowRegion::Reserve(size_t rows, size_t row_bytes) {
   RUVD_CHECK(mapping_ == nullptr && rows > 0 && row_bytes > 0);
   row_bytes_ = row_bytes;
   reserved_ = RoundUp(rows * row_bytes, kHugePage);
-  mapping_bytes_ = reserved_ + kHugePage;  // to align
-  // Inaccessible pages count neither as memory nor against a limit on commitments.
+  mapping_bytes_ = reserved_ + kHugePage;  // one page more, for the alignment
+  // Inaccessible pages count neither as memory nor against a limit on committed memory.
   void* mapped =
       mmap(nullptr, mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) {
@@ -68,7 +68,7 @@ absl::Status RowRegion::Grow(size_t rows) {
   }
   const size_t huge = RoundUp(held, kHugePage);
   if (huge < end && end >= 2 * kHugePage) {
-    madvise(base_ + huge, end - huge, MADV_HUGEPAGE);  // where refused, small pages serve
+    madvise(base_ + huge, end - huge, MADV_HUGEPAGE);  // if this is refused, small pages are used
   }
   committed_.store(end, std::memory_order_relaxed);
   return absl::OkStatus();

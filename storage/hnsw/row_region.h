@@ -12,9 +12,9 @@
 namespace ruvd::storage::hnsw {
 
 // Rows of a fixed size in one range of addresses that never moves, so that readers need no lock
-// while a writer adds rows: the addresses are reserved at once, memory is taken as rows are used.
-// Large regions ask for huge pages: random reads of small rows otherwise spend their time in the
-// page tables. One writer calls Grow and Shrink; Row is for all.
+// while the writer adds rows. All addresses are reserved at once; memory is committed as rows are
+// used. Large regions ask for huge pages, because random reads of small rows otherwise spend their
+// time in the page tables. Only the writer calls Grow and Shrink; all threads may call Row.
 class RowRegion {
  public:
   RowRegion() = default;
@@ -22,20 +22,20 @@ class RowRegion {
   RowRegion(const RowRegion&) = delete;
   RowRegion& operator=(const RowRegion&) = delete;
 
-  // Called once, before anything else. RESOURCE_EXHAUSTED where there is no address space.
+  // Must be called once, before all others. Returns RESOURCE_EXHAUSTED without address space.
   absl::Status Reserve(size_t rows, size_t row_bytes);
 
-  // Makes rows [0, rows) usable; new ones are zero. RESOURCE_EXHAUSTED without memory.
+  // Makes rows [0, rows) usable; new ones are zero. Returns RESOURCE_EXHAUSTED without memory.
   absl::Status Grow(size_t rows);
 
-  // Gives the memory behind rows [0, rows) back to the system. Nobody may touch it before it is
-  // grown again.
+  // Gives the memory of rows `rows` and above back to the system. No thread may touch those rows
+  // until Grow adds them again.
   void Shrink(size_t rows);
 
   uint8_t* Row(size_t row) const { return base_ + row * row_bytes_; }
   uint8_t* base() const { return base_; }
   size_t row_bytes() const { return row_bytes_; }
-  // Bytes taken for rows, whether touched or not.
+  // Returns the bytes committed for rows, whether used or not.
   size_t committed_bytes() const { return committed_.load(std::memory_order_relaxed); }
 
  private:

@@ -14,8 +14,8 @@
 
 namespace ruvd::storage::hnsw {
 
-// A node and its distance to what is searched. Ties are broken by number, so that the same search
-// of the same graph gives the same answer.
+// A node and its distance to the query. The number breaks ties, so that the same search of the same
+// graph always gives the same answer.
 struct Candidate {
   float distance = 0;
   uint32_t node = kNoNode;
@@ -26,11 +26,13 @@ struct Candidate {
   }
 };
 
-// The candidates of a walk in order of distance: up to `ef` accepted ones and whatever lies between
-// them, up to a limit. An array with insertion, which for the usual ef is faster than two heaps.
+// The candidates of a walk in order of distance: up to `ef` accepted ones and the others that lie
+// between them, up to a limit. It is an array with insertion, which is faster than two heaps for
+// the usual ef.
 class SearchPool {
  public:
-  // Of more than `limit` candidates the farthest are forgotten: insertion costs their number.
+  // Keeps at most `limit` candidates and forgets the farthest, because the cost of an insertion
+  // grows with their number.
   void Begin(size_t ef, size_t limit = std::numeric_limits<size_t>::max()) {
     ef_ = ef;
     limit_ = std::max(limit, ef);
@@ -39,15 +41,15 @@ class SearchPool {
     entries_.clear();
   }
 
-  // Candidates at this distance or farther are of no use: there are `ef` better, or no room.
+  // Candidates at this distance or farther are useless: there are `ef` nearer ones, or no room.
   float bound() const {
     const bool all = accepted_ < ef_ && entries_.size() < limit_;
     return all ? std::numeric_limits<float>::infinity() : entries_.back().distance;
   }
-  // Whether there may have been candidates that it has forgotten for want of room.
+  // Returns whether candidates may have been forgotten for lack of room.
   bool full() const { return entries_.size() >= limit_; }
 
-  // Adds what is within the bound; a node that is there already is not added again.
+  // Adds a node whose distance is below the bound, unless it is there already.
   void Insert(float distance, uint32_t node, bool accepted) {
     if (distance >= bound()) {
       return;
@@ -63,7 +65,7 @@ class SearchPool {
     DropUseless();
   }
 
-  // The nearest node not yet expanded, which then is; kNoNode where none is left.
+  // Returns the nearest node that is not expanded yet and marks it; kNoNode when none is left.
   uint32_t TakeNearest() {
     while (next_ < entries_.size() && entries_[next_].expanded) {
       ++next_;
@@ -74,7 +76,7 @@ class SearchPool {
     entries_[next_].expanded = true;
     return entries_[next_].node;
   }
-  // What TakeNearest would give next, if nothing nearer comes in between.
+  // Returns what TakeNearest would return next if no nearer node were inserted before.
   uint32_t PeekNearest() const {
     for (size_t i = next_; i < entries_.size(); ++i) {
       if (!entries_[i].expanded) {
@@ -88,7 +90,7 @@ class SearchPool {
   size_t accepted() const { return accepted_; }
 
  private:
-  // Where there are `ef` accepted candidates, the last of them ends the pool.
+  // Removes the candidates after the last of `ef` accepted ones, and those above the limit.
   void DropUseless() {
     while (accepted_ > ef_ || entries_.size() > limit_ ||
            (accepted_ == ef_ && !entries_.back().accepted)) {
@@ -100,7 +102,7 @@ class SearchPool {
   size_t ef_ = 0;
   size_t limit_ = 0;
   size_t accepted_ = 0;
-  size_t next_ = 0;  // nothing before it is unexpanded
+  size_t next_ = 0;  // all entries before this place are expanded
   std::vector<Candidate> entries_;
 };
 

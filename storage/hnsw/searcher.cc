@@ -11,14 +11,16 @@ namespace ruvd::storage::hnsw {
 namespace {
 
 constexpr size_t kScanBatch = 256;
-// So few rows are scanned faster than a graph of theirs is walked; small banks share one scan.
+// A bank with fewer rows is scanned faster than its graph is walked; all such banks share one scan.
 constexpr size_t kSmallBank = 1000;
 constexpr size_t kMinRescored = 40;
-// Candidates that a walk keeps for each result, those not accepted included. The planner walks
-// where one row in sixteen and more match, in an index of the largest size one in thirty.
+// A walk keeps this many candidates for each result, those not accepted included. The planner
+// chooses a walk when at least one row in sixteen matches, or one in thirty in an index of the
+// largest size.
 constexpr size_t kPoolPart = 32;
-// Nodes of level 1 from which level 0 is entered: with one of them a walk of breadth 24 finds 0.947
-// of the nearest among 100,000 clustered rows, with 4, 8 and 16 of them 0.953, 0.959 and 0.969.
+// The number of level 1 nodes from which level 0 is entered. With one of them, a walk of breadth 24
+// finds 0.947 of the nearest among 100,000 clustered rows; with 4, 8 and 16 it finds 0.953, 0.959
+// and 0.969.
 constexpr size_t kEntries = 16;
 
 }  // namespace
@@ -96,8 +98,8 @@ bool Searcher::Offer(const HnswFilter& filter, uint64_t begin, uint64_t end) {
   return true;
 }
 
-// One way down ends in the wrong cluster now and then: level 1 is walked with some breadth, and all
-// that it finds are ways into level 0.
+// A single way down sometimes ends in the wrong cluster. So level 1 is walked with some breadth,
+// and the walk of level 0 starts from all nodes found.
 const std::vector<Candidate>& Searcher::Enter(const EntryPoint& entry) {
   scratch_.entries.assign(1, walker_.Descend(entry, std::min<size_t>(entry.level, 1)));
   if (entry.level > 0) {
@@ -159,8 +161,9 @@ bool Searcher::SearchBank(const SearchRequest& request, size_t bank_number) {
                              request.path);
   if (plan.path != HnswPath::kScan) {
     const bool finished = WalkBank(request, bank, plan, filtered);
-    // Never answer less than there is: a filter can leave islands in the graph, and a walk that
-    // found less than its breadth has seen the whole of one. Rows of the tail are scanned besides.
+    // The answer must never be shorter than what there is: a filter can split the graph into
+    // islands, and a walk that found less than its breadth has only seen one of them. Rows of the
+    // tail are scanned separately.
     const size_t in_graph = matching.rows - matching.pending;
     if (finished && scratch_.walk.accepted() >= std::min(request.ef, in_graph)) {
       return false;
@@ -207,7 +210,8 @@ HnswTrace Searcher::Run(const SearchRequest& request) {
     trace_.scanned = true;
     Scan(small, [&](size_t word) { return core_.live.Word(word); });
   }
-  // After the walks: most of the tail is farther than what they found, which the high plane tells.
+  // This comes after the walks: most of the tail is farther than what they found, and the high
+  // plane alone shows that.
   if (walked.banks != 0 && !scratch_.tail.empty()) {
     Scan(walked, [&](size_t word) {
       return word < scratch_.tail.size() ? scratch_.tail[word] : uint64_t{0};

@@ -24,7 +24,7 @@ struct SearchRequest {
   HnswPath path = HnswPath::kAuto;
 };
 
-// One search of all banks that a filter names, by a reader that holds a pin. Fills
+// One search of all banks that a filter names, by a reader that holds a pin. It fills
 // scratch.results with the best rows by 8-bit distance.
 class Searcher {
  public:
@@ -33,31 +33,32 @@ class Searcher {
 
   HnswTrace Run(const SearchRequest& request);
 
-  // Offers those of IndexCore::recent from number `begin` to before `end` that the filter admits.
-  // False where there were more than are remembered: the search has to be run again.
+  // Offers the nodes of IndexCore::recent from number `begin` to before `end` that the filter
+  // admits to the results. Returns false when some of them are forgotten: the search has to run
+  // again.
   bool Offer(const HnswFilter& filter, uint64_t begin, uint64_t end);
 
-  // Rows whose order is decided by the final distance: more than asked for, since 8-bit distances
-  // may be a little out of order.
+  // Returns how many rows get a final distance. It is more than k, because 8-bit distances may be
+  // slightly out of order.
   static size_t Rescored(size_t k);
 
  private:
-  // Offers rows to the results: of those that the live bits, `base` and the filter leave.
+  // Offers rows to the results: those that are live, in `base` and admitted by the filter.
   template <typename Base>
   void Scan(const HnswFilter& filter, const Base& base);
   void ScanMatches();
   void Flush();
-  // True where every live row of the bank was looked at.
+  // Returns true when it looked at every live row of the bank.
   bool SearchBank(const SearchRequest& request, size_t bank);
-  // Remembers the rows of the tail: one that is linked during the search is there nevertheless.
+  // Records the rows of the tail, so that a row that is linked during the search is still scanned.
   void NoteTail();
   struct Matching {
     size_t rows = 0;
-    size_t pending = 0;  // of them, in the tail
+    size_t pending = 0;  // the part of them that is in the tail
   };
-  // The rows of one bank that the filter admits, into scratch.matches.
+  // Writes the rows of one bank that the filter admits to scratch.matches and counts them.
   Matching Match(const HnswFilter& filter, size_t bank);
-  // The nodes from which a bank's level 0 is walked.
+  // Returns the nodes from which a walk of a bank's level 0 starts.
   const std::vector<Candidate>& Enter(const EntryPoint& entry);
   bool WalkBank(const SearchRequest& request, const BankGraph& bank, const Plan& plan,
                 bool filtered);

@@ -11,22 +11,24 @@
 
 namespace ruvd::storage::hnsw {
 
-// Which nodes one search has seen. Starting a search costs a counter, not a clearing: a mark counts
-// only while it equals the current epoch. Not thread-safe; one search uses it at a time.
+// Records which nodes one search has seen. A mark counts only while it equals the current epoch, so
+// starting a search increments a counter instead of clearing the marks. Not thread-safe; one search
+// uses it at a time.
 class VisitedMarks {
  public:
   void Begin(size_t nodes) {
     if (marks_.size() < nodes) {
       marks_.resize(nodes + nodes / 8, 0);
     } else if (marks_.size() > kShrinkAbove && marks_.size() / 4 > nodes) {
-      marks_ = std::vector<uint16_t>(nodes + nodes / 8, 0);  // of an index that was larger
+      marks_ = std::vector<uint16_t>(nodes + nodes / 8, 0);  // the index was larger before
     }
     if (++epoch_ == 0) {  // wrapped: old marks could look new
       std::fill(marks_.begin(), marks_.end(), 0);
       epoch_ = 1;
     }
   }
-  // True for the first visit since Begin. Nodes that were added since count as visited.
+  // Returns true for the first visit since Begin. Nodes that were added after Begin count as
+  // visited.
   bool Visit(uint32_t node) {
     return node < marks_.size() && std::exchange(marks_[node], epoch_) != epoch_;
   }

@@ -6,9 +6,9 @@
 namespace ruvd::storage::hnsw {
 namespace {
 
-constexpr size_t kLinksOfAUnit = 8;  // looking at so many links costs about one distance
+constexpr size_t kLinksOfAUnit = 8;  // looking at this many links costs about one distance
 
-// Rows that are asked for while the rest of the links is looked at; the kernel asks for the others.
+// Rows that are prefetched while the other links are looked at; the kernel prefetches the rest.
 constexpr size_t kEarlyRows = 4;
 
 }  // namespace
@@ -37,8 +37,8 @@ Candidate Walker::Descend(const EntryPoint& entry, size_t level) {
   return best;
 }
 
-// Collects into scratch.ids what the node's links lead to and was not seen before; returns how many
-// links were looked at.
+// Collects the nodes that the node's links lead to and that were not seen before into scratch.ids.
+// Returns how many links were looked at.
 template <typename Accept>
 size_t Walker::Gather(uint32_t node, const WalkOptions& options, const Accept& accept) const {
   const LinkList links = core_.nodes.Links(node, options.level);

@@ -15,7 +15,7 @@
 
 namespace ruvd::storage::hnsw {
 
-// Which nodes may be results of a walk.
+// These say which nodes may be results of a walk.
 struct AcceptAll {
   bool operator()(uint32_t) const { return true; }
 };
@@ -34,13 +34,13 @@ struct AcceptMatches {
 struct WalkOptions {
   size_t level = 0;
   size_t ef = 0;
-  // Follow links of nodes that are not accepted to their neighbours at once and measure accepted
-  // nodes only (ACORN-1: Patel et al., "ACORN: performant and predicate-agnostic search over vector
+  // Skip nodes that are not accepted: go to their neighbours at once and measure accepted nodes
+  // only (ACORN-1: Patel et al., "ACORN: performant and predicate-agnostic search over vector
   // embeddings and structured data", SIGMOD 2024).
   bool two_hop = false;
-  // The walk gives up beyond this much work; a distance is one unit, a look at a link an eighth.
+  // The walk gives up above this much work: a distance is one unit, a look at a link an eighth.
   size_t budget = std::numeric_limits<size_t>::max();
-  // Candidates that are kept, accepted or not; what lies behind is not walked over.
+  // How many candidates are kept, accepted or not; farther ones are not visited.
   size_t pool_limit = std::numeric_limits<size_t>::max();
 };
 
@@ -52,10 +52,10 @@ class Walker {
   Walker(const IndexCore& core, const EncodedQuery& query, SearchScratch& scratch)
       : core_(core), scratch_(scratch), distances_(core.nodes, query, scratch.buffers) {}
 
-  // The nearest node to the query on `level` that greedy steps from the entry point reach.
+  // Returns the nearest node to the query on `level` that greedy steps from the entry point reach.
   Candidate Descend(const EntryPoint& entry, size_t level);
 
-  // Fills scratch.walk from the entries. False if it gave up.
+  // Fills scratch.walk, starting from `entries`. Returns false when it gave up.
   template <typename Accept>
   bool Walk(std::span<const Candidate> entries, const WalkOptions& options, const Accept& accept);
 

@@ -23,11 +23,11 @@ absl::Status Check(const FederatedItem& item) {
   const size_t envelope = item.header.size() + item.body.size() + item.signature.size();
   if (envelope > limits::kMaxItemEnvelopeBytes ||
       item.payload.size() > limits::kMaxItemPayloadBytes) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "federated item with an envelope of {} and a payload of {} bytes, the limits are "
-                 "{} and {}; refuse it",
-                 envelope, item.payload.size(), limits::kMaxItemEnvelopeBytes,
-                 limits::kMaxItemPayloadBytes);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+        "a federated item has an envelope of {} and a payload of {} bytes, but the limits are "
+        "{} and {}; refuse it",
+        envelope, item.payload.size(), limits::kMaxItemEnvelopeBytes, limits::kMaxItemPayloadBytes);
   }
   return absl::OkStatus();
 }

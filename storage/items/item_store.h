@@ -16,7 +16,7 @@
 
 namespace ruvd::storage {
 
-// An item that travels between nodes, as it was verified: raw envelope bytes and payload.
+// An item that travels between nodes, after verification: raw envelope bytes and payload.
 struct FederatedItem {
   std::string header;
   std::string body;
@@ -25,41 +25,42 @@ struct FederatedItem {
   int64_t received_ms = 0;
 };
 
-// Items received from or offered to peers, by message id (SHA-256 of header and body). They are
-// content-addressed: an id never changes its content. Stateless over the database, thread-safe.
+// Items received from or offered to peers, by message id (SHA-256 of header and body). An id never
+// changes its content. It has no state besides the database. Thread-safe.
 class ItemStore {
  public:
-  // `database` outlives the store.
+  // `database` must outlive the store.
   explicit ItemStore(Database& database) : database_(database) {}
 
-  // Stores an item unless one with this id is stored already, which then stays as it is.
-  // LIMIT_EXCEEDED (storage/limits.h), DISK_FULL and the other errors of Database::Write.
+  // Stores an item; an item that is already stored under this id stays as it is. Returns
+  // LIMIT_EXCEEDED (storage/limits.h), DISK_FULL or another error of Database::Write.
   absl::Status Put(const Digest& id, const FederatedItem& item);
 
-  // kNotFound with reason NOT_FOUND.
+  // Returns kNotFound with reason NOT_FOUND for an unknown id.
   absl::StatusOr<FederatedItem> Get(const Digest& id) const;
 
-  // Whether Get would find it; does not open the value.
+  // Returns whether there is a row for the id, without opening its value.
   absl::StatusOr<bool> Contains(const Digest& id) const;
 
-  // Shows all items in the order of their ids, as of one moment, until the callback returns false.
-  // Rows that do not open or decode are passed over, their keys shown to `damaged`: a peer can send
-  // them again.
+  // Shows all items in the order of their ids, as they were at one moment, until the callback
+  // returns false. Rows that do not open or decode are skipped and their keys are shown to
+  // `damaged`: a peer can send these items again.
   absl::Status ForEach(
       const std::function<bool(const Digest& id, const FederatedItem& item)>& callback,
       const std::function<void(std::string_view key)>& damaged) const;
 
-  // Removes such rows, so that their items can be stored again. OK too where there is none.
+  // Removes damaged rows, so that their items can be stored again. A missing row is not an error.
   absl::Status DeleteDamaged(std::span<const std::string> keys);
 
-  // OK too where there is no such item.
+  // Deletes an item. An unknown id is not an error.
   absl::Status Delete(const Digest& id);
 
  private:
   Database& database_;
 };
 
-// The plaintext of an item's row. STORE_CORRUPT for bytes that EncodeItem does not make.
+// The plaintext of an item's row. DecodeItem returns STORE_CORRUPT for bytes that EncodeItem does
+// not make.
 std::string EncodeItem(const FederatedItem& item);
 absl::StatusOr<FederatedItem> DecodeItem(std::string_view bytes);
 

@@ -23,7 +23,7 @@ absl::StatusOr<Counter> ParseCounter(std::string_view text) {
   }
   if (FormatCounter(counter) != text) {
     return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
-                 "the counter beside the privacy ledger is garbled; put it back from a backup, or "
+                 "the counter file of the privacy ledger is damaged; restore it from a backup, or "
                  "remove it: one release then counts as spent");
   }
   return counter;

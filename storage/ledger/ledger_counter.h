@@ -12,9 +12,9 @@
 
 namespace ruvd::storage::ledger {
 
-// What was spent, kept in a file outside the store: written before an entry is, so that neither a
-// crash nor an older store in the place of the newest one makes the ledger forget a charge. It only
-// grows.
+// The privacy spent so far, kept in a file outside the store. The file is written before an entry,
+// so neither a crash nor an older copy of the store makes the ledger forget a charge. The numbers
+// only grow.
 struct Counter {
   uint64_t node_rho_q32 = 0;
   uint64_t example_rho_q32 = 0;
@@ -28,9 +28,9 @@ struct Counter {
   bool operator==(const Counter&) const = default;
 };
 
-// "<node> <example>\n", decimal.
+// Returns the two numbers in decimal as "NODE EXAMPLE\n".
 std::string FormatCounter(const Counter& counter);
-// LEDGER_BROKEN for anything else.
+// Returns LEDGER_BROKEN for a text that FormatCounter does not make.
 absl::StatusOr<Counter> ParseCounter(std::string_view text);
 
 }  // namespace ruvd::storage::ledger

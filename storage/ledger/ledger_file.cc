@@ -20,7 +20,8 @@ namespace ruvd::storage::ledger {
 namespace {
 
 constexpr std::string_view kLedgerFileMagic = "RUVDLED1";
-// What is not entries: magic, node id, key, time, number of entries, the last signature.
+// The bytes besides the entries: magic, node id, key, time, number of entries and the last
+// signature.
 constexpr size_t kLedgerFrameBytes = 8 + 32 + 32 + 8 + 8 + 64;
 
 absl::Status FileBroken(std::string_view what) {
@@ -51,7 +52,7 @@ std::optional<LedgerRow> ReadRow(ByteReader& reader) {
   return LedgerRow{.entry = std::string(AsText(*entry)), .hash = *hash, .signature = *signature};
 }
 
-// Walks through the entries of a file and keeps count.
+// Visits the entries of a file in order and adds them up.
 class Walk {
  public:
   Walk(LedgerFileSummary& file, const LedgerFileDemands& demands)
@@ -80,7 +81,7 @@ class Walk {
     return CompareWithBudget(*entry);
   }
 
-  // Of all entries that were taken.
+  // Checks the demands after all entries were visited.
   absl::Status CheckDemands() const {
     RETURN_IF_ERROR(above_budget_);
     if (!demands_.counter) {
@@ -92,9 +93,9 @@ class Walk {
       const uint64_t charged = found == file_.totals.end() ? 0 : found->second.rho_q32;
       if (demands_.counter->Of(unit) > charged) {
         return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
-                     "the counter says that {} units of {}-level privacy were charged, the {} "
-                     "entries of the ledger file add up to {}: entries are missing after the last; "
-                     "have its node export it again, and count what the counter says as spent",
+                     "the counter says that {} units of {}-level privacy were charged, but the {} "
+                     "entries of the ledger file add up to {}: entries are missing at the end; "
+                     "have its node export it again, and count the number in the counter as spent",
                      demands_.counter->Of(unit), privacy::UnitName(unit), file_.head.sequence,
                      charged);
       }
@@ -103,7 +104,8 @@ class Walk {
   }
 
  private:
-  // Notes the first entry above a budget: a file that is wrong as well is told first.
+  // Records the first entry above a budget. If the file is also invalid, that error is returned
+  // instead.
   absl::Status CompareWithBudget(const privacy::LedgerEntry& entry) {
     if (entry.kind != privacy::LedgerKind::kReserve || !above_budget_.ok()) {
       return absl::OkStatus();
@@ -148,7 +150,7 @@ class Walk {
   LedgerFileSummary& file_;
   const LedgerFileDemands& demands_;
   absl::Status above_budget_;
-  std::map<uint64_t, privacy::PrivacyUnit> reserved_;  // and not released
+  std::map<uint64_t, privacy::PrivacyUnit> reserved_;  // reserved and not released
   std::set<uint64_t> spent_;
 };
 
@@ -162,8 +164,8 @@ absl::StatusOr<std::string> ExportLedger(const Database& database, const privacy
     ASSIGN_OR_RETURN(const LedgerRow row, DecodeRow(view.value));
     if (!row.signature) {
       return Error(absl::StatusCode::kFailedPrecondition, reasons::kLedgerBroken,
-                   "entry {} of the privacy ledger is not signed; a ledger can be exported that "
-                   "was written with the node's key",
+                   "entry {} of the privacy ledger is not signed; only a ledger that was written "
+                   "with the node's key can be exported",
                    file.head.sequence + 1);
     }
     file.head = {file.head.sequence + 1, row.hash};
@@ -199,14 +201,14 @@ absl::StatusOr<LedgerFileSummary> VerifyLedgerFile(std::span<const uint8_t> byte
   const auto created = reader.Read<int64_t>();
   const auto entries = reader.Read<uint64_t>();
   if (reader.failed() || AsText(*magic) != kLedgerFileMagic) {
-    return FileBroken("is none or is cut off");
+    return FileBroken("is not a ledger file or is cut off");
   }
   file.node = *node;
   file.key = *key;
   file.created_ms = *created;
   RETURN_IF_ERROR(privacy::CheckPublicKey(file.key));
   if (file.node != privacy::NodeIdOf(file.key)) {
-    return FileBroken("names a node that its key is not of");
+    return FileBroken("names a node that its key does not belong to");
   }
   Walk walk(file, demands);
   for (uint64_t i = 0; i < *entries; ++i) {

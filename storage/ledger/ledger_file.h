@@ -20,16 +20,16 @@
 
 namespace ruvd::storage::ledger {
 
-// A node's privacy ledger as a file that anybody can check without its store: docs/store-format.md
-// has the bytes. It shows what was released and what it cost, nothing of the data.
+// A node's privacy ledger as a file that anyone can check without the store; docs/store-format.md
+// describes the bytes. It shows what was released and what it cost, but none of the data.
 
-// The whole ledger at `now_ms`, Unix time. LEDGER_BROKEN where an entry is not signed (the ledger
-// was written without the node's key) or the file would not verify; LIMIT_EXCEEDED above
-// limits::kMaxLedgerFileBytes.
+// Returns the whole ledger; `now_ms` is Unix time. Returns LEDGER_BROKEN when an entry is not
+// signed (the ledger was written without the node's key) or the file would not verify, and
+// LIMIT_EXCEEDED above limits::kMaxLedgerFileBytes.
 absl::StatusOr<std::string> ExportLedger(const Database& database, const privacy::NodeKey& key,
                                          int64_t now_ms);
 
-// What a ledger file says, once every hash and signature in it is right.
+// The content of a ledger file whose hashes and signatures are all valid.
 struct LedgerFileSummary {
   privacy::NodeId node{};
   privacy::PublicKey key{};
@@ -38,18 +38,20 @@ struct LedgerFileSummary {
   std::map<privacy::PrivacyUnit, LedgerTotals> totals;
 };
 
-// What a reader asks of a ledger file beyond what it says itself.
+// Demands of a reader that the file itself cannot state.
 struct LedgerFileDemands {
-  // What may have been spent, at most one for each unit. A unit without one is not limited here.
+  // The privacy that may have been spent, at most one budget for each unit. A unit without a budget
+  // is not limited here.
   std::vector<privacy::PrivacyBudget> budgets = {};
-  // What the node's counter file says was charged: the entries must add up to as much.
+  // The charges in the node's counter file: the entries must add up to at least as much.
   std::optional<Counter> counter = {};
 };
 
-// Checks a file from outside: every entry, their order, the chain of hashes, the signatures over
-// each and over the end. LEDGER_BROKEN names the first entry that is wrong, or the unit of which
-// the counter says more; KEY_INVALID an unusable key; PRIVACY_BUDGET_SPENT the first entry above a
-// budget, of a file that is right otherwise. Who the key belongs to is for the reader to know.
+// Checks a file that may come from anyone: every entry, the order, the chain of hashes, and the
+// signatures of each entry and of the end. Returns LEDGER_BROKEN with the first wrong entry, or
+// with the unit for which the counter has more; KEY_INVALID for an unusable key;
+// PRIVACY_BUDGET_SPENT with the first entry above a budget, if the file is valid otherwise. The
+// reader must know whose key it is.
 absl::StatusOr<LedgerFileSummary> VerifyLedgerFile(std::span<const uint8_t> bytes,
                                                    const LedgerFileDemands& demands = {});
 

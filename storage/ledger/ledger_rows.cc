@@ -24,7 +24,7 @@ namespace {
 absl::Status Broken(std::string_view what) {
   return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
                "{} of the privacy ledger does not decode; restore a backup that is as new as the "
-               "ledger, nothing is released until then",
+               "ledger; nothing is released until then",
                what);
 }
 
@@ -60,7 +60,8 @@ void WriteCharge(const privacy::LedgerCharge& charge, v1::LedgerCharge* row) {
   row->set_subject(charge.subject);
 }
 
-// A number of an enumeration that fits its byte; 0, which no enumeration has, where it does not.
+// Returns the number of an enumeration if it fits into a byte, otherwise 0, which no enumeration
+// has.
 uint8_t Narrow(uint32_t value) {
   return value > 0xFF ? uint8_t{0} : static_cast<uint8_t>(value);
 }
@@ -82,7 +83,7 @@ privacy::LedgerCharge ReadCharge(const v1::LedgerCharge& row) {
   return charge;
 }
 
-// A reserve has a charge and names itself, the others name an earlier entry.
+// A reserve entry has a charge and names itself; the other kinds name an earlier entry.
 bool WellFormed(const privacy::LedgerEntry& entry) {
   if (entry.sequence == 0 || entry.wall_ms < 0) {
     return false;
@@ -105,14 +106,14 @@ absl::Status CheckCharge(const privacy::LedgerCharge& charge) {
   if (charge.rdp.size() > limits::kMaxLedgerOrders ||
       charge.subject.size() > limits::kMaxLedgerSubjectBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a charge of {} orders for a subject of {} bytes; the limits are {} and {}",
+                 "a charge has {} orders and a subject of {} bytes; the limits are {} and {}",
                  charge.rdp.size(), charge.subject.size(), limits::kMaxLedgerOrders,
                  limits::kMaxLedgerSubjectBytes);
   }
   if (!InRange(charge)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a charge of sigma {}, sampling rate {}, {} steps, epsilon {} and delta {} is not "
-                 "one; noise must be above 0, the rate in (0, 1], delta in [0, 1)",
+                 "a charge of sigma {}, sampling rate {}, {} steps, epsilon {} and delta {} is "
+                 "invalid; noise must be above 0, the rate in (0, 1], delta in [0, 1)",
                  charge.sigma, charge.sampling_rate, charge.steps, charge.epsilon, charge.delta);
   }
   return absl::OkStatus();

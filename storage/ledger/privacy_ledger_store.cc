@@ -16,7 +16,7 @@
 namespace ruvd::storage {
 namespace {
 
-constexpr uint64_t kMaxHeadFileBytes = 128;  // 20 digits, 64 of the hash
+constexpr uint64_t kMaxHeadFileBytes = 128;  // 20 digits, 64 digits of the hash
 constexpr uint64_t kMaxLedgerCounterBytes = 64;
 constexpr uint32_t kLedgerFileMode = 0600;
 constexpr privacy::PrivacyUnit kPrivacyUnits[] = {privacy::PrivacyUnit::kNode,
@@ -32,15 +32,16 @@ absl::Status Broken(std::string_view cause) {
 absl::Status RolledBack(const privacy::LedgerHead& wanted, const privacy::LedgerHead& found) {
   return Error(
       absl::StatusCode::kDataLoss, reasons::kLedgerRolledBack,
-      "the privacy ledger ends at entry {} and does not continue the one that had reached "
-      "entry {}: an older store was put back, or the disk lost the last entries; put the "
-      "newest store back or restore a backup that holds entry {}. Where none does, what it "
-      "spent is lost: give the node a new identity and an empty data folder; nothing is "
+      "the privacy ledger ends at entry {} and does not continue the ledger that had reached entry "
+      "{}: an older store was put back, or the disk lost the last entries; put the "
+      "newest store back or restore a backup that holds entry {}. If no backup holds it, the "
+      "record of that spending is lost: give the node a new identity and an empty data folder; "
+      "nothing is "
       "released until then",
       found.sequence, wanted.sequence, wanted.sequence);
 }
 
-// Whether the chain whose hashes at some places are known contains a head.
+// Checks that the chain contains a head; only the hashes at some places of the chain are known.
 absl::Status CheckContains(const std::map<uint64_t, Digest>& hashes_at,
                            const privacy::LedgerHead& wanted, const privacy::LedgerHead& found) {
   const auto at = hashes_at.find(wanted.sequence);
@@ -48,7 +49,7 @@ absl::Status CheckContains(const std::map<uint64_t, Digest>& hashes_at,
                                                             : RolledBack(wanted, found);
 }
 
-// The charge of entries of which nothing is known but what they cost.
+// Returns the charge for entries of which only the cost is known.
 privacy::LedgerCharge LostCharge(privacy::PrivacyUnit unit, uint64_t rho_q32) {
   return {.unit = unit,
           .mechanism = privacy::PrivacyMechanism::kLost,
@@ -100,8 +101,8 @@ absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> PrivacyLedgerStore::Open(
   return ledger;
 }
 
-// Replaces the hashes of the sequences in `hashes_at` with those of the chain; drops the sequences
-// it does not reach.
+// Replaces the hash of each sequence in `hashes_at` with that of the chain, and drops the sequences
+// that the chain does not reach.
 absl::Status PrivacyLedgerStore::VerifyChain(std::map<uint64_t, Digest>* hashes_at) {
   const MutexLock lock(mutex_);
   const auto verify = [&](const RowView& view)
@@ -136,8 +137,8 @@ absl::Status PrivacyLedgerStore::CheckSignature(const ledger::LedgerRow& row,
     return absl::OkStatus();
   }
   const std::string signed_bytes = ledger::SignedBytes(options_.key->id(), sequence, row.hash);
-  return row.signature &&
-                 privacy::VerifySignature(options_.key->public_key(), AsBytes(signed_bytes), *row.signature)
+  return row.signature && privacy::VerifySignature(options_.key->public_key(),
+                                                   AsBytes(signed_bytes), *row.signature)
              ? absl::OkStatus()
              : Broken(fmt::format("has an entry {} that this node's key did not sign", sequence));
 }
@@ -150,7 +151,8 @@ absl::Status PrivacyLedgerStore::CheckHeadRow() const {
   } else if (!absl::IsNotFound(row.status())) {
     return row.status();
   }
-  return stored == head() ? absl::OkStatus() : Broken("does not end at its head: entries are gone");
+  return stored == head() ? absl::OkStatus()
+                          : Broken("does not end at its head: entries are missing");
 }
 
 absl::StatusOr<std::optional<privacy::LedgerHead>> PrivacyLedgerStore::ReadHeadFile() const {
@@ -169,7 +171,7 @@ absl::Status PrivacyLedgerStore::WriteHeadFile() const {
                              : WriteFileAtomically(head_file_, head, kLedgerFileMode);
 }
 
-// What the chain was charged.
+// Returns what the chain was charged.
 ledger::Counter PrivacyLedgerStore::Charged() const {
   ledger::Counter charged;
   for (const auto& [unit, totals] : totals_) {
@@ -198,7 +200,8 @@ absl::Status PrivacyLedgerStore::ReadCounterFile() {
   return absl::OkStatus();
 }
 
-// After an error the file may hold either: the greater one counts until it is known.
+// After an error the file may hold the old or the new value, so the larger one counts until it is
+// known.
 absl::Status PrivacyLedgerStore::RaiseCounter(const ledger::Counter& counter) {
   if (options_.counter_file.empty()) {
     return absl::OkStatus();
@@ -216,8 +219,8 @@ absl::Status PrivacyLedgerStore::RaiseCounter(const ledger::Counter& counter) {
   return absl::OkStatus();
 }
 
-// Charges what the counter file knows of and the chain does not: the process ended between the two,
-// or an older store was put back.
+// Charges what the counter file has and the chain does not: the process ended between the two
+// writes, or an older store was put back.
 absl::Status PrivacyLedgerStore::ChargeLost() {
   const ledger::Counter charged = Charged();
   if (counter_ == charged) {
@@ -237,8 +240,7 @@ absl::Status PrivacyLedgerStore::CheckStage(uint64_t reservation, privacy::Ledge
   const auto stage = unreleased_.find(reservation);
   if (stage == unreleased_.end()) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                 "no reservation {} of the privacy ledger waits for its release; reserve first",
-                 reservation);
+                 "the privacy ledger has no open reservation {}; reserve first", reservation);
   }
   const privacy::LedgerKind wanted = next == privacy::LedgerKind::kSpend
                                          ? privacy::LedgerKind::kReserve
@@ -246,9 +248,9 @@ absl::Status PrivacyLedgerStore::CheckStage(uint64_t reservation, privacy::Ledge
   if (stage->second.reached != wanted) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "reservation {} of the privacy ledger is {}; reserve, spend and release in this "
-                 "order, each once",
+                 "order, once each",
                  reservation,
-                 wanted == privacy::LedgerKind::kReserve ? "spent already" : "not spent yet");
+                 wanted == privacy::LedgerKind::kReserve ? "already spent" : "not spent yet");
   }
   return absl::OkStatus();
 }
@@ -286,12 +288,12 @@ absl::Status PrivacyLedgerStore::Append(privacy::LedgerEntry entry) {
     entry.reservation = entry.sequence;
   }
   ledger::LedgerRow row{.entry = ledger::EncodeEntry(entry)};
-  // An entry that cannot be read again would close the ledger for ever.
+  // An entry that cannot be read again would make the ledger unusable for ever.
   const absl::StatusOr<privacy::LedgerEntry> again = ledger::DecodeEntry(row.entry);
   if (!again.ok() || *again != entry) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "an entry of the privacy ledger would not read as it was written; correct the "
-                 "charge");
+                 "an entry of the privacy ledger could not be read again as it was written; "
+                 "correct the charge");
   }
   row.hash = ledger::ChainHash(head_.hash, row.entry);
   if (options_.key != nullptr) {
@@ -308,8 +310,8 @@ absl::Status PrivacyLedgerStore::Append(privacy::LedgerEntry entry) {
   return WriteHeadFile();
 }
 
-// The counter first: a charge that is in it and not in the chain is found when the ledger is opened
-// or charged again.
+// The counter is written first: a charge that is in the counter but not in the chain is found when
+// the ledger is opened or charged again.
 absl::StatusOr<uint64_t> PrivacyLedgerStore::Reserve(const privacy::LedgerCharge& charge) {
   RETURN_IF_ERROR(ledger::CheckCharge(charge));
   const MutexLock lock(mutex_);

@@ -25,51 +25,55 @@
 namespace ruvd::storage {
 
 struct PrivacyLedgerOptions {
-  // A head that the chain must contain, for example of the backup that the store was restored from.
-  // With it a missing head file is made anew.
+  // A head that the chain must contain, for example that of the backup from which the store was
+  // restored. With it, a missing head file is made anew.
   std::optional<privacy::LedgerHead> floor = {};
-  // Only to verify: no file is touched, and nothing may be appended.
+  // Opens the ledger for verification only: no file is changed, and nothing may be appended.
   bool read_only = false;
-  // What may be spent, at most one for each unit. A unit without one may spend nothing.
+  // The privacy that may be spent, at most one budget for each unit. A unit without a budget may
+  // spend nothing.
   std::vector<privacy::PrivacyBudget> budgets = {};
-  // Signs every entry, and every entry must be signed by it. nullptr: neither. Outlives the ledger.
+  // Signs every entry, and every stored entry must be signed by it. With nullptr entries are
+  // neither signed nor checked. It must outlive the ledger.
   const privacy::NodeKey* key = nullptr;
-  // File outside the store's folder that holds what was spent; empty: none. What it holds and the
-  // chain lacks is charged on opening. Where it is missing beside a chain, the most expensive
-  // release of each unit is charged once more.
+  // A file outside the store's folder with the privacy spent so far; empty: no file. On opening,
+  // the ledger is charged with what only the file has. If the file is missing beside a chain, the
+  // most expensive release of each unit is charged once more.
   std::string counter_file = {};
-  // Writes the head and counter files whole and durably; a seam for tests.
+  // Writes the head and counter files completely and durably; tests may replace it.
   std::function<absl::Status(const std::string& path, std::string_view contents)> write_file = {};
 };
 
-// What a unit has been charged since the store was made.
+// The charges of a unit since the store was made.
 struct LedgerTotals {
   uint64_t reservations = 0;
-  uint64_t unreleased = 0;  // reserved or spent, not released: counted as spent
-  uint64_t rho_q32 = 0;     // the sum, which stays at its greatest value instead of overflowing
+  uint64_t unreleased = 0;  // reserved or spent but not released: counted as spent
+  uint64_t rho_q32 = 0;     // the sum, which stays at its largest value instead of overflowing
 };
 
-// The node's record of what it gave away: append-only, every entry hashed together with all before
-// it, signed and fsynced before the call returns. Opening verifies the whole chain. The head is
-// kept in the file `ledger-head` beside the store too, written after each entry, so that a store
-// put back to an older state is noticed: whoever restores a store keeps the newer of the two files.
-// Thread-safe; writers take turns.
+// The node's record of what it released. It is append-only: every entry is hashed together with all
+// earlier ones, signed, and fsynced before the call returns. Opening verifies the whole chain.
+// After each entry the head is also written to the file `ledger-head` beside the store, so that an
+// older copy of the store is noticed; a restore must keep the newer of the two files. Thread-safe;
+// writers run one at a time.
 class PrivacyLedgerStore final : public privacy::ReleaseLedger {
  public:
-  // LEDGER_BROKEN where the chain has a gap, was altered, does not decode or is not signed by the
-  // key, or the head file is missing beside a chain; LEDGER_ROLLED_BACK where the chain does not
-  // contain the head of the file or the floor. A ledger that does not open must stop all releases.
-  // `database` outlives it.
+  // Returns LEDGER_BROKEN when the chain has a gap, was altered, does not decode or is not signed
+  // by the key, or when the head file is missing beside a chain; LEDGER_ROLLED_BACK when the chain
+  // does not contain the head in the file or the floor. If the ledger does not open, all releases
+  // must stop. `database` must outlive it.
   static absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> Open(
       Database& database, const PrivacyLedgerOptions& options = {});
 
-  // Also INVALID_ARGUMENT, LIMIT_EXCEEDED, the errors of Database::Write and base/file.h.
+  // The methods may also return INVALID_ARGUMENT, LIMIT_EXCEEDED, and the errors of Database::Write
+  // and base/file.h.
   absl::StatusOr<uint64_t> Reserve(const privacy::LedgerCharge& charge) override;
   absl::Status Spend(uint64_t reservation) override;
   absl::Status Release(uint64_t reservation) override;
 
   privacy::LedgerHead head() const;
-  // Of a ledger that was opened only to verify, with what its counter file adds.
+  // Returns the totals. For a ledger opened only for verification they include what only its
+  // counter file has.
   LedgerTotals totals(privacy::PrivacyUnit unit) const;
 
   // Shows all entries in order until the callback returns false. The callback may call the ledger.
@@ -104,8 +108,8 @@ class PrivacyLedgerStore final : public privacy::ReleaseLedger {
   privacy::LedgerHead head_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Stage> unreleased_ ABSL_GUARDED_BY(mutex_);  // by reservation
   std::map<privacy::PrivacyUnit, LedgerTotals> totals_ ABSL_GUARDED_BY(mutex_);
-  ledger::Counter dearest_ ABSL_GUARDED_BY(mutex_);  // release of each unit
-  ledger::Counter counter_ ABSL_GUARDED_BY(mutex_);  // what the file holds at most
+  ledger::Counter dearest_ ABSL_GUARDED_BY(mutex_);  // the most expensive release of each unit
+  ledger::Counter counter_ ABSL_GUARDED_BY(mutex_);  // the file holds at most this
 };
 
 }  // namespace ruvd::storage

@@ -16,7 +16,7 @@
 namespace ruvd::storage::patterns {
 namespace {
 
-// A megabyte: large enough for the log, small enough to be sealed in a moment.
+// Batches have about a megabyte: large enough for the log, small enough to be sealed quickly.
 constexpr size_t kChunksOfABatch = 64;
 constexpr size_t kSectionAt = sizeof(uint32_t) + sizeof(uint64_t);
 constexpr size_t kChunkAt = kSectionAt + sizeof(uint8_t);
@@ -52,7 +52,7 @@ absl::Status GraphCheckpoint::ReadChunks(HnswCheckpointReader* reader) const {
         const std::optional<uint64_t> section = ReadKeyInteger(row.key, kSectionAt, 1);
         const std::optional<uint32_t> chunk = ReadKeyU32(row.key, kChunkAt);
         if (!chunk) {
-          return Damaged("has a row that is no chunk");
+          return Damaged("has a row that is not a chunk");
         }
         RETURN_IF_ERROR(reader->Add(static_cast<uint8_t>(*section), *chunk, row.value));
         return true;
@@ -77,8 +77,8 @@ GraphRestore GraphCheckpoint::Restore(HnswIndex* index) {
   return result;
 }
 
-// Whatever other epochs are there are remains: of a checkpoint that was not finished, or of one
-// whose row is lost. They go, so that an epoch is never written over old chunks.
+// Other epochs are remains of a checkpoint that was not completed or whose row is lost. They are
+// deleted, so that an epoch is never written over old chunks.
 absl::Status GraphCheckpoint::Begin(uint64_t epoch) {
   CheckpointRow begun = row_;
   begun.building = epoch;
@@ -114,7 +114,7 @@ absl::Status GraphCheckpoint::WriteChunks(const HnswIndex& index, uint64_t epoch
                        : database_.Write(std::move(batch), Durability::kProcessCrash);
 }
 
-// The log keeps the order of batches, so that whoever finds this one finds the chunks.
+// The log keeps the order of batches, so an open that sees this batch sees the chunks too.
 absl::Status GraphCheckpoint::Flip(const CheckpointRow& row) {
   Batch batch;
   batch.Put(ColumnFamily::kDefault, CheckpointKey(collection_), EncodeCheckpointRow(row));

@@ -16,41 +16,41 @@
 
 namespace ruvd::storage::patterns {
 
-// What a start made of the checkpoint it found.
+// The result of restoring the checkpoint at start.
 struct GraphRestore {
-  bool found = false;     // there was one
-  bool restored = false;  // and it was good
-  std::string problem;    // why it was not
+  bool found = false;     // a checkpoint exists
+  bool restored = false;  // the checkpoint was valid and is restored
+  std::string problem;    // why it was not restored
   HnswRestored counts;
 };
 
-// The checkpoint of a collection's graph in the family `graph`: chunks under an epoch of their own,
-// which one batch puts in force together with the removal of the epoch before. Derived data: a
-// checkpoint that is missing, torn or damaged costs time, never rows. Not thread-safe.
+// The checkpoint of a collection's graph in the family `graph`: chunks under an epoch of their own.
+// One batch puts the epoch into use and removes the epoch before. It is derived data: a checkpoint
+// that is missing, incomplete or damaged costs time, never rows. Not thread-safe.
 class GraphCheckpoint {
  public:
-  // `database` outlives this.
+  // `database` must outlive this object.
   GraphCheckpoint(Database& database, uint32_t collection)
       : database_(database), collection_(collection) {}
 
-  // Gives an index that holds its rows, none of them linked, the graph of the checkpoint in force.
-  // A checkpoint that cannot be used is no error but a problem of the answer; the index is then as
-  // it was.
+  // Gives the graph of the current checkpoint to an index that holds its rows and has linked none
+  // of them. A checkpoint that cannot be used is not an error: the result then has a problem, and
+  // the index is unchanged.
   GraphRestore Restore(HnswIndex* index);
 
-  // Writes the graph as it is, while its writer goes on, and puts it in force. After an error, or
-  // killed at any moment, the checkpoint of before is in force. DISK_FULL and the other errors of
-  // Database::Write.
+  // Writes the graph as it is, while the index's writer continues, and makes it the current
+  // checkpoint. After an error, or a kill at any moment, the former checkpoint is still current.
+  // Returns DISK_FULL or another error of Database::Write.
   absl::Status Save(const HnswIndex& index);
 
-  // The checkpoint in force; epoch 0: none.
+  // Returns the row of the current checkpoint; epoch 0: there is no checkpoint.
   const CheckpointRow& row() const { return row_; }
 
  private:
   absl::Status Load();
   absl::Status ReadChunks(HnswCheckpointReader* reader) const;
   absl::Status Begin(uint64_t epoch);
-  // Writes the chunks; counts them in `row`.
+  // Writes the chunks and counts them in `row`.
   absl::Status WriteChunks(const HnswIndex& index, uint64_t epoch, CheckpointRow* row);
   absl::Status Flip(const CheckpointRow& row);
 

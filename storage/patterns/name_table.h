@@ -13,12 +13,12 @@
 
 namespace ruvd::storage::patterns {
 
-// Numbers for the names that rows hold, dense and from 0: what the vector index filters by. A
-// number is given away again when nobody holds its name any more. Not thread-safe.
+// Gives numbers to the names that rows hold: dense, from 0, used for filters of the vector index. A
+// number is used again when no row holds its name any more. Not thread-safe.
 template <typename Name>
 class NameTable {
  public:
-  // The name's number, for one holder more.
+  // Returns the number of the name and counts one more holder.
   uint32_t Acquire(const Name& name) {
     const auto [entry, added] = entries_.try_emplace(name);
     if (added) {
@@ -34,7 +34,7 @@ class NameTable {
     return entry->second.number;
   }
 
-  // One holder of the number fewer.
+  // Counts one holder less.
   void Release(uint32_t number) {
     const auto entry = by_number_[number];
     RUVD_CHECK(entry->second.holders > 0);

@@ -26,11 +26,11 @@ namespace {
 using patterns::IdKey;
 using patterns::SlotKey;
 
-// Graphs lose a few nodes between two looks for orphans; more than one of a hundred and more than
-// these are a fault of the graph.
+// Graphs lose a few nodes between two searches for orphans. More than kFewOrphans that are also
+// more than one in a hundred are a fault of the graph.
 constexpr size_t kOrphanPart = 100;
 constexpr size_t kFewOrphans = 8;
-// Rounding of two ways to compute the same cosine.
+// Two ways to compute one cosine differ by rounding; this is the largest difference.
 constexpr double kSameSimilarity = 1e-6;
 
 double Cosine(std::span<const float> a, std::span<const float> b) {
@@ -54,7 +54,7 @@ std::optional<PatternId> IdOfKey(std::string_view key) {
   return id;
 }
 
-// A row of the sample: what an exact scan finds beside it.
+// A pattern of the sample, with what an exact scan finds near it.
 struct Sampled {
   uint32_t slot = 0;
   uint32_t bank = 0;
@@ -86,11 +86,11 @@ class CollectionCheck {
     report_->Complain(fmt::format("patterns {}: ", found_.collection) +
                       fmt::format(format, std::forward<Args>(args)...));
   }
-  // Shows the rows of the collection in a family, and the keys of those whose values do not open,
-  // which Database::Verify complains of. Where not all could be read nothing is said to be missing.
+  // Shows the rows of the collection in a family, and the keys of rows whose values do not open,
+  // which Database::Verify reports. If not all rows could be read, no row is reported as missing.
   void Scan(ColumnFamily family, const std::function<void(const RowView&)>& look,
             const std::function<void(std::string_view key)>& damaged);
-  // What a damaged row may have said is no reason to complain of others.
+  // A lost row may have named other rows, so these are not reported.
   void LoseSlot(std::string_view key);
   void LoseMeta(std::string_view key);
 
@@ -115,17 +115,18 @@ class CollectionCheck {
   const PatternCheckOptions& options_;
   PatternCollectionCheck found_;
   StoreReport* const report_;
-  std::map<uint32_t, Held> held_;          // live ones by slot
-  std::map<PatternId, uint32_t> slot_of_;  // of those
+  std::map<uint32_t, Held> held_;          // live slots
+  std::map<PatternId, uint32_t> slot_of_;  // slots of the live patterns
   std::unique_ptr<HnswIndex> index_;
   std::vector<Sampled> sample_;
   bool scans_whole_ = true;
-  // Whose rows are damaged: of the families slot, meta, payload and vec.
+  // The slots and patterns with damaged rows, one set for each of the families slot, meta, payload
+  // and vec.
   std::set<uint32_t> lost_slots_;
   std::set<PatternId> lost_metas_;
   std::set<PatternId> lost_payloads_;
   std::set<uint32_t> lost_vectors_;
-  std::set<PatternId> in_lost_slots_;  // patterns that are said to be in one
+  std::set<PatternId> in_lost_slots_;  // patterns whose meta rows name a lost slot
 };
 
 void CollectionCheck::Scan(ColumnFamily family, const std::function<void(const RowView&)>& look,
@@ -142,7 +143,7 @@ void CollectionCheck::Scan(ColumnFamily family, const std::function<void(const R
   const absl::Status status = database_.Scan(family, prefix, EndOfPrefix(prefix), show, pass);
   if (!status.ok()) {
     scans_whole_ = false;
-    Complain("rows of {} could not all be read: {}", InfoOf(family).name, MessageOf(status));
+    Complain("not all rows of {} could be read: {}", InfoOf(family).name, MessageOf(status));
   }
 }
 
@@ -206,7 +207,7 @@ void CollectionCheck::LookAtMeta(const RowView& row) {
   held.has_meta = true;
   held.content_hash = meta->content_hash;
   patterns::SlotRow expected = patterns::SlotRowOf(meta->pattern, meta->generation);
-  // A time of the future is cut when a slot row is written.
+  // A time in the future is cut when a slot row is written.
   expected.touched_ms = std::min(expected.touched_ms, held.row.touched_ms);
   if (held.row.generation != meta->generation || expected != held.row) {
     Complain("pattern {} disagrees with its slot {}", ToHex(*id), slot->second);
@@ -217,7 +218,7 @@ void CollectionCheck::LookAtPayload(const RowView& row) {
   const std::optional<PatternId> id = IdOfKey(row.key);
   const auto slot = id ? slot_of_.find(*id) : slot_of_.end();
   if (slot == slot_of_.end() || held_[slot->second].row.generation != row.generation) {
-    // One whose meta row is damaged, too, may be in any of the slots that are.
+    // A pattern whose meta row is damaged too may be in any of the lost slots.
     const bool unsure =
         id && (in_lost_slots_.contains(*id) || (lost_metas_.contains(*id) && !lost_slots_.empty()));
     if (scans_whole_ && !unsure) {
@@ -245,21 +246,21 @@ void CollectionCheck::LookAtVector(const RowView& row) {
                                                          .attributes = {.bank = held.row.bank}})
                                           : embedding.status();
   if (!put.ok()) {
-    Complain("the embedding of pattern {} is no embedding: {}", ToHex(held.row.id), MessageOf(put));
+    Complain("the embedding of pattern {} is invalid: {}", ToHex(held.row.id), MessageOf(put));
     return;
   }
   held.has_vector = true;
   const auto payload = database_.Get(ColumnFamily::kPayload, IdKey(found_.collection, held.row.id));
   if (payload.ok() && !held.content_hash.empty() &&
       AsText(Sha256({AsBytes(row.value), AsBytes(*payload)})) != held.content_hash) {
-    Complain("pattern {} has another content than was stored", ToHex(held.row.id));
+    Complain("the content of pattern {} differs from what was stored", ToHex(held.row.id));
   }
 }
 
 void CollectionCheck::Count() {
   found_.patterns = held_.size();
   if (!scans_whole_) {
-    return;  // every row that was not read would be missing
+    return;  // otherwise every row that was not read would seem missing
   }
   for (const auto& [slot, held] : held_) {
     const bool meta = held.has_meta || lost_metas_.contains(held.row.id);
@@ -284,8 +285,9 @@ absl::Status CollectionCheck::CheckGraph() {
   found_.pending = index_->Counts().pending - found_.unreachable;
   if (found_.unreachable > kFewOrphans &&
       found_.unreachable * kOrphanPart > found_.linked + found_.unreachable) {
-    Complain("links lead to {} of the {} patterns in the graph; the next start links the others",
-             found_.linked, found_.linked + found_.unreachable);
+    Complain(
+        "links lead to only {} of the {} patterns in the graph; the next start links the others",
+        found_.linked, found_.linked + found_.unreachable);
   }
   if (found_.linked == 0 || options_.sample == 0 || options_.neighbours == 0) {
     return absl::OkStatus();
@@ -347,14 +349,14 @@ absl::Status CollectionCheck::Recall() {
   if (found_.recall < options_.min_recall) {
     Complain(
         "the graph finds {:.1f} % of the nearest neighbours of {} patterns, less than {:.1f} %; "
-        "another storage.hnsw_m links it anew",
+        "change storage.hnsw_m to link it anew",
         100 * found_.recall, found_.sampled, 100 * options_.min_recall);
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<PatternCollectionCheck> CollectionCheck::Run(const patterns::CollectionRow& row) {
-  // The graph may have been built with other links than the collection was made for.
+  // The graph may have been built with another m than the collection was made for.
   const auto stored =
       database_.Get(ColumnFamily::kDefault, patterns::CheckpointKey(found_.collection));
   const auto checkpoint = patterns::DecodeCheckpointRow(stored.value_or(""));
@@ -405,10 +407,10 @@ absl::StatusOr<std::vector<PatternCollectionCheck>> VerifyPatterns(
         }
         return true;
       },
-      // Database::Verify complains of it; those behind are looked at.
+      // Database::Verify reports this row; the ones after it are still checked.
       [](std::string_view) -> absl::StatusOr<bool> { return true; });
   if (!scanned.ok()) {
-    report->Complain("patterns: collections could not all be read: " + MessageOf(scanned));
+    report->Complain("patterns: not all collections could be read: " + MessageOf(scanned));
   }
   std::vector<PatternCollectionCheck> checks;
   for (const auto& [found, row] : collections) {

@@ -15,13 +15,13 @@
 namespace ruvd::storage {
 
 struct PatternCheckOptions {
-  size_t sample = 100;      // patterns whose neighbours are looked for in the graph
-  size_t neighbours = 10;   // of each
-  double min_recall = 0.9;  // of them that have to be found
-  uint64_t seed = 1;        // of the sample
+  size_t sample = 100;      // number of patterns whose neighbours are looked for in the graph
+  size_t neighbours = 10;   // neighbours of each pattern
+  double min_recall = 0.9;  // the part of the neighbours that must be found
+  uint64_t seed = 1;        // selects the sample
 };
 
-// What is in one collection of patterns.
+// The content of one collection of patterns.
 struct PatternCollectionCheck {
   uint32_t collection = 0;
   Digest model_hash{};
@@ -30,19 +30,19 @@ struct PatternCollectionCheck {
   size_t tombstones = 0;
   uint64_t checkpoint_epoch = 0;  // 0: there is no checkpoint of the graph
   size_t linked = 0;              // patterns that the checkpoint's links lead to
-  size_t unreachable = 0;         // that are in it without; a start links them anew
-  size_t pending = 0;             // stored since, which a start links
+  size_t unreachable = 0;         // patterns in it without links to them; a start links them anew
+  size_t pending = 0;             // patterns stored after it; a start links them
   size_t sampled = 0;
-  double recall = 0;  // of the sample on the graph; with `sampled` 0 it says nothing
+  double recall = 0;  // of the sample on the graph; meaningless when `sampled` is 0
 };
 
-// Looks at all patterns of a store, every collection: whether the rows of the families slot, vec,
-// meta and payload belong together, one of each for every pattern, with the same generation, the
-// same fields and the content that was hashed; whether the checkpoint of the graph is whole;
-// whether its links lead to every pattern of it; and whether searches over it find what an exact
-// scan of a sample finds. Complains in `report` of everything that is wrong, but for rows whose
-// values do not open, which Database::Verify names, and for what only follows from those. Changes
-// nothing. An error is for what kept it from looking.
+// Checks the patterns of every collection of a store: that each pattern has one row in each of the
+// families slot, vec, meta and payload, with the same generation, the same fields and the content
+// that was hashed; that the checkpoint of the graph is complete; that its links lead to every
+// pattern in it; and that searches over it find what an exact scan of a sample finds. It reports
+// everything that is wrong in `report`, except rows whose values do not open, which
+// Database::Verify reports, and their consequences. It changes nothing, and returns an error only
+// when it could not look.
 absl::StatusOr<std::vector<PatternCollectionCheck>> VerifyPatterns(
     Database& database, const PatternCheckOptions& options, StoreReport* report);
 

@@ -46,8 +46,9 @@ absl::Status DeleteRows(Database& database, uint32_t number) {
   return database.Write(std::move(batch), Durability::kPowerLoss);
 }
 
-// Rows that were written before collections had scopes are sealed with the keys of their families,
-// and deleted versions of them may stay in the files for long: what is left is sealed anew.
+// Rows from before collections had scopes are sealed with the keys of their families, and deleted
+// versions of them may stay in the files for long. So the families get new keys, and the remaining
+// rows are sealed anew.
 absl::Status ReplaceFamilyKeys(Database& database) {
   bool replaced = false;
   for (const ColumnFamily family : kFamiliesOfPatterns) {
@@ -105,12 +106,14 @@ absl::Status ErasePatternCollection(Database& database, uint32_t number) {
                    database.Contains(ColumnFamily::kDefault, patterns::CollectionKey(number)));
   if (!exists) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                 "the store has no collection {}; `ruvd store status` lists those it has", number);
+                 "the store has no collection {}; `ruvd store status` lists its collections",
+                 number);
   }
-  // First: killed behind what follows, whoever watches must be told that nothing is as it was.
+  // This comes first: if the process is killed later, followers must already know that they have to
+  // list everything again.
   RETURN_IF_ERROR(BeginStoreLife(database));
   const absl::Status erased = database.Erase(KeyScope::Collection(number));
-  if (!absl::IsNotFound(erased)) {  // no value was ever sealed in its scope
+  if (!absl::IsNotFound(erased)) {  // otherwise no value was ever sealed in its scope
     RETURN_IF_ERROR(erased);
   }
   RETURN_IF_ERROR(DeleteRows(database, number));

@@ -23,13 +23,13 @@ bool PatternFilter::Admits(const Pattern& pattern) const {
 absl::Status PatternFilter::Check() const {
   if (min_quality && std::isnan(*min_quality)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "filter by a quality that is not a number; give one from 0 to 1");
+                 "the quality of the filter is not a number; give a number from 0 to 1");
   }
   for (const SharingTier tier : tiers) {
     if (tier == SharingTier::kUnspecified || tier > SharingTier::kPublic) {
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "filter by a sharing tier that does not exist; name private, masked, dp or "
-                   "public");
+      return Error(
+          absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+          "the sharing tier of the filter does not exist; use private, masked, dp or public");
     }
   }
   return absl::OkStatus();

@@ -13,19 +13,19 @@
 
 namespace ruvd::storage {
 
-// Which patterns a search or a list is about: those for which everything given holds. A default
-// one admits every pattern.
+// Selects the patterns of a search or a list: those that match every given field. A default filter
+// admits every pattern.
 struct PatternFilter {
   std::optional<uint32_t> bank;
-  std::string task;                // exactly this; empty: any
-  std::vector<SharingTier> tiers;  // one of these; empty: any
-  std::optional<Digest> origin;    // learned by this node
+  std::string task;                // exactly this task; empty: any
+  std::vector<SharingTier> tiers;  // one of these tiers; empty: any
+  std::optional<Digest> origin;    // the node that learned it
   std::optional<float> min_quality;
   std::optional<int64_t> created_from_ms;    // this moment or later
   std::optional<int64_t> created_before_ms;  // earlier than this moment
 
   bool Admits(const Pattern& pattern) const;
-  // INVALID_ARGUMENT for a quality that is not a number, or a tier that does not exist.
+  // Returns INVALID_ARGUMENT for a quality that is not a number or a tier that does not exist.
   absl::Status Check() const;
 };
 

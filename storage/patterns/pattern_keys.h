@@ -10,8 +10,8 @@
 #include "storage/db/row_key.h"
 #include "storage/patterns/pattern.h"
 
-// Row keys of the pattern store. All but the log's hold the collection's number: patterns of
-// different models live beside each other.
+// The row keys of the pattern store. All keys except those of the log contain the collection's
+// number, because patterns of different models are stored side by side.
 namespace ruvd::storage::patterns {
 
 inline constexpr std::string_view kCollectionKeys = "coll/";
@@ -25,18 +25,18 @@ inline std::string CollectionPrefix(uint32_t collection) {
 inline std::string CheckpointKey(uint32_t collection) {
   return RowKey().Text("graph/").U32(collection).Take();
 }
-// graph: the first key of an epoch.
+// The first key of an epoch in the family graph
 inline std::string EpochKey(uint32_t collection, uint64_t epoch) {
   return RowKey().U32(collection).U64(epoch).Take();
 }
 inline std::string ChunkKey(uint32_t collection, uint64_t epoch, uint8_t section, uint32_t chunk) {
   return RowKey().U32(collection).U64(epoch).U8(section).U32(chunk).Take();
 }
-// vec and slot.
+// A key in the families vec and slot
 inline std::string SlotKey(uint32_t collection, uint32_t slot) {
   return RowKey().U32(collection).U32(slot).Take();
 }
-// meta and payload.
+// A key in the families meta and payload
 inline std::string IdKey(uint32_t collection, const PatternId& id) {
   return RowKey().U32(collection).Bytes(id).Take();
 }

@@ -43,7 +43,7 @@ bool CopyExactly(std::string_view from, std::array<uint8_t, N>* to) {
   return true;
 }
 
-// What a live row has besides.
+// Reads the fields that only a live row has.
 bool ReadRest(ByteReader& reader, SlotRow* row) {
   const auto quality = reader.Read<float>();
   const auto uses = reader.Read<uint32_t>();
@@ -74,7 +74,7 @@ bool ReadRest(ByteReader& reader, SlotRow* row) {
 
 absl::Status NoSuchPattern(const PatternId& id) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "no pattern {}; list the patterns to see which there are", ToHex(id));
+               "there is no pattern {}; list the patterns to see which ones exist", ToHex(id));
 }
 
 absl::StatusOr<uint32_t> SlotOfKey(std::string_view key) {

@@ -12,39 +12,41 @@
 #include "absl/status/statusor.h"
 #include "storage/patterns/pattern.h"
 
-// The plaintexts of a pattern's rows; docs/store-format.md has the bytes. Decoders check every
-// length and answer STORE_CORRUPT: a sealed value opens only if we wrote it, so a row that does not
-// decode is our own bug or damage before sealing, never to be read half.
+// The plaintexts of a pattern's rows; docs/store-format.md describes the bytes. Decoders check
+// every length and return STORE_CORRUPT. A sealed value opens only if this program wrote it, so a
+// row that does not decode is a bug or was damaged before sealing, and must never be read in part.
 namespace ruvd::storage::patterns {
 
-// What is said of an id that names no pattern.
+// Returns the error for an id that names no pattern.
 absl::Status NoSuchPattern(const PatternId& id);
 
-// The slot that a key of vec or slot names. STORE_CORRUPT for a key that is none, or a number
-// beyond the limit: slots are dense.
+// Returns the slot in a key of the families vec or slot. Returns STORE_CORRUPT for any other key
+// and for a number above the limit, because slots are dense.
 absl::StatusOr<uint32_t> SlotOfKey(std::string_view key);
 
-// vec: the embedding as it was given, not normalised.
+// vec: this is the embedding as it was given, not normalised.
 std::string EncodeVecRow(std::span<const float> embedding);
-absl::Status DecodeVecRow(std::string_view bytes, std::span<float> embedding);  // of its length
+// `embedding` has the expected length
+absl::Status DecodeVecRow(std::string_view bytes, std::span<float> embedding);
 absl::StatusOr<std::vector<float>> DecodeVecRow(std::string_view bytes, uint32_t dimension);
 
-// Of slots whose rows were lost: above what any slot was given away with before, so that no row of
-// then is taken for one of later.
+// The generation of slots whose rows were lost. It is higher than any generation used before the
+// loss, so no earlier row is taken for a later one.
 inline constexpr uint32_t kGenerationAfterLoss = uint32_t{1} << 31;
 
-// slot: which pattern occupies a slot, with the fields that filters, expiry and eviction need.
+// slot: this row says which pattern is in a slot, with the fields that filters, expiry and eviction
+// need.
 struct SlotRow {
   PatternId id{};
-  uint32_t generation = 0;  // grows each time the slot is given away
+  uint32_t generation = 0;  // grows each time the slot is reused
   uint32_t bank = 0;
   SharingTier tier = SharingTier::kUnspecified;
   bool live = false;
-  // What follows live slots have, free ones do not.
+  // Only live slots have the fields below.
   float quality = 0;
   uint32_t uses = 0;
   int64_t created_ms = 0;
-  int64_t touched_ms = 0;  // last made, changed or retrieved
+  int64_t touched_ms = 0;  // the last time it was made, changed or retrieved
   int64_t expires_ms = 0;  // 0: never
   Digest origin{};
   std::string task;
@@ -55,7 +57,7 @@ SlotRow SlotRowOf(const Pattern& pattern, uint32_t generation);
 std::string EncodeSlotRow(const SlotRow& row);
 absl::StatusOr<SlotRow> DecodeSlotRow(std::string_view bytes);
 
-// meta: everything of a pattern but embedding and payload.
+// meta: this row has everything of a pattern except embedding and payload.
 struct MetaRow {
   Pattern pattern;
   uint32_t slot = 0;
@@ -66,22 +68,24 @@ struct MetaRow {
 std::string EncodeMetaRow(const MetaRow& row);
 absl::StatusOr<MetaRow> DecodeMetaRow(std::string_view bytes, const PatternId& id);
 
-// oplog: a resolved change, never a condition, so that replaying it cannot select anything else.
+// oplog: this row is a resolved change, never a condition, so replaying it has only one possible
+// result.
 struct OplogRow {
   PatternChangeKind kind = PatternChangeKind::kPut;
   uint32_t collection = 0;
   PatternId id{};
-  HybridTime time;  // of rows of older programs: their wall time
+  HybridTime time;  // rows of older programs have their wall time here
 
   bool operator==(const OplogRow&) const = default;
 };
 std::string EncodeOplogRow(const OplogRow& row);
 absl::StatusOr<OplogRow> DecodeOplogRow(std::string_view bytes);
 
-// default, graph/<number>: which checkpoint of a collection's graph counts.
+// default, graph/NUMBER: this row says which checkpoint of a collection's graph is current.
 struct CheckpointRow {
-  uint64_t epoch = 0;     // 0: none
-  uint64_t building = 0;  // begun and not ended; 0: none
+  uint64_t epoch = 0;  // 0: there is no checkpoint
+  // the epoch of a checkpoint that was begun and not completed; 0: there is no such epoch
+  uint64_t building = 0;
   uint64_t chunks = 0;
   uint64_t bytes = 0;
   uint64_t rows = 0;
@@ -93,7 +97,7 @@ struct CheckpointRow {
 std::string EncodeCheckpointRow(const CheckpointRow& row);
 absl::StatusOr<CheckpointRow> DecodeCheckpointRow(std::string_view bytes);
 
-// default, coll/<number>: what a collection was made for.
+// default, coll/NUMBER: this row describes the model that a collection was made for.
 struct CollectionRow {
   uint32_t dimension = 0;
   Digest model_hash{};

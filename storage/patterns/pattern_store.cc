@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// PatternStore: what changes patterns.
+// This file has the methods of PatternStore that change patterns.
 
 #include "storage/patterns/pattern_store.h"
 
@@ -33,7 +33,7 @@ absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
 
 absl::Status CheckTier(SharingTier tier) {
   if (tier == SharingTier::kUnspecified || tier > SharingTier::kPublic) {
-    return Invalid("pattern without a sharing tier; name one, private where in doubt");
+    return Invalid("the pattern has no sharing tier; give one, or private if in doubt");
   }
   return absl::OkStatus();
 }
@@ -42,12 +42,12 @@ absl::Status CheckSizes(const Pattern& pattern) {
   if (pattern.task.size() > limits::kMaxTaskBytes ||
       pattern.adapter_name.size() > limits::kMaxStoredAdapterNameBytes ||
       pattern.payload.size() > limits::kMaxPatternPayloadBytes) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "pattern with a task of {}, an adapter name of {} and a payload of {} bytes; the "
-                 "limits are {}, {} and {}",
-                 pattern.task.size(), pattern.adapter_name.size(), pattern.payload.size(),
-                 limits::kMaxTaskBytes, limits::kMaxStoredAdapterNameBytes,
-                 limits::kMaxPatternPayloadBytes);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+        "the pattern has a task of {}, an adapter name of {} and a payload of {} bytes; the "
+        "limits are {}, {} and {}",
+        pattern.task.size(), pattern.adapter_name.size(), pattern.payload.size(),
+        limits::kMaxTaskBytes, limits::kMaxStoredAdapterNameBytes, limits::kMaxPatternPayloadBytes);
   }
   return absl::OkStatus();
 }
@@ -59,7 +59,7 @@ absl::Status Changed(const PatternId& id) {
 
 absl::Status LostPattern(const PatternId& id) {
   return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-               "the rows of pattern {} that say what it was and where it is cannot be read; delete "
+               "the slot row and the meta row of pattern {} cannot be read; delete "
                "it, or restore the store from a backup",
                ToHex(id));
 }
@@ -82,26 +82,27 @@ PatternStore::PatternStore(Database& database, const PatternStoreOptions& option
 
 absl::Status PatternStore::Check(const Pattern& pattern) const {
   if (pattern.bank >= limits::kMaxBanks) {
-    return Invalid("pattern of bank {}; banks go from 0 to {}", pattern.bank,
-                   limits::kMaxBanks - 1);
+    return Invalid("the pattern has bank {}; use 0 to {}", pattern.bank, limits::kMaxBanks - 1);
   }
   RETURN_IF_ERROR(CheckTier(pattern.tier));
   if (!(pattern.quality >= 0.0F && pattern.quality <= 1.0F)) {
-    return Invalid("pattern of quality {}; quality is a mean reward from 0 to 1", pattern.quality);
+    return Invalid("the pattern has quality {}; quality is a mean reward from 0 to 1",
+                   pattern.quality);
   }
   if (pattern.created_ms < 0 || pattern.created_ms > limits::kMaxFilterTimeMs) {
-    return Invalid("pattern created at {} ms; give milliseconds since 1970", pattern.created_ms);
+    return Invalid("the pattern was created at {} ms; give milliseconds since 1970",
+                   pattern.created_ms);
   }
   if (pattern.expires_ms < 0 ||
       (pattern.expires_ms != 0 && pattern.expires_ms <= database_.clock().WallMillis())) {
-    return Invalid("pattern that expired at {} ms; give a time to come, or 0 for never",
+    return Invalid("the pattern expired at {} ms; give a time in the future, or 0 for never",
                    pattern.expires_ms);
   }
   RETURN_IF_ERROR(CheckSizes(pattern));
   RETURN_IF_ERROR(CheckTexts("a pattern", {pattern.task, pattern.adapter_name}));
   if (!slots_.HasRoomForTask(pattern.task)) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "patterns of {} tasks, the most there may be; use fewer tasks",
+                 "the store has patterns of {} tasks, which is the limit; use fewer tasks",
                  limits::kMaxFilterTasks);
   }
   const uint32_t slot = slots_.Find(pattern.id).value_or(slots_.Choose());
@@ -119,8 +120,9 @@ void PatternStore::Log(PatternChangeKind kind, const PatternId& id, HybridTime t
   }
 }
 
-// A time of the future, which a peer may send, would keep a pattern from ever losing value. Where
-// the wall clock says a little less than a stamp did, or was never set, that is no future.
+// A time in the future, which a peer may send, would keep a pattern from ever losing value. It is
+// compared with the hybrid clock: a wall clock that is slightly behind a stamp, or was never set,
+// does not make the stamp a time in the future.
 patterns::SlotRow PatternStore::SlotRowOf(const Pattern& pattern, uint32_t generation) const {
   patterns::SlotRow row = patterns::SlotRowOf(pattern, generation);
   row.touched_ms = std::min(row.touched_ms, clock_.WallMillis());
@@ -174,7 +176,7 @@ absl::Status PatternStore::Store(Pattern pattern) {
                                             .generation = generation,
                                             .vector = pattern.embedding,
                                             .attributes = slots_.AttributesOf(slot)});
-  if (!indexed.ok()) {  // no memory: it is stored, and not to be found by its former embedding
+  if (!indexed.ok()) {  // no memory: it is stored, but must not be found by its former embedding
     index_->Remove(slot);
   }
   return absl::OkStatus();
@@ -262,7 +264,7 @@ absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternC
     patterns::MetaRow meta{.slot = slot, .generation = old.generation, .tombstone = true};
     meta.pattern.id = old.id;
     meta.pattern.stamp = clock_.Now();
-    meta.pattern.updated_ms = clock_.WallMillis();  // not before what the node knew of
+    meta.pattern.updated_ms = clock_.WallMillis();  // never before a time that the node knew
     const patterns::SlotRow row{.id = old.id, .generation = old.generation, .bank = old.bank};
     batch.Put(ColumnFamily::kMeta, IdKey(collection_, old.id), patterns::EncodeMetaRow(meta),
               old.generation, scope);
@@ -280,8 +282,8 @@ absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternC
   evicted_ += kind == PatternChangeKind::kEvict ? slots.size() : 0;
   graph_changes_ += slots.size();
   for (const uint32_t slot : slots) {
-    // What was deleted or kept for a time is gone from memory too; the others make room, at
-    // leisure.
+    // Deleted and expired patterns must leave memory soon. Evicted ones only make room, so their
+    // memory is freed later.
     kind == PatternChangeKind::kEvict ? index_->Remove(slot) : index_->Erase(slot);
     slots_.Vacate(slot);
   }
@@ -318,7 +320,8 @@ absl::Status PatternStore::Rewrite(uint32_t slot, const patterns::MetaRow& meta,
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
   const std::unique_lock state(state_);
   slots_.Occupy(slot, row);
-  // Fails only for a pattern that the index had no memory for, which the next start gives it.
+  // This fails only for a pattern that the index had no memory for; the next start tries to add it
+  // again.
   index_->SetAttributes(slot, slots_.AttributesOf(slot)).IgnoreError();
   return absl::OkStatus();
 }
@@ -352,7 +355,7 @@ absl::Status PatternStore::SetTier(const PatternId& id, SharingTier tier,
       ++next_sequence_;
     }
   }
-  return Acknowledge();  // the same tier may not be durable yet
+  return Acknowledge();  // an earlier change to the same tier may not be durable yet
 }
 
 absl::Status PatternStore::Sync() {
@@ -362,7 +365,7 @@ absl::Status PatternStore::Sync() {
 absl::Status PatternStore::Acknowledge(Durability durability) {
   const bool durable = options_.durability == Durability::kPowerLoss;
   if (durable && durability == Durability::kProcessCrash) {
-    return absl::OkStatus();  // Sync comes later
+    return absl::OkStatus();  // the caller calls Sync later
   }
   uint64_t last = 0;
   {

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// PatternStore: work off the request path, in steps between which writers get their turn.
+// This file has PatternStore's work off the request path, in steps between which writers get their
+// turn.
 
 #include <algorithm>
 #include <mutex>
@@ -18,11 +19,11 @@ namespace {
 
 using patterns::IdKey;
 
-// What a step does while writers wait: a link is about half a millisecond.
+// The work of one step, while writers wait: a link takes about half a millisecond.
 constexpr size_t kLinksOfAStep = 1;
 constexpr size_t kRepairsOfAStep = 32;
 constexpr size_t kRemovalsOfAStep = 32;
-// A checkpoint rewrites the whole graph: no sooner than for this part of its rows.
+// A checkpoint rewrites the whole graph, so at least this part of its rows must have changed.
 constexpr size_t kCheckpointPart = 8;
 
 }  // namespace
@@ -70,7 +71,7 @@ absl::StatusOr<size_t> PatternStore::ForgetTombstones(std::span<const PatternId>
         database_.Get(ColumnFamily::kMeta, IdKey(collection_, id));
     const auto row = stored.ok() ? patterns::DecodeMetaRow(*stored, id)
                                  : absl::StatusOr<patterns::MetaRow>(stored.status());
-    // Not stored again meanwhile; who looked before passes over damaged ones.
+    // The pattern may have been stored again meanwhile. Damaged rows are skipped.
     if (row.ok() && row->tombstone && row->pattern.updated_ms < oldest) {
       batch.Delete(ColumnFamily::kMeta, IdKey(collection_, id));
       ++forgotten;
@@ -114,7 +115,8 @@ absl::StatusOr<size_t> PatternStore::ForgetSome() {
   const absl::Status walked = database_.Scan(
       ColumnFamily::kMeta, walk_key_.empty() ? prefix : walk_key_, EndOfPrefix(prefix), look, pass);
   walk_tombstones_ += tombstones;
-  walk_key_ = walked.ok() ? std::move(next) : "";  // behind what RocksDB cannot read is no way
+  // the walk cannot pass a place that RocksDB cannot read
+  walk_key_ = walked.ok() ? std::move(next) : "";
   if (walk_key_.empty()) {
     walk_ended_at_ = now;
     const std::unique_lock state(state_);
@@ -173,7 +175,7 @@ absl::Status PatternStore::Checkpoint() {
 }
 
 absl::Status PatternStore::RemoveSome(bool ages_count, PatternMaintenance* done) {
-  done->more = false;  // what fails is not tried again at once
+  done->more = false;  // a step that fails is not tried again at once
   size_t expired = 0;
   if (ages_count) {
     ASSIGN_OR_RETURN(expired, ExpireSome());
@@ -199,7 +201,8 @@ absl::Status PatternStore::MaintainRows(TimePoint end, PatternMaintenance* done)
 void PatternStore::MaintainGraph(TimePoint end, PatternMaintenance* done) {
   bool more = false;
   do {
-    const bool repairing = RepairSome();  // first: links between removed rows cost most
+    // this comes first, because links between removed rows cost most
+    const bool repairing = RepairSome();
     const size_t linked = LinkSome();
     done->linked += linked;
     more = linked > 0 || repairing;
@@ -213,7 +216,7 @@ PatternMaintenance PatternStore::Maintain(Duration budget) {
     const MutexLock lock(maintenance_);
     const TimePoint end = database_.clock().Now() + budget;
     done.status = MaintainRows(end, &done);
-    MaintainGraph(end, &done);  // needs no disk
+    MaintainGraph(end, &done);  // this needs no disk
     if (CheckpointIsDue()) {
       done.saved = SaveCheckpoint().ok();
     }

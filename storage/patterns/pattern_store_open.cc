@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// PatternStore::Open: binding to a model, and the state in memory from the rows.
+// PatternStore::Open: this file binds a store to a model and builds its state in memory from the
+// rows.
 
 #include <algorithm>
 #include <set>
@@ -22,16 +23,18 @@ absl::Status CheckOptions(const PatternStoreOptions& options) {
   if (options.capacity == 0 || options.capacity > limits::kMaxPatterns ||
       options.half_life.count() <= 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "pattern store for {} patterns with a half-life of {} ms; use 1 to {} and a time",
+                 "the pattern store cannot have a capacity of {} and a half-life of {} ms; use 1 "
+                 "to {} patterns and a time above 0",
                  options.capacity, options.half_life.count(), limits::kMaxPatterns);
   }
   if (options.tombstone_retention.count() < 0 || options.checkpoint_changes == 0 ||
       options.checkpoint_interval.count() <= 0) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "pattern store that keeps tombstones for {} ms and saves its graph after {} "
-                 "changes or {} ms; use times that are not negative and at least one change",
-                 options.tombstone_retention.count(), options.checkpoint_changes,
-                 options.checkpoint_interval.count());
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "the pattern store cannot keep tombstones for {} ms and save its graph after {} "
+        "changes or {} ms; use a retention of 0 or more, at least one change and a time above 0",
+        options.tombstone_retention.count(), options.checkpoint_changes,
+        options.checkpoint_interval.count());
   }
   return absl::OkStatus();
 }
@@ -42,7 +45,7 @@ absl::StatusOr<std::unique_ptr<PatternStore>> PatternStore::Open(
     Database& database, const PatternStoreOptions& options) {
   RETURN_IF_ERROR(CheckOptions(options));
   ASSIGN_OR_RETURN(std::unique_ptr<HnswIndex> index,
-                   // Searches read the rows of their hits anyway and order them by these.
+                   // Searches read the rows of their hits anyway and order the hits by these.
                    HnswIndex::Create({.dimension = options.dimension,
                                       .m = options.m,
                                       .ef_construction = options.ef_construction,
@@ -50,8 +53,8 @@ absl::StatusOr<std::unique_ptr<PatternStore>> PatternStore::Open(
   std::unique_ptr<PatternStore> store(new PatternStore(database, options, std::move(index)));
   RETURN_IF_ERROR(store->Bind());
   patterns::VectorReader vectors(database, store->collection_, options.dimension);
-  RETURN_IF_ERROR(vectors.Start());        // reads beside what follows
-  RETURN_IF_ERROR(store->LoadSequence());  // the clock, by which slots are dated
+  RETURN_IF_ERROR(vectors.Start());        // it reads while the next steps run
+  RETURN_IF_ERROR(store->LoadSequence());  // sets the clock, which LoadSlots needs
   RETURN_IF_ERROR(store->LoadSlots());
   RETURN_IF_ERROR(store->LoadVectors(&vectors));
   store->RestoreGraph();
@@ -92,8 +95,8 @@ absl::Status PatternStore::Bind() {
                                  EndOfPrefix(patterns::kCollectionKeys), look, pass));
   if (!found && damaged) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                 "whether collection {} of the store is this model's cannot be read; restore the "
-                 "store from a backup",
+                 "the row of collection {} cannot be read, so it may belong to this model; restore "
+                 "the store from a backup",
                  *damaged);
   }
   collection_ = found.value_or(next);
@@ -102,7 +105,7 @@ absl::Status PatternStore::Bind() {
   }
   if (next >= limits::kMaxCollections) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "the store in {} has patterns of {} models, the most it may have; choose another "
+                 "the store in {} has patterns of {} models, which is the limit; choose another "
                  "data folder for a new model",
                  database_.path(), next);
   }
@@ -132,7 +135,8 @@ absl::Status PatternStore::LoadSlots() {
         (decoded->live && (!slots_.HasRoomForTask(decoded->task) || slots_.Find(decoded->id)))) {
       return lose(row.key);
     }
-    decoded->touched_ms = std::min(decoded->touched_ms, now);  // of a clock that was ahead
+    // it may come from a clock that was ahead
+    decoded->touched_ms = std::min(decoded->touched_ms, now);
     slots_.Load(slot, *decoded);
     return true;
   };
@@ -148,10 +152,10 @@ absl::Status PatternStore::LoadSlots() {
   return absl::OkStatus();
 }
 
-// Takes slots whose rows are damaged from the meta rows of their patterns, which say the same. What
-// none speaks of may hold a pattern whose meta row is damaged too: its number is not used again
-// until those are deleted or stored anew. Returns whether there are no such patterns: what is
-// withheld was free then.
+// Restores slots whose rows are damaged from the meta rows of their patterns, which have the same
+// facts. A slot that no meta row names may hold a pattern whose meta row is damaged too: its number
+// is not reused until such patterns are deleted or stored anew. Returns true when slots are
+// withheld but there are no such patterns: the withheld slots were free then.
 absl::StatusOr<bool> PatternStore::LoadLostSlots(std::set<uint32_t> lost) {
   const std::string prefix = patterns::CollectionPrefix(collection_);
   const auto id_of = [&](std::string_view key) {
@@ -188,12 +192,12 @@ absl::StatusOr<bool> PatternStore::LoadLostSlots(std::set<uint32_t> lost) {
     slots_.Withhold(slot);
   }
   if (lost.empty()) {
-    lost_.clear();  // damaged tombstones
+    lost_.clear();  // these were damaged tombstones
   }
   return lost_.empty() && !lost.empty();
 }
 
-// Where it cannot be written, a full disk, they stay withheld until the next start.
+// If the write fails, for example on a full disk, the slots stay withheld until the next start.
 void PatternStore::FreeWithheld() {
   Batch batch;
   EmptyWithheld(&batch);
@@ -207,7 +211,7 @@ absl::Status PatternStore::LoadVectors(patterns::VectorReader* vectors) {
   std::vector<bool> seen(slots_.size());
   RETURN_IF_ERROR(vectors->ForEach([&](const patterns::VectorReader::Row& row) -> absl::Status {
     if (slots_.Holds(row.slot, row.generation)) {
-      // Fails for want of memory, or for an embedding that is none: Stats counts both.
+      // This fails when memory is short or the embedding is invalid: Stats counts both.
       seen[row.slot] = true;
       index_
           ->Put({.label = row.slot,
@@ -226,8 +230,8 @@ absl::Status PatternStore::LoadVectors(patterns::VectorReader* vectors) {
   return absl::OkStatus();
 }
 
-// The log has the last stamp: later ones are later, whatever the wall clock says now. Where its
-// last row is damaged, the number still counts, and the stamp is that of the row before.
+// The log has the last stamp, and later stamps must be later, whatever the wall clock says now. If
+// its last row is damaged, the row's number still counts, and the stamp is that of the row before.
 absl::Status PatternStore::LoadSequence() {
   const auto pass = [this](std::string_view key) -> absl::StatusOr<bool> {
     next_sequence_ = std::max(next_sequence_, ReadKeyU64(key, 0).value_or(0) + 1);

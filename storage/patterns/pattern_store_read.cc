@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// PatternStore: what reads patterns. Rows are read without locks, so that a writer may come between
-// the look at memory and the rows, which are ahead of memory for a moment. Their generations tell:
-// the reading is done again then, at last with writers kept out, when an error is one.
+// This file has the methods of PatternStore that read patterns. Rows are read without locks, so a
+// writer may come between reading memory and reading the rows, which are ahead of memory for a
+// moment. Their generations show that, and the read is repeated. The last try keeps writers out,
+// and then an error is real.
 
 #include <algorithm>
 #include <cmath>
@@ -48,23 +49,24 @@ float Cosine(std::span<const float> a, std::span<const float> b) {
 
 absl::Status CheckSearch(const PatternSearchOptions& options) {
   if (options.k == 0 || options.k > limits::kMaxSearchHits) {
-    return InvalidQuery("search for {} patterns; ask for 1 to {}", options.k,
+    return InvalidQuery("a search cannot return {} patterns; ask for 1 to {}", options.k,
                         limits::kMaxSearchHits);
   }
   if (options.min_similarity && std::isnan(*options.min_similarity)) {
-    return InvalidQuery("search by a similarity that is not a number; give one from -1 to 1");
+    return InvalidQuery(
+        "the least similarity of the search is not a number; give a number from -1 to 1");
   }
   return options.filter.Check();
 }
 
-// Hits of the index beyond those asked for: which of two is nearer it knows up to the error of its
-// codes, so those that may be nearer are read, too.
+// The index is asked for this many hits more: it knows similarities only up to the error of its
+// codes, so hits that may be nearer are read too.
 constexpr size_t kSpareHits = 8;
 
-// Standard deviations of that error within which a row is read.
+// A row is read when it is within this many standard deviations of that error.
 constexpr float kMarginDeviations = 4;
 
-// The most similar first, no more than asked for.
+// Puts the most similar first and keeps at most k.
 void Order(const PatternSearchOptions& options, std::vector<PatternHit>* hits) {
   std::stable_sort(hits->begin(), hits->end(), [](const PatternHit& a, const PatternHit& b) {
     return a.similarity > b.similarity;
@@ -78,7 +80,8 @@ void Order(const PatternSearchOptions& options, std::vector<PatternHit>* hits) {
   }
 }
 
-// Of a row that no writer is at: it does not open or decode, or is gone.
+// Returns whether the error is damage, if no writer is active: the row does not open or decode, or
+// is gone.
 bool IsDamage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsNotFound(status);
 }
@@ -88,18 +91,18 @@ uint64_t OldestLogged(uint64_t last) {
 }
 
 absl::Status LogTruncated(uint64_t after, uint64_t last) {
-  return Error(
-      absl::StatusCode::kFailedPrecondition, reasons::kLogTruncated,
-      "the log of changes goes from {} to {}, not on from {}; list all patterns and follow "
-      "the log from {}",
-      OldestLogged(last), last, after, last);
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kLogTruncated,
+               "the log of changes has numbers {} to {} and cannot continue after {}; list all "
+               "patterns and follow "
+               "the log from {}",
+               OldestLogged(last), last, after, last);
 }
 
 }  // namespace
 
 absl::StatusOr<Pattern> PatternStore::ReadRows(const Place& place, bool with_payload) const {
   ASSIGN_OR_RETURN(patterns::MetaRow row, ReadMeta(place.id, place.generation));
-  if (row.tombstone) {  // deleted meanwhile: a tombstone has the generation of what it was
+  if (row.tombstone) {  // deleted meanwhile: a tombstone keeps the generation of its pattern
     return patterns::NoSuchPattern(place.id);
   }
   ASSIGN_OR_RETURN(
@@ -143,7 +146,7 @@ absl::StatusOr<Pattern> PatternStore::ReadLive(const PatternId& id, bool with_pa
   }
   NoteDamage(*slots_.Find(id));
   return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-               "rows of pattern {} cannot be read ({}); delete it, or restore the store from a "
+               "the rows of pattern {} cannot be read ({}); delete it, or restore the store from a "
                "backup",
                ToHex(id), MessageOf(pattern.status()));
 }
@@ -164,7 +167,7 @@ absl::StatusOr<Pattern> PatternStore::GetWithoutPayload(const PatternId& id) con
 absl::StatusOr<PatternPage> PatternStore::List(uint32_t page_size, std::string_view page_token,
                                                const PatternFilter& filter) const {
   if (page_size == 0 || page_size > limits::kMaxListPageSize) {
-    return InvalidQuery("page of {} patterns; ask for 1 to {}", page_size,
+    return InvalidQuery("a page cannot have {} patterns; ask for 1 to {}", page_size,
                         limits::kMaxListPageSize);
   }
   RETURN_IF_ERROR(filter.Check());
@@ -172,7 +175,7 @@ absl::StatusOr<PatternPage> PatternStore::List(uint32_t page_size, std::string_v
   if (!page_token.empty()) {
     const std::optional<std::string> last = FromHex(page_token);
     if (!last || last->size() != sizeof(PatternId)) {
-      return InvalidQuery("page token \"{}\" is not one this node gave; list from the start",
+      return InvalidQuery("this node did not give the page token \"{}\"; list from the start",
                           page_token.substr(0, 2 * sizeof(PatternId)));
     }
     std::memcpy(after.emplace().data(), last->data(), last->size());
@@ -187,14 +190,15 @@ absl::StatusOr<PatternPage> PatternStore::List(uint32_t page_size, std::string_v
     absl::StatusOr<Pattern> pattern = ReadLive(id, /*with_payload=*/false);
     if (pattern.ok() && filter.Admits(*pattern)) {
       page.patterns.push_back(*std::move(pattern));
-    } else if (!pattern.ok() && !IsDamage(pattern.status())) {  // or removed meanwhile
+      // a not-found pattern was removed meanwhile
+    } else if (!pattern.ok() && !IsDamage(pattern.status())) {
       return pattern.status();
     }
   }
   return page;
 }
 
-// Writers get their turn between two pieces: a filter that admits little looks at all patterns.
+// Writers get their turn between two pieces: a narrow filter looks at all patterns.
 std::vector<PatternId> PatternStore::ListIds(std::optional<PatternId> after,
                                              const PatternFilter& filter, size_t count) const {
   const int64_t now = database_.clock().WallMillis();
@@ -243,7 +247,7 @@ absl::StatusOr<std::vector<PatternStore::Place>> PatternStore::FindPlaces(
     return places;
   }
   {
-    const std::shared_lock state(state_);  // so many may be found that are not to be
+    const std::shared_lock state(state_);  // this many of the hits may have to be hidden
     const size_t hidden = slots_.damaged() + slots_.CountExpired(database_.clock().WallMillis(),
                                                                  limits::kMaxSearchHits);
     search.k = std::min(search.k + hidden, limits::kMaxSearchHits);
@@ -275,7 +279,8 @@ absl::StatusOr<std::vector<PatternHit>> PatternStore::SearchOnce(
       *changed = true;
       continue;
     }
-    // From the row itself: the index knows the similarity up to the error of its codes.
+    // The similarity comes from the row itself: the index knows it only up to the error of its
+    // codes.
     const float similarity = Cosine(query, pattern->embedding);
     least = hits.size() < options.k ? std::min(least, similarity) : least;
     hits.push_back({*std::move(pattern), similarity});
@@ -321,7 +326,8 @@ absl::StatusOr<bool> PatternStore::WasDeleted(const PatternId& id) const {
 absl::StatusOr<PatternChangePage> PatternStore::Changes(uint64_t after_sequence,
                                                         size_t limit) const {
   if (limit == 0 || limit > limits::kMaxListPageSize) {
-    return InvalidQuery("page of {} changes; ask for 1 to {}", limit, limits::kMaxListPageSize);
+    return InvalidQuery("a page cannot have {} changes; ask for 1 to {}", limit,
+                        limits::kMaxListPageSize);
   }
   const uint64_t last = acknowledged_.load();
   if (after_sequence > last || after_sequence + 1 < OldestLogged(last)) {
@@ -330,7 +336,7 @@ absl::StatusOr<PatternChangePage> PatternStore::Changes(uint64_t after_sequence,
   PatternChangePage page{.last_sequence = after_sequence};
   const auto take = [&](const RowView& row) -> absl::StatusOr<bool> {
     const uint64_t sequence = ReadKeyU64(row.key, 0).value_or(0);
-    if (sequence != page.last_sequence + 1) {  // cut off meanwhile
+    if (sequence != page.last_sequence + 1) {  // the log was cut meanwhile
       return LogTruncated(after_sequence, last);
     }
     const auto change = patterns::DecodeOplogRow(row.value);
@@ -343,7 +349,8 @@ absl::StatusOr<PatternChangePage> PatternStore::Changes(uint64_t after_sequence,
     page.last_sequence = sequence;
     return sequence - after_sequence < limit;
   };
-  // Nobody knows what a damaged row says: whoever follows lists all patterns, and is past it.
+  // The content of a damaged row is unknown: a follower must list all patterns, and is then past
+  // the row.
   const auto broken = [&](std::string_view) -> absl::StatusOr<bool> {
     return LogTruncated(after_sequence, last);
   };

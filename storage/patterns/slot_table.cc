@@ -9,7 +9,7 @@
 namespace ruvd::storage::patterns {
 namespace {
 
-// What a list looks at while writers wait: about half a millisecond.
+// The number of slots that a list looks at while writers wait: about half a millisecond.
 constexpr size_t kListedAtOnce = 4096;
 
 bool Passes(const HnswAttributes& row, const HnswFilter& filter) {
@@ -116,7 +116,7 @@ std::optional<uint32_t> SlotTable::Find(const PatternId& id) const {
   return found == by_id_.end() ? std::nullopt : std::optional(found->second);
 }
 
-// Times out of the index's range are met by rows of older programs only.
+// Only rows of older programs can have times outside the index's range.
 HnswAttributes SlotTable::AttributesOf(uint32_t slot) const {
   const SlotState& state = slots_[slot];
   return {.bank = state.bank,

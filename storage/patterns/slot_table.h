@@ -22,7 +22,7 @@
 
 namespace ruvd::storage::patterns {
 
-// What memory holds of a slot; its names as numbers.
+// The content of a slot in memory, with names as numbers.
 struct SlotState {
   PatternId id{};
   uint32_t generation = 0;
@@ -34,7 +34,7 @@ struct SlotState {
   SharingTier tier = SharingTier::kUnspecified;
   bool live = false;
   bool damaged = false;   // its other rows cannot be read
-  bool withheld = false;  // nobody knows what is in it: not given away
+  bool withheld = false;  // its content is unknown, so it is not reused
   int64_t created_ms = 0;
   int64_t touched_ms = 0;
   int64_t expires_ms = 0;
@@ -42,43 +42,45 @@ struct SlotState {
   bool ExpiredAt(int64_t now_ms) const { return expires_ms != 0 && expires_ms <= now_ms; }
 };
 
-// Which pattern is in which slot, with all that filters, expiry and eviction ask: the rows of the
-// family `slot` in memory, about 300 bytes a pattern. Not thread-safe.
+// The rows of the family `slot` in memory: which pattern is in which slot, with the fields that
+// filters, expiry and eviction need. It takes about 300 bytes for each pattern. Not thread-safe.
 class SlotTable {
  public:
   explicit SlotTable(int64_t half_life_ms) : half_life_ms_(half_life_ms) {}
 
-  // A slot's row as a start reads it; in any order, each once. Dead ones are free from Loaded on.
+  // Adds a slot's row at start, in any order, each slot once. Dead slots are free after Loaded.
   void Load(uint32_t slot, const SlotRow& row);
-  // One whose row says nothing any more.
+  // Adds a slot whose row cannot be read.
   void Withhold(uint32_t slot);
   void Loaded();
   const std::vector<uint32_t>& withheld() const { return withheld_; }
-  // Makes those free whose patterns are accounted for: later generations are above this one.
+  // Frees the withheld slots when all their patterns are known; later generations are above this
+  // one.
   void ReleaseWithheld(uint32_t generation);
 
-  // Takes the slot for a live row, whatever was in it before.
+  // Puts a live row into the slot, whatever was in it before.
   void Occupy(uint32_t slot, const SlotRow& row);
   void Vacate(uint32_t slot);
-  // Searches and lists pass over a damaged pattern, until it is stored anew.
+  // Makes searches and lists skip a pattern until it is stored anew.
   void MarkDamaged(uint32_t slot);
 
-  // Where a pattern is; nothing where it is not.
+  // Returns the slot of a pattern, or nothing when it is unknown.
   std::optional<uint32_t> Find(const PatternId& id) const;
-  // The slot for a pattern that has none.
+  // Returns the slot to use for a new pattern.
   uint32_t Choose() const {
     return free_.empty() ? static_cast<uint32_t>(slots_.size()) : free_.back();
   }
-  // The last generation that a slot was given away with; 0: never.
+  // Returns the last generation of a slot; 0: it was never used.
   uint32_t GenerationOf(uint32_t slot) const {
     return slot < slots_.size() ? slots_[slot].generation : 0;
   }
   const SlotState& at(uint32_t slot) const { return slots_[slot]; }
-  // Whether the slot still holds what it held at that generation.
+  // Returns whether the slot still holds what it held at that generation.
   bool Holds(uint32_t slot, uint32_t generation) const {
     return slot < slots_.size() && slots_[slot].live && slots_[slot].generation == generation;
   }
-  // Whether a row may have this task: filters tell limits::kMaxFilterTasks of them apart.
+  // Returns whether a row may have this task: filters can distinguish limits::kMaxFilterTasks of
+  // them.
   bool HasRoomForTask(const std::string& task) const {
     return tasks_.size() < limits::kMaxFilterTasks || tasks_.Find(task).has_value();
   }
@@ -89,22 +91,22 @@ class SlotTable {
   size_t damaged() const { return damaged_; }
 
   HnswAttributes AttributesOf(uint32_t slot) const;
-  // What the vector index is to be asked; nothing where no pattern can match.
+  // Returns the filter for the vector index, or nothing when no pattern can match.
   std::optional<HnswFilter> Compile(const PatternFilter& filter) const;
   struct Listed {
     std::vector<PatternId> ids;
-    std::optional<PatternId> after;  // where the next piece goes on; nothing at the end
+    std::optional<PatternId> after;  // where the next piece continues; nothing at the end
   };
-  // The first patterns in the order of ids, after `after` where given, that pass the filter and
-  // have not expired: up to `count`, of a bounded number that it looks at.
+  // Returns the first patterns in the order of ids, after `after` if given, that pass the filter
+  // and have not expired: up to `count`, among a bounded number that it looks at.
   Listed List(const std::optional<PatternId>& after, const PatternFilter& filter, int64_t now_ms,
               size_t count) const;
 
-  // Slots that have expired, the earliest first.
+  // Returns slots that have expired, the earliest first.
   std::vector<uint32_t> Expired(int64_t now_ms, size_t count) const;
-  // How many have, but not more than `most`.
+  // Returns how many slots have expired, at most `most`.
   size_t CountExpired(int64_t now_ms, size_t most) const;
-  // The slots of the lowest value, the lowest first.
+  // Returns the slots of the lowest value, the lowest first.
   std::vector<uint32_t> LeastValuable(size_t count) const;
 
  private:
@@ -117,7 +119,7 @@ class SlotTable {
   std::vector<uint32_t> free_;
   std::vector<uint32_t> withheld_;
   std::map<PatternId, uint32_t> by_id_;
-  std::set<std::pair<int64_t, uint32_t>> by_expiry_;  // those that expire
+  std::set<std::pair<int64_t, uint32_t>> by_expiry_;  // slots with an expiry
   std::set<std::pair<double, uint32_t>> by_rank_;     // see PatternRank
   std::array<size_t, limits::kMaxBanks> banks_{};
   size_t damaged_ = 0;

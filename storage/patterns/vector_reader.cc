@@ -16,12 +16,12 @@
 namespace ruvd::storage::patterns {
 namespace {
 
-// Of a block: three megabytes.
+// The values of a block take three megabytes.
 constexpr uint32_t kBlockValues = 768 * 1024;
 constexpr uint32_t kMaxBlockSlots = 1024;
-// More gain nothing: the index takes the rows one after the other.
+// More threads gain nothing: the index takes the rows one after the other.
 constexpr unsigned kMaxThreads = 3;
-// Blocks that wait to be taken, for each thread.
+// The number of blocks for each thread that may wait to be taken.
 constexpr uint32_t kBlocksAhead = 2;
 
 }  // namespace
@@ -68,7 +68,8 @@ absl::StatusOr<uint32_t> VectorReader::CountBlocks() const {
 
 absl::StatusOr<VectorReader::Block> VectorReader::Read(uint32_t block) const {
   Block read;
-  read.values.resize(size_t{block_slots_} * dimension_);  // does not move, unlike one that grows
+  // the size is fixed, so the rows' spans stay valid
+  read.values.resize(size_t{block_slots_} * dimension_);
   const auto take = [&](const RowView& row) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const uint32_t slot, SlotOfKey(row.key));
     const auto place = std::span(read.values).subspan(read.rows.size() * dimension_, dimension_);
@@ -117,7 +118,7 @@ void VectorReader::Work() {
   }
 }
 
-// Whoever waits reads too: a start on two cores has nothing else to do.
+// The waiting thread reads too, because a start on two cores has nothing else to do.
 absl::StatusOr<VectorReader::Block> VectorReader::Take(uint32_t block) {
   for (;;) {
     {

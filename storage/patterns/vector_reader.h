@@ -18,11 +18,11 @@
 
 namespace ruvd::storage::patterns {
 
-// The embeddings of a collection in the order of slots, read and unsealed ahead on threads of its
-// own: most of what a start does. Used by one thread.
+// Reads the embeddings of a collection in the order of slots. Its own threads read and unseal them
+// ahead, which is most of the work at start. Only one thread may use it.
 class VectorReader {
  public:
-  // `database` outlives this; `dimension` > 0.
+  // `database` must outlive this object; `dimension` is above 0.
   VectorReader(const Database& database, uint32_t collection, uint32_t dimension);
   ~VectorReader();
   VectorReader(const VectorReader&) = delete;
@@ -34,22 +34,24 @@ class VectorReader {
     std::span<const float> embedding;
   };
 
-  // Begins to read. Once.
+  // Begins to read. Call it once.
   absl::Status Start();
-  // Shows every row, until an error: the callback's, STORE_CORRUPT, or one of Database::Scan.
+  // Shows every row until the callback, a decoder (STORE_CORRUPT) or Database::Scan returns an
+  // error.
   absl::Status ForEach(const std::function<absl::Status(const Row& row)>& show);
 
  private:
-  // In one piece, since an allocation for each row would be a part of a start that one notices.
+  // The values are in one piece, because an allocation for each row would slow the start
+  // noticeably.
   struct Block {
     std::vector<Row> rows;  // their embeddings lie in `values`, one after the other
     std::vector<float> values;
   };
   absl::StatusOr<uint32_t> CountBlocks() const;
   absl::StatusOr<Block> Read(uint32_t block) const;
-  // Whether another block may be begun: not too far ahead of what was taken.
+  // Returns whether another block may be begun, which must not be too far ahead of the taken ones.
   bool MayBegin() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Reads the next block that nobody has begun; false where there is none to begin now.
+  // Reads the next block that no thread has begun; returns false when there is no such block now.
   bool ReadNext();
   void Work();
   absl::StatusOr<Block> Take(uint32_t block);

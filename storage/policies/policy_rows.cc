@@ -38,7 +38,7 @@ std::vector<float> Read(const Floats& values) {
   return {values.begin(), values.end()};
 }
 
-// One overload for each kind of parameters.
+// One overload writes each kind of parameters.
 struct ParametersWriter {
   v1::PolicyRow* row;
   void operator()(const QuantizationPolicy& policy) const {
@@ -163,7 +163,7 @@ bool Share(float value) {
   return value >= 0.0F && value <= 1.0F;
 }
 
-// One overload for each kind of parameters.
+// One overload checks each kind of parameters.
 struct ParametersCheck {
   bool operator()(const QuantizationPolicy& policy) const {
     constexpr std::array<std::string_view, 4> kPrecisions = {"fp16", "q8", "q4_k", "q4_0"};
@@ -237,7 +237,7 @@ std::optional<PolicyId> IdOfKey(std::string_view key) {
 absl::Status CheckPolicy(const Policy& policy) {
   if (policy.fisher_values > limits::kMaxFisherValues) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a Fisher diagonal of {} values; the limit is {}", policy.fisher_values,
+                 "a Fisher diagonal has {} values; the limit is {}", policy.fisher_values,
                  limits::kMaxFisherValues);
   }
   const bool known_source =
@@ -245,17 +245,18 @@ absl::Status CheckPolicy(const Policy& policy) {
   if (!Share(policy.confidence) || policy.created_ms < 0 || !known_source ||
       !std::visit(ParametersCheck{}, policy.parameters)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a policy of kind {} with confidence {} has values out of range; see "
+                 "a policy of kind {} with confidence {} has a value out of range; see "
                  "docs/store-format.md",
                  policy.parameters.index(), policy.confidence);
   }
   if (policy.embedding.size() > limits::kMaxDimension ||
       policy.embedded_by.size() > limits::kMaxStoredAdapterNameBytes) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a policy with an embedding of {} by a model named with {} bytes; the limits are "
-                 "{} and {}",
-                 policy.embedding.size(), policy.embedded_by.size(), limits::kMaxDimension,
-                 limits::kMaxStoredAdapterNameBytes);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+        "a policy has an embedding of {} values by a model with a name of {} bytes; the limits are "
+        "{} and {}",
+        policy.embedding.size(), policy.embedded_by.size(), limits::kMaxDimension,
+        limits::kMaxStoredAdapterNameBytes);
   }
   if (const auto* ewc = std::get_if<EwcPolicy>(&policy.parameters)) {
     return CheckTexts(kRow, {ewc->anchor});
@@ -312,7 +313,7 @@ absl::StatusOr<std::vector<float>> DecodeFisher(std::string_view bytes) {
     return CorruptRow("a policy's Fisher diagonal");
   }
   std::vector<float> diagonal(*count);
-  if (*count > 0) {  // memcpy takes no null pointer, not even for nothing
+  if (*count > 0) {  // memcpy takes no null pointer, not even for zero bytes
     std::memcpy(diagonal.data(), bytes.data() + reader.offset(), reader.remaining());
   }
   return diagonal;

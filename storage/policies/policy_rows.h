@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "storage/policies/policy.h"
 
-// Keys and plaintexts of the policy rows; docs/store-format.md has them.
+// Keys and plaintexts of the policy rows, which docs/store-format.md describes.
 namespace ruvd::storage::policies {
 
 inline constexpr char kPolicyPrefix[] = "p/";
@@ -23,16 +23,16 @@ inline constexpr char kAccessPrefix[] = "t/";
 std::string PolicyKey(const PolicyId& id);
 std::string FisherKey(const PolicyId& id);
 std::string AccessKey(const PolicyId& id);
-// The id in a key of any of the three; nullopt for another length.
+// Returns the id in a key of any of the three kinds, or nullopt for another length.
 std::optional<PolicyId> IdOfKey(std::string_view key);
 
-// INVALID_ARGUMENT or LIMIT_EXCEEDED for a policy that must not be stored; the embedding is the
-// store's to check.
+// Returns INVALID_ARGUMENT or LIMIT_EXCEEDED for a policy that must not be stored. The store checks
+// the embedding.
 absl::Status CheckPolicy(const Policy& policy);
 
-// All but the id and the Fisher diagonal.
+// Encodes everything except the id and the Fisher diagonal.
 std::string EncodePolicy(const Policy& policy);
-// STORE_CORRUPT for bytes that the encoders do not make, here and below.
+// Returns STORE_CORRUPT for bytes that the encoder does not make; the decoders below do so too.
 absl::StatusOr<Policy> DecodePolicy(std::string_view bytes, const PolicyId& id);
 
 std::string EncodeFisher(std::span<const float> diagonal);

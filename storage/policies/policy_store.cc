@@ -21,7 +21,7 @@ constexpr ColumnFamily kFamily = ColumnFamily::kPolicy;
 
 absl::Status NoSuchPolicy(const PolicyId& id) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "no policy {}; list the policies to see which there are", ToHex(id));
+               "there is no policy {}; list the policies to see which ones exist", ToHex(id));
 }
 
 absl::Status BadKey() {
@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<PolicyStore>> PolicyStore::Open(Database& databas
 
 absl::Status PolicyStore::LoadPolicies() {
   const auto pass_over = [this](std::string_view) -> absl::StatusOr<bool> {
-    ++undecodable_;  // it must not hide all others
+    ++undecodable_;  // a damaged row must not hide all others
     return true;
   };
   return database_.Scan(
@@ -85,7 +85,7 @@ absl::Status PolicyStore::LoadPolicies() {
       pass_over);
 }
 
-// A time that cannot be read is that of the policy's creation.
+// A policy whose time of access cannot be read gets its creation time.
 absl::Status PolicyStore::LoadAccessTimes() {
   return database_.Scan(
       kFamily, policies::kAccessPrefix, EndOfPrefix(policies::kAccessPrefix),
@@ -148,13 +148,13 @@ std::optional<PolicyId> PolicyStore::ChooseEvicted(const PolicyId& incoming) con
 absl::Status PolicyStore::Put(Policy policy, std::span<const float> fisher_diagonal) {
   if (fisher_diagonal.size() > limits::kMaxFisherValues) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a Fisher diagonal of {} values; the limit is {}", fisher_diagonal.size(),
+                 "a Fisher diagonal has {} values; the limit is {}", fisher_diagonal.size(),
                  limits::kMaxFisherValues);
   }
   if (!std::all_of(fisher_diagonal.begin(), fisher_diagonal.end(),
                    [](float value) { return std::isfinite(value); })) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a Fisher diagonal with values that are not finite; compute it anew");
+                 "a Fisher diagonal has values that are not finite; compute it anew");
   }
   policy.fisher_values = static_cast<uint32_t>(fisher_diagonal.size());
   RETURN_IF_ERROR(policies::CheckPolicy(policy));
@@ -267,7 +267,8 @@ absl::StatusOr<PolicyPage> PolicyStore::List(PolicyKind kind, size_t page_size,
   if (page_size == 0 || page_size > limits::kMaxListPageSize || !last ||
       (!last->empty() && last->size() != PolicyId().size())) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a page of {} policies; ask for 1 to {}, with a page token of this node",
+                 "a page of {} policies cannot be returned; ask for 1 to {}, with a page token "
+                 "from this node",
                  page_size, limits::kMaxListPageSize);
   }
   std::vector<PolicyId> ids;

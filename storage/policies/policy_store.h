@@ -29,9 +29,10 @@
 namespace ruvd::storage {
 
 struct PolicyStoreOptions {
-  uint32_t dimension = 0;                   // of embeddings
-  std::string embedded_by = {};             // id of the model package that makes them
-  size_t capacity = limits::kMaxPolicies;   // the least recently accessed ones make room
+  uint32_t dimension = 0;        // of embeddings
+  std::string embedded_by = {};  // id of the model package that makes them
+  // above it the least recently accessed policies are removed
+  size_t capacity = limits::kMaxPolicies;
   size_t cached = limits::kCachedPolicies;  // policies in memory
   Duration cache_ttl = limits::kPolicyCacheTtl;
 };
@@ -48,47 +49,48 @@ struct PolicyPage {
   std::string next_page_token;  // empty on the last page
 };
 
-// What the learning loops found out and every request asks for. Writes survive a power cut once
-// they return; times of access are written by SaveAccessTimes and may be lost. Reads of the request
-// path come from a cache that the store's own writes invalidate.
-// Thread-safe; reads never wait for a write to the disk.
+// Stores what the learning loops found and what every request reads. Writes survive a power cut
+// once they return. SaveAccessTimes writes the times of access, which may be lost. The request path
+// reads from a cache, which the store's own writes invalidate. Thread-safe; reads never wait for a
+// disk write.
 class PolicyStore {
  public:
-  // Reads all rows but the Fisher diagonals; passes over policies that do not decode. `database`
-  // outlives the store.
+  // Reads all rows except the Fisher diagonals and skips policies that do not decode. `database`
+  // must outlive the store.
   static absl::StatusOr<std::unique_ptr<PolicyStore>> Open(Database& database,
                                                            const PolicyStoreOptions& options);
 
-  // Stores a policy, with its Fisher diagonal where there is one, or replaces the one with its id.
-  // Above the capacity the least recently accessed policy goes in the same batch. A policy embedded
-  // by another model than the store's is kept but not found by similarity. INVALID_ARGUMENT,
-  // WRONG_DIMENSION, LIMIT_EXCEEDED, the errors of Database::Write.
+  // Stores a policy, with its Fisher diagonal if it has one, or replaces the one with its id. Above
+  // the capacity the same batch removes the least recently accessed policy. A policy embedded by
+  // another model than the store's is kept but not found by similarity. Returns INVALID_ARGUMENT,
+  // WRONG_DIMENSION, LIMIT_EXCEEDED or an error of Database::Write.
   absl::Status Put(Policy policy, std::span<const float> fisher_diagonal = {});
 
-  // Counts as an access. NOT_FOUND.
+  // Returns a policy and counts an access, or returns NOT_FOUND.
   absl::StatusOr<SharedPolicy> Get(const PolicyId& id);
 
-  // NOT_FOUND also where the policy has none.
+  // Returns the Fisher diagonal; NOT_FOUND when the policy is unknown or has no diagonal.
   absl::StatusOr<std::vector<float>> FisherDiagonal(const PolicyId& id) const;
 
-  // NOT_FOUND.
+  // Returns NOT_FOUND for an unknown policy.
   absl::Status Delete(const PolicyId& id);
 
-  // The policies of a kind in order of their ids; no access is counted. INVALID_ARGUMENT for a page
-  // size that is not 1 to limits::kMaxListPageSize or a page token of somebody else's.
+  // Returns the policies of a kind in the order of their ids, without counting an access. Returns
+  // INVALID_ARGUMENT for a page size that is not 1 to limits::kMaxListPageSize or a page token that
+  // this node did not give.
   absl::StatusOr<PolicyPage> List(PolicyKind kind, size_t page_size,
                                   std::string_view page_token) const;
 
-  // The `k` policies of a kind whose embedding is most similar; each counts as accessed. Errors as
-  // of SimilarityIndex::Search.
+  // Returns the `k` policies of a kind with the most similar embeddings; each counts as accessed.
+  // The errors are those of SimilarityIndex::Search.
   absl::StatusOr<std::vector<PolicyHit>> Search(PolicyKind kind, std::span<const float> embedding,
                                                 size_t k);
 
-  // Writes at most `limit` times of access that are not on disk yet; returns how many.
+  // Writes at most `limit` times of access that are not on disk yet and returns how many.
   absl::StatusOr<size_t> SaveAccessTimes(size_t limit);
 
   size_t size() const;
-  // Rows that Open passed over; `ruvd store verify` names them.
+  // Returns how many rows Open skipped; `ruvd store verify` names them.
   size_t undecodable() const { return undecodable_; }
   TtlCacheCounts cache_counts() const { return cache_.counts(); }
 
@@ -113,11 +115,12 @@ class PolicyStore {
   void Touch(const PolicyId& id);
   SimilarityIndex& IndexOf(PolicyKind kind) const { return *indexes_[static_cast<size_t>(kind)]; }
   std::optional<PolicyId> ChooseEvicted(const PolicyId& incoming) const;
-  // Whether similarity may compare this policy with others.
+  // Returns whether the policy's embedding may be compared with others.
   bool Comparable(const Policy& policy) const { return policy.embedded_by == options_.embedded_by; }
-  // When an access of now counts: after all before it, also where the wall clock went back.
+  // Returns the time to store for an access now: later than all before, even if the wall clock went
+  // back.
   int64_t AccessMs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_);
-  // Out of memory; the rows are the caller's.
+  // Removes a policy from memory; the caller removes its rows.
   void Forget(const PolicyId& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_);
   void Remember(const PolicyId& id, const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_);
 
@@ -127,10 +130,11 @@ class PolicyStore {
   TtlCache<PolicyId, SharedPolicy> cache_;
   size_t undecodable_ = 0;  // set by Open
   Mutex writer_;            // held over a batch; taken before state_
-  mutable Mutex state_;     // held for moments only
+  mutable Mutex state_;     // held only briefly
   std::map<PolicyId, Entry> entries_ ABSL_GUARDED_BY(state_);
   std::set<std::pair<int64_t, PolicyId>> by_access_ ABSL_GUARDED_BY(state_);
-  std::set<PolicyId> unsaved_ ABSL_GUARDED_BY(state_);  // accessed since it was written
+  // accessed since their times were last written
+  std::set<PolicyId> unsaved_ ABSL_GUARDED_BY(state_);
 };
 
 }  // namespace ruvd::storage

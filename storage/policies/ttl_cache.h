@@ -20,13 +20,13 @@ struct TtlCacheCounts {
   uint64_t misses = 0;
 };
 
-// Values that were read a while ago, at most `capacity` of them and none older than `ttl`; the
-// least recently used one makes room. A value that is read while its key is invalidated is not
-// kept: Read takes an epoch before the read, Put gives it back. Thread-safe.
+// Holds values that were read recently, at most `capacity` of them and none older than `ttl`; the
+// least recently used one is removed first. A value that was read while its key was invalidated is
+// not kept: the caller takes epoch() before the read and passes it to Put. Thread-safe.
 template <typename Key, typename Value>
 class TtlCache {
  public:
-  // `clock` outlives the cache.
+  // `clock` must outlive the cache.
   TtlCache(size_t capacity, Duration ttl, const Clock& clock)
       : capacity_(capacity), ttl_(ttl), clock_(clock) {}
 
@@ -46,13 +46,13 @@ class TtlCache {
     return found->second->value;
   }
 
-  // Changes with every Invalidate.
+  // Returns a number that every Invalidate changes.
   uint64_t epoch() const {
     const MutexLock lock(mutex_);
     return epoch_;
   }
 
-  // Keeps a value that was read after epoch() gave `epoch`.
+  // Keeps a value that was read after epoch() returned `epoch`.
   void Put(const Key& key, Value value, uint64_t epoch) {
     const TimePoint expires = clock_.Now() + ttl_;
     const MutexLock lock(mutex_);

@@ -30,13 +30,13 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxHeadBytes = 1024;
 constexpr size_t kRowsPerBatch = 1000;
-// Where the present counter is not known, this many starts are passed over: more than a node can
-// have had since the backup.
+// If the present counter is unknown, this many starts are skipped: more than a node can have had
+// since the backup.
 constexpr uint64_t kBootMargin = 1'000'000;
 
 absl::Status WouldGoBack(std::string_view cause) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kLedgerWouldGoBack,
-               "restoring might forget privacy budget that this node has spent: {}; restore a "
+               "the restore might forget privacy budget that this node has spent: {}; restore a "
                "newer backup, or give the node a new identity and an empty data folder",
                cause);
 }
@@ -44,14 +44,15 @@ absl::Status WouldGoBack(std::string_view cause) {
 absl::Status NothingToCompare(std::string_view cause, const ledger::Chain& backup) {
   return Error(
       absl::StatusCode::kFailedPrecondition, reasons::kLedgerWouldGoBack,
-      "restoring might forget privacy budget that this node has spent: {}, and the backup's ledger "
+      "the restore might forget privacy budget that this node has spent: {}, and the backup's "
+      "ledger "
       "ends at entry {}; restore a newer backup, or give the node a new identity and an empty data "
-      "folder. Where the backup is known to be as new as the store was, restore with "
+      "folder. If you know that the backup is as new as the store was, restore with "
       "--accept-older-ledger",
       cause, backup.head.sequence);
 }
 
-// Whether a folder holds nothing but the file that locks it.
+// Returns whether a folder contains only the file that locks it.
 bool IsEmptyStore(const std::string& store) {
   std::error_code error;
   for (fs::directory_iterator entries(store, error), end; !error && entries != end;
@@ -63,7 +64,7 @@ bool IsEmptyStore(const std::string& store) {
   return !error;
 }
 
-// The head that a store's file names; nullopt where it is missing or garbled.
+// Returns the head in a store's file; nullopt when it is missing or damaged.
 std::optional<privacy::LedgerHead> ReadHeadFile(const std::string& store) {
   const absl::StatusOr<std::string> text = ReadFile(store + "/ledger-head", kMaxHeadBytes);
   if (!text.ok()) {
@@ -73,18 +74,18 @@ std::optional<privacy::LedgerHead> ReadHeadFile(const std::string& store) {
   return head.ok() ? std::optional(*head) : std::nullopt;
 }
 
-// What is known of the present store and its ledger.
+// The facts about the present store and its ledger.
 struct PresentLedger {
-  bool exists = false;  // the store: its folder, with something in it
+  bool exists = false;  // the store: its folder exists and is not empty
   std::optional<privacy::LedgerHead> filed;
-  absl::Status opened;  // the store
-  // The store opened, and it is the one that the backup is of, not one that was begun anew.
+  absl::Status opened;  // the result of opening the store
+  // The store opened, and it is the store that was backed up, not one that was started anew.
   bool same_store = false;
-  // The store opened, and nothing says that it ever lost changes: opening it settles a loss.
+  // The store opened, and nothing shows that it ever lost changes. Opening a store settles a loss.
   bool complete = false;
   ledger::Chain chain;
 
-  // Whether its boot counter is the one that the backup's went on as.
+  // Returns whether its boot counter continues that of the backup.
   bool counts() const {
     return opened.ok() ? same_store : filed.has_value() && filed->sequence > 0;
   }
@@ -92,8 +93,9 @@ struct PresentLedger {
     return filed.value_or(privacy::LedgerHead{}).sequence > 0 || !chain.hashes.empty() ||
            chain.head_row.value_or(privacy::LedgerHead{}).sequence > 0;
   }
-  // Why it says nothing of what was spent since the backup; empty where it does. A store that is
-  // gone is often replaced by an empty one, which a start makes, before anybody restores.
+  // Returns why it does not tell what was spent since the backup, or an empty text when it does. A
+  // lost store is often replaced by an empty one, which a start makes, before the operator
+  // restores.
   std::string Silence() const {
     if (!exists) {
       return "there is no store whose ledger could be compared";
@@ -103,12 +105,12 @@ struct PresentLedger {
              MessageOf(opened) + ")";
     }
     return !(opened.ok() && same_store) && !HasEntries()
-               ? "the present store was begun anew and has no ledger to compare"
+               ? "the present store was started anew and has no ledger to compare"
                : "";
   }
 };
 
-// Why the backup's ledger cannot follow the present one; OK where it can.
+// Returns why the backup's ledger cannot follow the present one, or OK when it can.
 absl::Status CheckContinues(const PresentLedger& present, const ledger::Chain& backup) {
   if (!present.filed && !present.complete) {
     return WouldGoBack("the present store lost its last changes and has no readable ledger-head");
@@ -129,7 +131,7 @@ absl::Status CheckContinues(const PresentLedger& present, const ledger::Chain& b
   return absl::OkStatus();
 }
 
-// Whether the present chain is surely whole and continues the backup's.
+// Returns whether the present chain is certainly complete and continues the backup's chain.
 bool GoesOn(const PresentLedger& present, const ledger::Chain& backup) {
   const ledger::Chain& chain = present.chain;
   return present.opened.ok() && (present.filed || present.complete) && chain.intact &&
@@ -140,7 +142,7 @@ bool GoesOn(const PresentLedger& present, const ledger::Chain& backup) {
          });
 }
 
-// Whether a backup's ledger ever had an entry.
+// Returns whether a backup's ledger ever had an entry.
 bool HasEntries(const ledger::Chain& chain, const BackupManifest& manifest) {
   const absl::StatusOr<privacy::LedgerHead> filed = ledger::ParseHead(manifest.ledger_head);
   const bool head_says = filed.ok() ? filed->sequence > 0 : !manifest.ledger_head.empty();
@@ -188,11 +190,11 @@ class Restore {
 
   const RestoreOptions& options_;
   const std::string staging_;
-  bool exists_ = false;  // the present store
+  bool exists_ = false;  // whether there is a present store
   bool remove_staging_ = false;
   RestoreReport report_;
   std::unique_ptr<db::FolderLock> lock_;
-  std::unique_ptr<Database> present_;  // while its ledger is looked at
+  std::unique_ptr<Database> present_;  // open while its ledger is read
 };
 
 absl::Status Restore::LockPresent() {
@@ -200,7 +202,7 @@ absl::Status Restore::LockPresent() {
   exists_ = fs::exists(options_.store, error);
   if (error) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnreadable,
-                 "cannot look for the store in {}: {}; check the data folder's permissions",
+                 "cannot check the store in {}: {}; check the data folder's permissions",
                  options_.store, error.message());
   }
   if (exists_) {
@@ -211,7 +213,7 @@ absl::Status Restore::LockPresent() {
 
 absl::Status Restore::CopyToStaging() {
   std::error_code error;
-  fs::remove_all(staging_, error);  // of an interrupted restore
+  fs::remove_all(staging_, error);  // the remains of an interrupted restore
   if (error) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
                  "cannot remove {}, which an interrupted restore left: {}; remove it yourself",
@@ -222,7 +224,7 @@ absl::Status Restore::CopyToStaging() {
   const std::string from = options_.backup + "/" + kBackupStoreFolder;
   for (const BackupManifest::File& file : report_.manifest.files) {
     RETURN_IF_ERROR(db::CopyFileDurably(from + "/" + file.name, staging_ + "/" + file.name));
-    // Between verifying and copying the backup may have changed.
+    // The backup may have changed between verifying and copying.
     ASSIGN_OR_RETURN(const BackupManifest::File copied, db::HashFile(staging_, file.name));
     if (copied.blake2b != file.blake2b) {
       return Error(absl::StatusCode::kDataLoss, reasons::kBackupInvalid,
@@ -272,12 +274,12 @@ absl::StatusOr<PresentLedger> Restore::ReadPresent() {
   }
   present.filed = ReadHeadFile(options_.store);
   std::error_code error;
-  if (!fs::exists(options_.store + "/CURRENT", error)) {  // opening would begin a new, empty store
+  if (!fs::exists(options_.store + "/CURRENT", error)) {  // opening would create a new, empty store
     present.opened =
         Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt, "its file CURRENT is missing");
     return present;
   }
-  lock_.reset();  // the database takes it itself
+  lock_.reset();  // the database takes the lock itself
   auto database = Database::Open({.path = options_.store,
                                   .seal_key = options_.key,
                                   .next_seal_key = options_.other_key,
@@ -305,11 +307,11 @@ absl::Status Restore::ClosePresent() {
   return absl::OkStatus();
 }
 
-// Every entry of the lower of the two ledgers must be in the higher one; that one is kept.
+// Every entry of the shorter ledger must be in the longer one, which is kept.
 absl::Status Restore::KeepLedger(Database& restored, const PresentLedger& present) {
   const ledger::Chain backup = ledger::ReadChain(restored);
   if (const std::string silence = present.Silence(); !silence.empty()) {
-    // Of a store that is there and does not open nobody knows whether it had a ledger at all.
+    // If a store exists but does not open, it is unknown whether it had a ledger at all.
     const bool unknown = present.exists && !present.opened.ok() && !present.filed;
     if ((unknown || HasEntries(backup, report_.manifest)) && !options_.accept_older_ledger) {
       return NothingToCompare(silence, backup);
@@ -342,7 +344,7 @@ absl::Status Restore::CarryForward(Database& restored, const ledger::Chain& back
   return restored.Write(std::move(batch), Durability::kPowerLoss);
 }
 
-// A damaged chain keeps the head that the backup noted: the ledger then says what is wrong.
+// A damaged chain keeps the head that the backup noted, so that the ledger reports the damage.
 absl::Status Restore::WriteHead(const ledger::Chain& chain) const {
   const std::string head = chain.intact && chain.head.sequence > 0 ? ledger::FormatHead(chain.head)
                                                                    : report_.manifest.ledger_head;
@@ -350,17 +352,17 @@ absl::Status Restore::WriteHead(const ledger::Chain& chain) const {
                       : WriteFileAtomically(staging_ + "/ledger-head", head, 0600);
 }
 
-// One system call: at every moment the store's name is that of a whole store.
+// This is one system call, so the store's name is that of a complete store at every moment.
 absl::Status Restore::Exchange() {
   const unsigned flags = exists_ ? RENAME_EXCHANGE : RENAME_NOREPLACE;
   if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, options_.store.c_str(), flags) != 0) {
     remove_staging_ = false;
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
-                 "cannot exchange {} and {}: {}; the restored store is whole, exchange the two "
+                 "cannot exchange {} and {}: {}; the restored store is complete; exchange the two "
                  "folders yourself",
                  staging_, options_.store, std::strerror(errno));
   }
-  // From here on it is the old store's name; a rest of it is removed next time.
+  // From here on it is the old store's name; what is left of it is removed next time.
   const absl::Status synced = db::SyncFolder(fs::absolute(options_.store).parent_path());
   remove_staging_ = synced.ok();
   lock_.reset();

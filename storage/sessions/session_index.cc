@@ -19,7 +19,7 @@ namespace {
 
 absl::Status NoSuchSession(std::string_view session_id) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "no session {}; it may have expired, begin a new one",
+               "there is no session {}; it may have expired; begin a new one",
                session_id.substr(0, limits::kMaxStoredSessionIdBytes));
 }
 
@@ -51,7 +51,7 @@ absl::StatusOr<std::unique_ptr<SessionIndex>> SessionIndex::Open(
   const auto load = [&index](const RowView& row) -> absl::StatusOr<bool> {
     absl::StatusOr<SessionState> session = sessions::DecodeSession(row.value);
     if (!session.ok() || sessions::SessionKey(session->session_id) != row.key) {
-      ++index->undecodable_;  // one conversation, not the node
+      ++index->undecodable_;  // this costs one conversation, not the node
       return true;
     }
     if (index->Comparable(*session) && index->contexts_->Check(session->context_embedding).ok()) {
@@ -241,7 +241,7 @@ absl::StatusOr<std::vector<SessionHit>> SessionIndex::Search(std::span<const flo
   ASSIGN_OR_RETURN(const std::vector<SimilarityHit> found, contexts_->Search(context, k));
   std::vector<SessionHit> hits;
   for (const SimilarityHit& hit : found) {
-    if (auto session = Get(hit.id); session.ok()) {  // else deleted meanwhile
+    if (auto session = Get(hit.id); session.ok()) {  // otherwise deleted meanwhile
       hits.push_back({*std::move(session), hit.similarity});
     }
   }
@@ -251,9 +251,9 @@ absl::StatusOr<std::vector<SessionHit>> SessionIndex::Search(std::span<const flo
 absl::StatusOr<std::vector<SessionHit>> SessionIndex::SearchAmong(
     std::span<const float> context, size_t k, const std::vector<Shared>& sessions) const {
   RETURN_IF_ERROR(contexts_->Check(context));
-  if (k == 0 || k > limits::kMaxSearchHits) {  // as the unfiltered search refuses
+  if (k == 0 || k > limits::kMaxSearchHits) {  // the unfiltered search refuses it too
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a search for {} sessions; ask for 1 to {}", k, limits::kMaxSearchHits);
+                 "a search cannot return {} sessions; ask for 1 to {}", k, limits::kMaxSearchHits);
   }
   std::vector<SessionHit> hits;
   for (const Shared& session : sessions) {
@@ -306,10 +306,11 @@ absl::StatusOr<size_t> SessionIndex::EraseUser(std::string_view user_id, size_t 
     }
     return sessions;
   };
-  // First: a turn that ends while the keys go would write the whole session again, with a new key.
+  // This comes first: a turn that ends while the keys are destroyed would write the whole session
+  // again with a new key.
   ASSIGN_OR_RETURN(const size_t sessions, forget());
   RETURN_IF_ERROR(erase());
-  // Sessions that began in between: their rows may be unreadable by now.
+  // Sessions may have begun in between, and their rows may be unreadable by now.
   RETURN_IF_ERROR(forget().status());
   return sessions;
 }

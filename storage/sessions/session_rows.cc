@@ -85,9 +85,9 @@ absl::Status CheckTexts(const CacheQuantization& quantization) {
 }
 
 absl::Status CheckTexts(const SessionState& session) {
-  RETURN_IF_ERROR(
-      ruvd::storage::CheckTexts(kRow, {session.session_id, session.user_id.value_or(""),
-                              session.active_adapter.value_or(""), session.history_reference}));
+  RETURN_IF_ERROR(ruvd::storage::CheckTexts(
+      kRow, {session.session_id, session.user_id.value_or(""), session.active_adapter.value_or(""),
+             session.history_reference}));
   for (const auto& [key, value] : session.metadata) {
     RETURN_IF_ERROR(ruvd::storage::CheckTexts(kRow, {key, value}));
   }
@@ -123,7 +123,7 @@ absl::Status CheckSession(const SessionState& session) {
   if (session.session_id.empty() || session.session_id.size() > limits::kMaxStoredSessionIdBytes ||
       user == 0 || user > limits::kMaxUserIdBytes || !ValuesInRange(session)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "session with an id of {} bytes and a user id of {} bytes; use 1 to {} and 1 to "
+                 "a session has an id of {} bytes and a user id of {} bytes; use 1 to {} and 1 to "
                  "{}, times since 1970, a known cache tier and a finite compression ratio",
                  session.session_id.size(), user, limits::kMaxStoredSessionIdBytes,
                  limits::kMaxUserIdBytes);
@@ -133,7 +133,8 @@ absl::Status CheckSession(const SessionState& session) {
       session.metadata.size() > limits::kMaxSessionMetadata ||
       session.context_embedding.size() > limits::kMaxDimension) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "session with {} bytes of text, {} metadata and an embedding of {}; the limits "
+                 "a session has {} bytes of text, {} metadata entries and an embedding of {} "
+                 "values; the limits "
                  "are {}, {} and {}",
                  text, session.metadata.size(), session.context_embedding.size(),
                  limits::kMaxSessionTextBytes, limits::kMaxSessionMetadata, limits::kMaxDimension);

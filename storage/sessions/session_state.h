@@ -12,10 +12,11 @@
 
 namespace ruvd::storage {
 
-// Where keys and values of a conversation are: in memory, in memory but quantised, on disk.
+// The place of a conversation's keys and values: in memory, in memory but quantised, or on disk.
 enum class CacheTier : uint8_t { kHot = 1, kWarm = 2, kCold = 3 };
 
-// How they are held: the last tokens in full precision and nothing else, all quantised, or both.
+// The three forms of quantised storage: only the last tokens in full precision, all quantised, or
+// both.
 struct HighPrecisionTail {
   uint32_t tail_length = 0;  // tokens
   std::string precision;     // "fp16"
@@ -32,24 +33,24 @@ struct HybridCache {
   std::string store_precision;
   bool operator==(const HybridCache&) const = default;
 };
-// None where the cache holds full precision throughout.
+// The empty alternative means full precision throughout.
 using CacheQuantization =
     std::variant<std::monostate, HighPrecisionTail, QuantizedStore, HybridCache>;
 
 struct KvCacheReference {
   CacheTier tier = CacheTier::kHot;
-  std::string location;  // of the owner's choice: a page table, a file
+  std::string location;  // chosen by the owner: a page table, a file
   uint64_t cached_tokens = 0;
   CacheQuantization quantization;
   int64_t created_ms = 0;
   bool operator==(const KvCacheReference&) const = default;
 };
 
-// A conversation between its turns. Texts are UTF-8. It holds what the next turn needs, not the
-// words: those are in the trajectories, where history_reference points.
+// A conversation between its turns. Texts are UTF-8. It has what the next turn needs except the
+// words, which are in the trajectories that history_reference names.
 struct SessionState {
-  std::string session_id;              // 1 to limits::kMaxSessionIdBytes bytes
-  std::optional<std::string> user_id;  // or tenant; names the key that seals the row
+  std::string session_id;              // 1 to limits::kMaxStoredSessionIdBytes bytes
+  std::optional<std::string> user_id;  // user or tenant; selects the key that seals the row
   std::vector<float> context_embedding;
   std::string embedded_by;  // id of the model package that made it
   std::optional<KvCacheReference> kv_cache;

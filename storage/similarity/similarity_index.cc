@@ -8,7 +8,7 @@
 namespace ruvd::storage {
 namespace {
 
-// More than one change adds, so that neither piles up.
+// More than one change can add, so that neither accumulates.
 constexpr size_t kLinksOfAChange = 2;
 constexpr size_t kRepairsOfAChange = 64;
 
@@ -44,7 +44,7 @@ uint32_t SimilarityIndex::LabelOf(std::string_view id) {
 void SimilarityIndex::Release(uint32_t label) {
   labels_.erase(holders_[label].id);
   holders_[label].id.clear();
-  // A search that found a row of its does not name the next holder.
+  // A search that found one of its rows must not return the next holder.
   holders_[label].since = holders_[label].generation + 1;
   free_.push_back(label);
 }
@@ -66,7 +66,7 @@ absl::Status SimilarityIndex::Put(std::string_view id, std::span<const float> ve
     row.generation = ++holders_[row.label].generation;
   }
   if (const absl::Status put = index_->Put(row); !put.ok()) {
-    index_->Erase(row.label);  // the former row is not what the owner has now
+    index_->Erase(row.label);  // the former row is not the owner's present one
     const MutexLock lock(names_);
     Release(row.label);
     return put;
@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<SimilarityHit>> SimilarityIndex::Search(std::span<con
   hits.reserve(found.size());
   const MutexLock lock(names_);
   for (const HnswHit& hit : found) {
-    // An older row of the same holder: it was replaced during the search.
+    // An older row of the same holder counts too: it was replaced during the search.
     if (!holders_[hit.label].id.empty() && hit.generation >= holders_[hit.label].since) {
       hits.push_back({holders_[hit.label].id, hit.similarity});
     }

@@ -26,48 +26,50 @@ struct SimilarityHit {
 };
 
 struct SimilarityIndexOptions {
-  // Rows that every search scans because they are in no graph yet: a tenth of a millisecond. Below,
-  // links would cost more than they save.
+  // The most rows that every search scans because they are in no graph yet: a tenth of a
+  // millisecond. Below this, links would cost more than they save.
   size_t max_tail = 2048;
 };
 
-// The vector index for rows that are named by text instead of dense numbers: gives every id a label
-// of HnswIndex, takes labels back, and tends the index a little with every change. In memory only;
-// the owner fills it from its rows. Thread-safe: writers wait for each other, searches for nobody.
+// A vector index for rows that are named by text instead of dense numbers. It gives every id a
+// label of HnswIndex, reuses labels, and maintains the index a little with every change. It is in
+// memory only; the owner fills it from its rows. Thread-safe: writers wait for each other, searches
+// never wait.
 class SimilarityIndex {
  public:
-  // Vectors of `dimension` values. INVALID_ARGUMENT for a dimension outside storage/limits.h.
+  // Creates an index for vectors of `dimension` values. Returns INVALID_ARGUMENT for a dimension
+  // outside storage/limits.h.
   static absl::StatusOr<std::unique_ptr<SimilarityIndex>> Create(
       uint32_t dimension, const SimilarityIndexOptions& options = {});
 
-  // Whether vectors and queries may be this one: WRONG_DIMENSION, INVALID_ARGUMENT.
+  // Checks a vector or query. Returns WRONG_DIMENSION or INVALID_ARGUMENT on failure.
   absl::Status Check(std::span<const float> vector) const;
 
-  // Adds the vector of an id or replaces it. WRONG_DIMENSION; INVALID_ARGUMENT for values that are
-  // not finite or all zero; LIMIT_EXCEEDED, after which the id has no vector.
+  // Adds or replaces the vector of an id. Returns WRONG_DIMENSION; INVALID_ARGUMENT for values that
+  // are not finite or all zero; LIMIT_EXCEEDED, after which the id has no vector.
   absl::Status Put(std::string_view id, std::span<const float> vector);
 
-  // Does nothing where the id is not there.
+  // Removes the vector of an id; does nothing for an unknown id.
   void Remove(std::string_view id);
 
-  // The `k` ids most similar to `query`, most similar first. Errors as of Put, and INVALID_ARGUMENT
-  // for a `k` that is not 1 to limits::kMaxSearchHits.
+  // Returns the `k` ids most similar to `query`, most similar first. The errors are those of Put,
+  // and INVALID_ARGUMENT for a `k` that is not 1 to limits::kMaxSearchHits.
   absl::StatusOr<std::vector<SimilarityHit>> Search(std::span<const float> query, size_t k) const;
 
   size_t size() const;
   HnswCounts Counts() const { return index_->Counts(); }
 
  private:
-  // Who has a label; no id: nobody.
+  // The id that has a label; an empty id: the label is free.
   struct Holder {
     std::string id;
     uint32_t since = 0;       // the first generation of its rows
-    uint32_t generation = 0;  // of the newest row that was put
+    uint32_t generation = 0;  // generation of the newest row that was put
   };
 
   SimilarityIndex(std::unique_ptr<HnswIndex> index, const SimilarityIndexOptions& options)
       : options_(options), index_(std::move(index)) {}
-  // The label of an id, a new one where it has none.
+  // Returns the label of an id, a new one when it has none.
   uint32_t LabelOf(std::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(names_);
   void Release(uint32_t label) ABSL_EXCLUSIVE_LOCKS_REQUIRED(names_);
   void Tend() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
@@ -75,7 +77,7 @@ class SimilarityIndex {
   const SimilarityIndexOptions options_;
   const std::unique_ptr<HnswIndex> index_;  // changed under writer_
   Mutex writer_;                            // taken before names_
-  mutable Mutex names_;                     // held for moments only
+  mutable Mutex names_;                     // held only briefly
   StringMap<uint32_t> labels_ ABSL_GUARDED_BY(names_);
   std::vector<Holder> holders_ ABSL_GUARDED_BY(names_);  // by label
   std::vector<uint32_t> free_ ABSL_GUARDED_BY(names_);

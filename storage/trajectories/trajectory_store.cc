@@ -21,12 +21,13 @@ using trajectories::IdOfTimeKey;
 using trajectories::kTimePrefix;
 using trajectories::TimeKey;
 
-// While generations wait to store their trajectories.
+// The rows of one piece, while generations wait to store their trajectories.
 constexpr size_t kForgottenAtOnce = 256;
 
 absl::Status TooLong(std::string_view what, size_t size, size_t limit) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-               "trajectory with {} of {}, the limit is {}; store a shorter one", what, size, limit);
+               "a trajectory has {} of {}, but the limit is {}; store a shorter one", what, size,
+               limit);
 }
 
 absl::Status CheckRating(const std::optional<float>& rating) {
@@ -64,7 +65,7 @@ absl::Status CheckRoute(const std::optional<TrajectoryRoute>& route) {
   }
   if (!trajectories::IsSound(*route)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a trajectory's route has no name, a number out of its range or more than {} "
+                 "a trajectory's route has no name, a number out of range or more than {} "
                  "features and {} others",
                  limits::kMaxRouteFeatures, limits::kMaxRouteOthers);
   }
@@ -77,10 +78,11 @@ absl::Status CheckRoute(const std::optional<TrajectoryRoute>& route) {
 absl::Status Check(const Trajectory& trajectory) {
   if (trajectory.response_id.empty() ||
       trajectory.response_id.size() > limits::kMaxResponseIdBytes || trajectory.created_ms < 0) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "trajectory with a response id of {} bytes created at {} ms; use an id of 1 to {} "
-                 "bytes and a time since 1970",
-                 trajectory.response_id.size(), trajectory.created_ms, limits::kMaxResponseIdBytes);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "a trajectory has a response id of {} bytes and was created at {} ms; use an id of 1 to {} "
+        "bytes and a time since 1970",
+        trajectory.response_id.size(), trajectory.created_ms, limits::kMaxResponseIdBytes);
   }
   const size_t text = trajectory.session_id.size() + trajectory.prompt.size() +
                       trajectory.completion.size() + trajectory.edited_text.value_or("").size();
@@ -130,11 +132,11 @@ absl::StatusOr<std::unique_ptr<TrajectoryStore>> TrajectoryStore::Open(
     store->size_ = count;
     store->order_ = OrderedTime(newest_ms);
   }
-  store->ForgetErased().IgnoreError();  // a full disk: the next start does it
+  store->ForgetErased().IgnoreError();  // on a full disk the next start does it
   return store;
 }
 
-// The keys say all: a row that does not open is shown like the others.
+// Only the keys matter, so a row whose value does not open is shown like the others.
 absl::Status TrajectoryStore::ScanTimes(int64_t created_ms,
                                         const Database::BrokenCallback& callback) const {
   return database_.Scan(
@@ -197,7 +199,7 @@ absl::StatusOr<Trajectory> TrajectoryStore::Get(std::string_view response_id) co
     }
   }
   return Error(absl::StatusCode::kNotFound, reasons::kUnknownResponse,
-               "no response {} is remembered; send feedback for one of the last {} responses",
+               "response {} is not known; send feedback for one of the last {} responses",
                response_id.substr(0, limits::kMaxResponseIdBytes), options_.capacity);
 }
 
@@ -205,7 +207,7 @@ absl::Status TrajectoryStore::SetFeedback(std::string_view response_id,
                                           const TrajectoryFeedback& feedback) {
   const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(Trajectory trajectory, Get(response_id));
-  if (feedback.rating || feedback.accepted) {  // two ways to say one thing: the last one counts
+  if (feedback.rating || feedback.accepted) {  // both express an opinion: the newest one counts
     trajectory.rating = feedback.rating;
     trajectory.accepted = feedback.accepted;
   }
@@ -249,7 +251,7 @@ absl::Status TrajectoryStore::ForEachSince(
   return ScanTimes(created_ms, [&](std::string_view key) -> absl::StatusOr<bool> {
     const absl::StatusOr<Trajectory> trajectory = Get(IdOfTimeKey(key));
     if (absl::IsNotFound(trajectory.status()) || absl::IsDataLoss(trajectory.status())) {
-      return true;  // trimmed while we scan, or a row that hides no others
+      return true;  // trimmed during the scan, or a damaged row that must not hide others
     }
     RETURN_IF_ERROR(trajectory.status());
     return callback(*trajectory);
@@ -281,7 +283,8 @@ absl::StatusOr<size_t> TrajectoryStore::ForgetErased() {
   return forgotten;
 }
 
-// Looks again, now that nobody writes: the row by time goes where its trajectory is not there.
+// Checks each row again, now that no writer runs: a row by time is removed when its trajectory is
+// gone.
 absl::StatusOr<size_t> TrajectoryStore::ForgetSome(std::span<const std::string> time_keys) {
   const MutexLock lock(mutex_);
   Batch batch;

@@ -14,11 +14,11 @@ namespace {
 
 constexpr ColumnFamily kFamily = ColumnFamily::kEdge;
 
-// An edge, and its two rows in order of weight.
+// Checks an edge and its two rows in order of weight.
 absl::Status CheckEdge(const Database& database, const RowView& row, RowComplaints* complaints) {
   const std::optional<EdgeKey> key = graph::DecodeEdgeRowKey(row.key);
   if (!key) {
-    complaints->Add(row.key, "the key is none of an edge");
+    complaints->Add(row.key, "this is not a key of an edge");
     return absl::OkStatus();
   }
   const absl::StatusOr<GraphEdge> edge = graph::DecodeEdge(row.value, *key);
@@ -30,12 +30,12 @@ absl::Status CheckEdge(const Database& database, const RowView& row, RowComplain
   return complaints->Expect(database, kFamily, row.key, graph::InKey(*key, edge->weight));
 }
 
-// A row in order of weight, and its edge.
+// Checks a row in order of weight and its edge.
 absl::Status CheckOrder(const Database& database, const RowView& row,
                         const std::optional<graph::WeightedKey>& weighted,
                         RowComplaints* complaints) {
   if (!weighted) {
-    complaints->Add(row.key, "the key is none of an edge's order");
+    complaints->Add(row.key, "this is not a key of an edge's order");
     return absl::OkStatus();
   }
   const std::string edge_key = graph::EdgeRowKey(weighted->key);
@@ -45,12 +45,12 @@ absl::Status CheckOrder(const Database& database, const RowView& row,
     return absl::OkStatus();
   }
   if (!stored.ok()) {
-    return absl::OkStatus();  // Database::Verify complains of it
+    return absl::OkStatus();  // Database::Verify reports it
   }
   const absl::StatusOr<GraphEdge> edge = graph::DecodeEdge(*stored, weighted->key);
   if (edge.ok() && edge->weight != weighted->weight) {
-    complaints->Add(row.key,
-                    fmt::format("weight {}, the edge has {}", weighted->weight, edge->weight));
+    complaints->Add(row.key, fmt::format("its weight is {}, but the edge has {}", weighted->weight,
+                                         edge->weight));
   }
   return absl::OkStatus();
 }
@@ -67,7 +67,7 @@ absl::Status CheckEdgeRows(Database& database, StoreReport* report) {
     } else if (row.key.starts_with(graph::kInPrefix)) {
       RETURN_IF_ERROR(CheckOrder(database, row, graph::DecodeInKey(row.key), &complaints));
     } else if (!graph::DecodeRemovalKey(row.key)) {
-      complaints.Add(row.key, "the key is none of the graph");
+      complaints.Add(row.key, "this is not a key of the graph");
     }
     return true;
   };

@@ -24,7 +24,7 @@
 namespace ruvd::storage {
 namespace {
 
-// A policy's row and what it says of its Fisher diagonal.
+// Checks a policy's row and the Fisher diagonal that it mentions.
 absl::Status CheckPolicy(const Database& database, const RowView& row, const PolicyId& id,
                          RowComplaints* complaints) {
   const absl::StatusOr<Policy> policy = policies::DecodePolicy(row.value, id);
@@ -40,17 +40,18 @@ absl::Status CheckPolicy(const Database& database, const RowView& row, const Pol
     return complaints->Expect(database, ColumnFamily::kPolicy, row.key, fisher_key);
   }
   if (!stored.ok()) {
-    return absl::OkStatus();  // Database::Verify complains of it
+    return absl::OkStatus();  // Database::Verify reports it
   }
   const auto fisher = policies::DecodeFisher(*stored);
   if (complaints->Ok(fisher_key, fisher.status()) && fisher->size() != policy->fisher_values) {
-    complaints->Add(fisher_key, fmt::format("{} values, its policy says {}", fisher->size(),
-                                            policy->fisher_values));
+    complaints->Add(fisher_key, fmt::format("it has {} values, but its policy says {}",
+                                            fisher->size(), policy->fisher_values));
   }
   return absl::OkStatus();
 }
 
-// The row that finds a trajectory by its time; one that does not decode is complained of itself.
+// Checks the row that finds a trajectory by its time. A trajectory that does not decode is reported
+// itself.
 absl::Status CheckTimeRow(const Database& database, const RowView& row, RowComplaints* complaints) {
   const std::string key = trajectories::IdKey(trajectories::IdOfTimeKey(row.key));
   const absl::StatusOr<std::string> stored = database.Get(ColumnFamily::kTrajectory, key);
@@ -64,7 +65,7 @@ absl::Status CheckTimeRow(const Database& database, const RowView& row, RowCompl
                                       : absl::StatusOr<Trajectory>(stored.status());
   if (trajectory.ok() &&
       row.key != trajectories::TimeKey(trajectory->created_ms, trajectory->response_id)) {
-    complaints->Add(row.key, "its trajectory is of another time");
+    complaints->Add(row.key, "its trajectory has another time");
   }
   return absl::OkStatus();
 }
@@ -113,7 +114,7 @@ absl::Status CheckPolicyRows(Database& database, StoreReport* report) {
   const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
     const std::optional<PolicyId> id = policies::IdOfKey(row.key);
     if (!id) {
-      complaints.Add(row.key, "the key is none of a policy");
+      complaints.Add(row.key, "this is not a key of a policy");
       return true;
     }
     if (row.key.starts_with(policies::kPolicyPrefix)) {
@@ -135,8 +136,8 @@ absl::Status CheckOplogRows(Database& database, StoreReport* report) {
   const auto follow = [&](std::string_view key) {
     const uint64_t sequence = ReadKeyU64(key, 0).value_or(0);
     if (expected != 0 && sequence != expected) {
-      complaints.Add(key,
-                     fmt::format("the log goes on with {} where {} was next", sequence, expected));
+      complaints.Add(
+          key, fmt::format("the log continues with {}, but {} was expected", sequence, expected));
     }
     expected = sequence + 1;
   };
@@ -180,7 +181,7 @@ absl::Status CheckConsentRows(Database& database, StoreReport* report) {
     } else if (row.key.starts_with(consent_rows::kReleasePrefix)) {
       complaints.Ok(row.key, CheckReleaseSourceRow(row.key, row.value));
     } else {
-      complaints.Add(row.key, "the key is none of a consent");
+      complaints.Add(row.key, "this is not a key of a consent");
     }
     return true;
   };

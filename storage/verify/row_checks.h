@@ -10,26 +10,26 @@
 
 namespace ruvd::storage {
 
-// What `ruvd store verify` finds in rows whose seals open: one that does not decode, that is under
-// a key its value does not belong to, or whose companion is missing. Each complains in the report
-// about every row that is wrong; an error is for what kept it from looking. They change nothing.
-// They pass over values that do not open: Database::Verify complains of these.
+// The checks of `ruvd store verify` for rows whose seals open. They report rows that do not decode,
+// that are stored under a key of another value, or whose companion rows are missing. They change
+// nothing and return an error only when they could not look. They skip values that do not open,
+// which Database::Verify reports.
 absl::Status CheckTrajectoryRows(Database& database, StoreReport* report);
 absl::Status CheckWitnessRows(Database& database, StoreReport* report);
 absl::Status CheckSessionRows(Database& database, StoreReport* report);
 absl::Status CheckPolicyRows(Database& database, StoreReport* report);
 absl::Status CheckEdgeRows(Database& database, StoreReport* report);
-// The log of changes of patterns, and whether its numbers follow each other.
+// Checks the log of pattern changes, and that its numbers follow each other.
 absl::Status CheckOplogRows(Database& database, StoreReport* report);
-// Changes that learning made, and what was there before them.
+// Checks the changes that learning made, and the kept patterns from before them.
 absl::Status CheckChangeRows(Database& database, StoreReport* report);
-// The operator's consent, those of users, and what was taken back; signatures are the node's to
-// check, which knows the key.
+// Checks the operator's consent, the users' consents and the withdrawals. It does not check
+// signatures: only the node knows the key.
 absl::Status CheckConsentRows(Database& database, StoreReport* report);
-// The whole chain, its head's row and its head's file.
+// Checks the whole chain, the head's row and the head's file.
 absl::Status CheckLedger(Database& database, StoreReport* report);
 
-// All of them.
+// Returns all of these checks.
 std::vector<StoreCheck> RowChecks();
 
 }  // namespace ruvd::storage

@@ -13,7 +13,7 @@
 
 namespace ruvd::storage {
 
-// Complaints about the rows of one family, each with the row's key in hexadecimal.
+// Reports problems with the rows of one family, each with the row's key in hexadecimal.
 class RowComplaints {
  public:
   RowComplaints(std::string_view family, StoreReport* report) : family_(family), report_(report) {}
@@ -21,16 +21,17 @@ class RowComplaints {
   void Add(std::string_view key, std::string_view what) {
     report_->Complain(fmt::format("{} {}: {}", family_, ToHex(AsBytes(key)), what));
   }
-  // Complains about an error; whether there was none.
+  // Reports an error, if there is one; returns whether there was no error.
   bool Ok(std::string_view key, const absl::Status& status) {
     if (!status.ok()) {
       Add(key, fmt::format("{} [{}]", MessageOf(status), ReasonOf(status)));
     }
     return status.ok();
   }
-  // A row whose value does not open: Database::Verify complains of it, the others are looked at.
+  // Skips a row whose value does not open: Database::Verify reports it, and the other rows are
+  // checked.
   static absl::StatusOr<bool> PassOver(std::string_view /*key*/) { return true; }
-  // Complains where a row that belongs to `key` is missing.
+  // Reports a problem if a row that belongs to `key` is missing.
   absl::Status Expect(const Database& database, ColumnFamily family, std::string_view key,
                       std::string_view companion) {
     ASSIGN_OR_RETURN(const bool there, database.Contains(family, companion));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr ColumnFamily kWitnessFamily = ColumnFamily::kWitness;
 
-// A record, its embeddings and the row that finds it by its id.
+// Checks a record, its embeddings and the row that finds it by its id.
 absl::Status CheckRecord(const Database& database, const RowView& row, RowComplaints* complaints) {
   const absl::StatusOr<WitnessEntry> entry = witness::DecodeRecord(row.value);
   if (!complaints->Ok(row.key, entry.status())) {
@@ -23,14 +23,14 @@ absl::Status CheckRecord(const Database& database, const RowView& row, RowCompla
   if (row.key != witness::RecordKey(entry->timestamp_ms, entry->request_id)) {
     complaints->Add(row.key, "it holds another entry");
   }
-  if (!entry->of_user) {  // an erasure took those
+  if (!entry->of_user) {  // an erasure may have removed a user's embeddings
     RETURN_IF_ERROR(
         complaints->Expect(database, kWitnessFamily, row.key, witness::EmbeddingsKey(row.key)));
   }
   return complaints->Expect(database, kWitnessFamily, row.key, witness::IdKey(entry->request_id));
 }
 
-// The row that finds an entry by its id; one that does not decode is complained of itself.
+// Checks the row that finds an entry by its id. An entry that does not decode is reported itself.
 absl::Status CheckIdRow(const Database& database, const RowView& row, RowComplaints* complaints) {
   const absl::StatusOr<std::string> stored = database.Get(kWitnessFamily, row.value);
   if (absl::IsNotFound(stored.status())) {
@@ -56,7 +56,7 @@ absl::Status CheckOther(const Database& database, const RowView& row, RowComplai
   if (row.key == witness::kExpiryKey) {
     complaints->Ok(row.key, witness::DecodeExpiry(row.value).status());
   } else if (row.key != witness::kCountKey) {
-    complaints->Add(row.key, "the key is none of the witness log");
+    complaints->Add(row.key, "this is not a key of the witness log");
   }
   return absl::OkStatus();
 }
@@ -83,7 +83,8 @@ absl::Status CheckWitnessRows(Database& database, StoreReport* report) {
   RETURN_IF_ERROR(database.Scan(kWitnessFamily, "", "", check, pass));
   const absl::StatusOr<uint64_t> count = witness::ReadCount(database);
   if (complaints.Ok(witness::kCountKey, count.status()) && whole && *count != records) {
-    complaints.Add(witness::kCountKey, fmt::format("{} entries, counted as {}", records, *count));
+    complaints.Add(witness::kCountKey,
+                   fmt::format("there are {} entries, but the count is {}", records, *count));
   }
   return absl::OkStatus();
 }

@@ -25,10 +25,10 @@ constexpr std::string_view kMagic = "RUVDWIT1";
 constexpr uint8_t kEntriesFrame = 1;
 constexpr uint8_t kEndFrame = 2;
 constexpr uint32_t kArchiveSchema = 1;
-// Embeddings hardly compress; more effort costs time and gains nothing.
+// Embeddings hardly compress, so a higher level costs time and gains nothing.
 constexpr int kCompressionLevel = 3;
 
-// Where a frame belongs: its file, its place in it and what it is.
+// Returns the place of a frame: its file and its number in the file.
 std::string FrameKey(const ArchiveId& id, uint32_t index) {
   return RowKey().Text("archive/").Bytes(id).U32(index).Take();
 }
@@ -122,7 +122,7 @@ absl::StatusOr<OpenedFrame> ReadFrame(const privacy::SealKey& key, const Archive
   const std::string frame_key = FrameKey(id, index);
   absl::StatusOr<std::string> payload = key.Open(ContextOf(frame_key, *kind), AsText(*sealed));
   if (!payload.ok()) {
-    return Broken("was altered or belongs to another node");
+    return Broken("was changed or belongs to another node");
   }
   return OpenedFrame{*kind, *std::move(payload)};
 }
@@ -194,7 +194,7 @@ absl::StatusOr<WitnessArchiveSummary> ReadWitnessArchiveBytes(std::span<const ui
   const auto magic = reader.ReadBytes(kMagic.size());
   const auto id = reader.ReadArray<std::tuple_size_v<ArchiveId>>();
   if (reader.failed() || AsText(*magic) != kMagic) {
-    return Broken("does not begin as one");
+    return Broken("does not begin like an archive");
   }
   uint64_t entries = 0;
   for (uint32_t index = 0;; ++index) {

@@ -9,11 +9,11 @@
 
 namespace ruvd::storage {
 
-// The key of the archives of a store: 32 random bytes in the row `witness/archive-key` of the
-// family `default`, made and fsynced the first time. It is wrapped as every value is, by a data key
-// and that by the node's, so archives still open after either was changed, without being touched,
-// even where they were moved elsewhere. Whoever has neither the store nor a backup of it cannot
-// open them. STORE_CORRUPT, the errors of Database.
+// Returns the key of a store's archives: 32 random bytes in the row `witness/archive-key` of the
+// family `default`, made and fsynced on the first call. The row is sealed like every value, by a
+// data key that the node's key wraps. So archives still open, unchanged and wherever they were
+// moved, after either key was replaced. Without the store or a backup of it nothing can open them.
+// Returns STORE_CORRUPT or an error of Database.
 absl::StatusOr<privacy::SealKey> WitnessArchiveKey(Database& database);
 
 }  // namespace ruvd::storage

@@ -18,7 +18,7 @@ namespace {
 
 absl::Status NoSuchEntry(std::string_view request_id) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "no witness entry of request {}; list the entries to see which there are",
+               "there is no witness entry of request {}; list the entries to see which ones exist",
                request_id.substr(0, limits::kMaxResponseIdBytes));
 }
 
@@ -60,7 +60,8 @@ absl::Status WitnessLog::Append(WitnessEntry entry, TimePoint now) {
   }
   if (!queue_.Push(std::move(entry), now)) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
-                 "{} witness entries wait for the disk; check the disk", queue_.size());
+                 "{} witness entries are waiting for the disk, which is the limit; check the disk",
+                 queue_.size());
   }
   return absl::OkStatus();
 }
@@ -115,8 +116,9 @@ void WitnessLog::PutCount(uint64_t stored, Batch* batch) const {
   batch->Put(ColumnFamily::kWitness, witness::kCountKey, witness::EncodeCount(stored));
 }
 
-// The row of an entry's embeddings, in the scope of its user. A user who cannot get a key costs the
-// embeddings, not the entry, nor the other entries of the batch. Whether it has them.
+// Adds the row of an entry's embeddings, in the scope of its user. If the user cannot get a key,
+// only the embeddings are lost, not the entry or the rest of the batch. Returns whether the row has
+// embeddings.
 absl::StatusOr<bool> WitnessLog::PutEmbeddings(const WitnessEntry& entry, const std::string& key,
                                                Batch* batch) {
   const KeyScope scope = entry.user_id.empty() ? KeyScope() : KeyScope::User(entry.user_id);
@@ -163,7 +165,7 @@ absl::StatusOr<size_t> WitnessLog::EraseUser(std::string_view user_id,
   if (!erased.ok() && !absl::IsNotFound(erased)) {
     return erased;
   }
-  // Behind it: what came meanwhile was said before the erasure was done.
+  // This comes after the erasure: entries queued meanwhile were said before it was complete.
   const MutexLock lock(queue_mutex_);
   const size_t forgotten = queue_.ForgetUser(user_id);
   return erased.ok() || forgotten > 0 ? absl::StatusOr<size_t>(forgotten) : erased;
@@ -195,8 +197,8 @@ absl::StatusOr<WitnessEntry> WitnessLog::GetStored(std::string_view request_id) 
   ASSIGN_OR_RETURN(WitnessEntry entry, witness::DecodeRecord(record));
   const absl::StatusOr<std::string> embeddings =
       database_.Get(ColumnFamily::kWitness, witness::EmbeddingsKey(*key));
-  // Its user was erased, the entry expires just now, or they are damaged: it is worth more than
-  // none without them.
+  // The user was erased, the entry is expiring, or the embeddings are damaged. The entry is useful
+  // without them.
   if (absl::IsNotFound(embeddings.status()) || absl::IsDataLoss(embeddings.status())) {
     return entry;
   }
@@ -206,7 +208,7 @@ absl::StatusOr<WitnessEntry> WitnessLog::GetStored(std::string_view request_id) 
 }
 
 absl::StatusOr<WitnessEntry> WitnessLog::Get(std::string_view request_id) const {
-  const MutexLock writer(writer_);  // an entry is on its way to the disk, or it is not
+  const MutexLock writer(writer_);  // no entry is between the queue and the disk while this is held
   {
     const MutexLock lock(queue_mutex_);
     if (const WitnessEntry* queued = queue_.Find(request_id)) {

@@ -30,69 +30,71 @@ struct WitnessLogOptions {
 };
 
 struct WitnessLogCounts {
-  uint64_t stored = 0;  // on disk
-  uint64_t queued = 0;  // not yet
+  uint64_t stored = 0;  // entries on disk
+  uint64_t queued = 0;  // entries not on disk yet
   // Since start:
   uint64_t refused = 0;      // the queue was full
-  uint64_t unfit = 0;        // refused because they cannot be stored as they are
-  uint64_t duplicates = 0;   // of a request that is stored already
+  uint64_t unfit = 0;        // refused because the entry is invalid
+  uint64_t duplicates = 0;   // refused because an entry of this request is stored already
   uint64_t without_key = 0;  // stored without embeddings: their users could not get a key
   uint64_t expired = 0;      // deleted or archived
-  uint64_t crowded_out = 0;  // those of them that left before their age: the log was full
-  uint64_t undecodable = 0;  // those of them that no archive could take: their rows did not decode
+  uint64_t crowded_out = 0;  // expired before their age, because the log was full
+  uint64_t undecodable = 0;  // expired but in no archive, because their rows did not decode
 };
 
 struct WitnessExpired {
   uint64_t entries = 0;
-  bool more = false;  // call again
+  bool more = false;  // work is left: call again
 };
 
-// What every request did, behind a queue that costs a request microseconds. A crash takes the
-// entries of the last second at most; what is stored survives kill -9. Queries see stored entries
-// only. Thread-safe; Append never waits for a disk.
+// Records what every request did, through a queue that costs a request microseconds. A crash loses
+// at most the entries of the last second; stored entries survive kill -9. Queries see only stored
+// entries. Thread-safe; Append never waits for a disk.
 class WitnessLog {
  public:
-  // A damaged count is counted anew, and a damaged note of a batch on its way into an archive is
-  // dropped: the batch is archived again. `database` outlives the log.
+  // Opens the log. A damaged count is counted anew. A damaged note of a batch that was being
+  // archived is dropped, and the batch is archived again. `database` must outlive the log.
   static absl::StatusOr<std::unique_ptr<WitnessLog>> Open(Database& database,
                                                           WitnessLogOptions options = {});
 
-  // Queues an entry. RESOURCE_EXHAUSTED (MAILBOX_FULL) where the queue is full, INVALID_ARGUMENT,
-  // LIMIT_EXCEEDED for an entry that cannot be stored; both are counted. `now` is monotonic time.
+  // Queues an entry. Returns RESOURCE_EXHAUSTED (MAILBOX_FULL) when the queue is full, and
+  // INVALID_ARGUMENT or LIMIT_EXCEEDED for an entry that cannot be stored; counts() counts both.
+  // `now` is monotonic time.
   absl::Status Append(WitnessEntry entry, TimePoint now);
 
-  // Writes batches while one is due, at most what the queue may hold; returns how many entries it
-  // took off the queue. The owner calls it when NextDue says so. Errors of Database::Write leave
-  // the entries queued.
+  // Writes batches while one is due, at most the capacity of the queue; returns how many entries it
+  // took from the queue. The owner calls it at NextDue(). After an error of Database::Write the
+  // entries stay queued.
   absl::StatusOr<size_t> FlushDue(TimePoint now);
-  // Writes everything that is queued.
+  // Writes all queued entries.
   absl::Status FlushAll();
   std::optional<TimePoint> NextDue() const;
 
-  // Runs `erase`, which destroys a user's keys, while no entry is written, and takes the embeddings
-  // out of what waits of the user, so that they are never written with a new key. Says of how many;
-  // the error of `erase`, but not NOT_FOUND where something waited.
+  // Runs `erase`, which destroys a user's keys, while no entry is being written, and removes the
+  // embeddings from the user's queued entries, so that they are never written with a new key.
+  // Returns the number of those entries, or the error of `erase`; NOT_FOUND is ignored when such
+  // entries were queued.
   absl::StatusOr<size_t> EraseUser(std::string_view user_id,
                                    const std::function<absl::Status()>& erase);
 
-  // When the newest stored entry ended, UTC; 0 where there is none.
+  // Returns the end of the newest stored entry, UTC, or 0 when the log is empty.
   absl::StatusOr<int64_t> NewestMs() const;
 
-  // The whole entry of a request, queued ones included. NOT_FOUND.
+  // Returns the whole entry of a request, stored or queued, or NOT_FOUND.
   absl::StatusOr<WitnessEntry> Get(std::string_view request_id) const;
-  // Notes the quality of a request, 0 to 1. NOT_FOUND, INVALID_ARGUMENT.
+  // Sets the quality of a request, 0 to 1. Returns NOT_FOUND or INVALID_ARGUMENT on failure.
   absl::Status SetQuality(std::string_view request_id, float quality);
 
-  // INVALID_ARGUMENT, see CheckQuery; CANCELLED, here and below. Rows that do not open or decode
-  // are passed over and counted: one of them must not hide all others.
+  // Query and Stats return INVALID_ARGUMENT (see CheckQuery) or CANCELLED. Rows that do not open or
+  // decode are skipped and counted: one of them must not hide all others.
   absl::StatusOr<WitnessPage> Query(const WitnessQuery& query) const;
-  // INVALID_ARGUMENT for a negative interval.
+  // Returns INVALID_ARGUMENT for a negative interval.
   absl::StatusOr<WitnessStats> Stats(const WitnessStatsQuery& query) const;
 
-  // Takes one batch of entries out that are older than the retention at `now_ms` (UTC) or too many:
-  // into an archive, where there is a folder for them, and out of the store. Without a time, while
-  // the clock cannot be trusted, only those that are too many. Bounded work. After an error the
-  // next call takes the batch up again. Works below the soft disk reserve.
+  // Removes one batch of entries that are older than the retention at `now_ms` (UTC) or above the
+  // capacity, into an archive if there is a folder for archives. Without a time, while the clock
+  // cannot be trusted, it removes only entries above the capacity. The work is bounded. After an
+  // error the next call continues the batch. It works below the soft disk reserve.
   absl::StatusOr<WitnessExpired> ExpireSome(std::optional<int64_t> now_ms);
 
   WitnessLogCounts counts() const;
@@ -113,7 +115,7 @@ class WitnessLog {
   absl::StatusOr<WitnessEntry> GetStored(std::string_view request_id) const;
   absl::StatusOr<WitnessPage> QueryByTime(const WitnessQuery& query) const;
   absl::StatusOr<WitnessPage> QueryBySimilarity(const WitnessQuery& query) const;
-  // The entry with its similarity; nullopt where the query does not mean it.
+  // Returns the entry with its similarity, or nullopt when it does not match the query.
   absl::StatusOr<std::optional<WitnessHit>> Compare(const WitnessQuery& query,
                                                     std::string_view record_key,
                                                     WitnessEntry entry) const;

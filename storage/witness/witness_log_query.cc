@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading the witness log: walks over the records in order of time, newest or oldest first.
+// This file reads the witness log: walks over the records in order of time, newest or oldest first.
 
 #include <algorithm>
 #include <utility>
@@ -17,7 +17,7 @@
 namespace ruvd::storage {
 namespace {
 
-// Keys of records, end excluded.
+// A range of record keys; the end is not included.
 struct KeyRange {
   std::string start;
   std::string end;
@@ -28,7 +28,7 @@ KeyRange RangeOf(const WitnessFilter& filter) {
           filter.to_ms ? witness::RecordKeyAt(*filter.to_ms) : EndOfPrefix(witness::kRecordPrefix)};
 }
 
-// Goes on behind the record that a page token names.
+// Makes the range continue after the record that a page token names.
 absl::Status ApplyToken(const WitnessQuery& query, KeyRange* range) {
   if (query.page_token.empty()) {
     return absl::OkStatus();
@@ -36,7 +36,7 @@ absl::Status ApplyToken(const WitnessQuery& query, KeyRange* range) {
   const std::optional<std::string> key = FromHex(query.page_token);
   if (!key || !key->starts_with(witness::kRecordPrefix) || witness::IdOfRecordKey(*key).empty()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "the page token is not one this node gave; list from the start");
+                 "this node did not give the page token; list from the start");
   }
   if (query.oldest_first) {
     range->start = std::max(range->start, *key + '\0');
@@ -46,7 +46,7 @@ absl::Status ApplyToken(const WitnessQuery& query, KeyRange* range) {
   return absl::OkStatus();
 }
 
-// A few milliseconds of rows.
+// The rows between two calls of `cancelled`: a few milliseconds.
 constexpr size_t kRowsPerQuestion = 256;
 
 absl::Status CheckWanted(const WitnessCancelled& cancelled, size_t looked_at) {
@@ -136,7 +136,7 @@ absl::StatusOr<std::optional<WitnessHit>> WitnessLog::Compare(const WitnessQuery
   const absl::StatusOr<std::string> embeddings =
       database_.Get(ColumnFamily::kWitness, witness::EmbeddingsKey(record_key));
   if (absl::IsNotFound(embeddings.status())) {
-    return std::nullopt;  // expired while we scan
+    return std::nullopt;  // the entry expired during the scan
   }
   RETURN_IF_ERROR(embeddings.status());
   RETURN_IF_ERROR(witness::DecodeEmbeddings(*embeddings, &entry));
@@ -188,7 +188,8 @@ absl::StatusOr<WitnessPage> WitnessLog::QueryBySimilarity(const WitnessQuery& qu
 absl::StatusOr<WitnessStats> WitnessLog::Stats(const WitnessStatsQuery& query) const {
   if (query.interval_ms < 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "an interval of {} ms; use a positive one, or 0 for no trend", query.interval_ms);
+                 "an interval of {} ms is not possible; use a positive one, or 0 for no trend",
+                 query.interval_ms);
   }
   WitnessCounter counter(query);
   const KeyRange range = RangeOf(query.filter);

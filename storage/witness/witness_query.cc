@@ -27,7 +27,8 @@ bool SameOrAny(const std::string& wanted, std::string_view value) {
   return wanted.empty() || wanted == value;
 }
 
-// Nearest rank: the smallest value that at least `percent` of all do not exceed.
+// Returns the nearest-rank percentile: the smallest value v such that at least `percent` of all
+// values are at most v.
 float Percentile(const std::vector<float>& sorted, size_t percent) {
   const size_t rank = (percent * sorted.size() + 99) / 100;  // rounded up
   return sorted[std::max<size_t>(rank, 1) - 1];
@@ -46,7 +47,7 @@ LatencySummary Summarise(std::vector<float> values) {
           .max_ms = values.back()};
 }
 
-// Folds one quality into the mean of `rated` ones before it.
+// Adds one quality to the mean of the `rated` ones before it.
 void CountQuality(const std::optional<float>& quality, uint64_t* rated, double* mean) {
   if (quality) {
     ++*rated;
@@ -75,7 +76,7 @@ absl::Status CheckQuery(const WitnessQuery& query) {
   const auto finite = [](float value) { return std::isfinite(value); };
   if (query.limit == 0 || query.limit > limits::kMaxListPageSize) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "page of {} witness entries; ask for 1 to {}", query.limit,
+                 "a page cannot have {} witness entries; ask for 1 to {}", query.limit,
                  limits::kMaxListPageSize);
   }
   if (query.similar_to.empty()) {

@@ -19,8 +19,8 @@ namespace ruvd::storage {
 
 enum class WitnessOutcome : uint8_t { kAny, kOk, kFailed };
 
-// Which entries are meant: those that meet every condition that is set. An entry without a quality
-// meets no condition on quality.
+// Selects the entries that meet every condition that is set. An entry without a quality meets no
+// condition on quality.
 struct WitnessFilter {
   int64_t from_ms = 0;                // inclusive
   std::optional<int64_t> to_ms = {};  // exclusive
@@ -29,55 +29,56 @@ struct WitnessFilter {
   std::optional<float> min_total_ms = {};
   std::optional<float> max_total_ms = {};
   WitnessOutcome outcome = WitnessOutcome::kAny;
-  std::string session_id = {};    // empty: any, here and below
-  std::string model = {};         // that generated
-  std::string error_reason = {};  // of failed entries
+  std::string session_id = {};    // empty: any; the same holds below
+  std::string model = {};         // the model that generated
+  std::string error_reason = {};  // the reason of failed entries
 };
 
 bool Matches(const WitnessFilter& filter, const WitnessEntry& entry);
 
-// Asked every few rows; true ends a query with CANCELLED. Empty: nobody cancels.
+// Called every few rows; when it returns true, the query ends with CANCELLED. Empty: never
+// cancelled.
 using WitnessCancelled = std::function<bool()>;
 
 struct WitnessQuery {
   WitnessFilter filter = {};
-  // Not empty: the entries whose query embedding is most similar by cosine to this one come first,
-  // compared exactly; entries with an embedding of another model, size or none are left out.
-  // Without pages.
+  // If set, the entries whose query embeddings are most similar to this one (exact cosine) come
+  // first. Entries without an embedding, or with one of another model or size, are left out. Such a
+  // query has no pages.
   std::span<const float> similar_to = {};
-  std::string embedded_by = {};  // id of the model package that made it; others are left out
+  std::string embedded_by = {};  // id of the model package that made similar_to
   float min_similarity = -1;
   size_t limit = 100;  // 1 to limits::kMaxListPageSize
   bool oldest_first = false;
-  std::string page_token = {};  // of the page before
+  std::string page_token = {};  // the next_page_token of the former page
   WitnessCancelled cancelled = {};
 };
 
 struct WitnessHit {
-  WitnessEntry entry;  // its embeddings only where similarity was asked for
+  WitnessEntry entry;  // its embeddings are filled in only for a search by similarity
   std::optional<float> similarity = {};
 };
 
 struct WitnessPage {
   std::vector<WitnessHit> hits;
   std::string next_page_token;  // empty on the last page
-  // A search by similarity looked at limits::kMaxWitnessScan entries and more are left: narrow the
-  // time.
+  // A search by similarity looked at limits::kMaxWitnessScan entries and more are left: use a
+  // shorter time range.
   bool truncated = false;
-  uint64_t undecodable = 0;  // rows that were passed over
+  uint64_t undecodable = 0;  // rows that were skipped
 };
 
-// INVALID_ARGUMENT for limits, similarities or page tokens out of range.
+// Returns INVALID_ARGUMENT for limits, similarities or page tokens out of range.
 absl::Status CheckQuery(const WitnessQuery& query);
 
 struct WitnessStatsQuery {
   WitnessFilter filter = {};
-  // Not 0: the trend in intervals of this length, aligned to the epoch.
+  // If not 0, the length of the trend's intervals, which are aligned to the epoch.
   int64_t interval_ms = 0;
   WitnessCancelled cancelled = {};
 };
 
-// Nearest-rank percentiles over all counted entries, exact; 0 without entries.
+// Exact nearest-rank percentiles over all counted entries; 0 without entries.
 struct LatencySummary {
   float mean_ms = 0;
   float p50_ms = 0;
@@ -91,30 +92,30 @@ struct WitnessInterval {
   uint64_t entries = 0;
   uint64_t failed = 0;
   uint64_t rated = 0;
-  double mean_quality = 0;  // of the rated ones
+  double mean_quality = 0;  // of the rated entries
 };
 
 struct WitnessStats {
   uint64_t entries = 0;
   uint64_t failed = 0;
   uint64_t rated = 0;
-  double mean_quality = 0;    // of the rated ones
+  double mean_quality = 0;    // of the rated entries
   LatencySummary total;       // of all entries
-  LatencySummary generation;  // of those that did not fail
+  LatencySummary generation;  // of the entries that did not fail
   std::map<std::string, uint64_t> by_model;
-  std::map<std::string, uint64_t> by_error;  // failed ones by reason
-  std::vector<WitnessInterval> intervals;    // those with entries, oldest first
+  std::map<std::string, uint64_t> by_error;  // failed entries by reason
+  std::vector<WitnessInterval> intervals;    // intervals with entries, oldest first
   // Only the first limits::kMaxWitnessScan entries or limits::kMaxWitnessIntervals intervals are
-  // counted: narrow the time.
+  // counted: use a shorter time range.
   bool truncated = false;
-  uint64_t undecodable = 0;  // rows that were passed over
+  uint64_t undecodable = 0;  // rows that were skipped
 };
 
 // Counts entries one after another, in order of time.
 class WitnessCounter {
  public:
   explicit WitnessCounter(const WitnessStatsQuery& query) : query_(query) {}
-  // False where a limit is reached; the entry is then not counted.
+  // Returns false, without counting the entry, when a limit is reached.
   bool Add(const WitnessEntry& entry);
   void AddUndecodable() { ++stats_.undecodable; }
   WitnessStats Take();

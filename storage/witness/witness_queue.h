@@ -17,37 +17,37 @@
 namespace ruvd::storage {
 
 struct WitnessQueueOptions {
-  size_t batch = limits::kWitnessBatch;         // entries of one write; so many are due at once
+  size_t batch = limits::kWitnessBatch;  // entries in one write; a batch is due when it is full
   Duration max_wait = limits::kMaxWitnessWait;  // the oldest entry is due after this
-  size_t capacity = limits::kMaxWitnessQueue;   // more are refused
+  size_t capacity = limits::kMaxWitnessQueue;   // further entries are refused
 };
 
-// Entries between their request and their write: a state machine without clock, lock or disk. A
-// full queue refuses the newest entry, so that what it accepted is lost by a crash only; refusals
-// are counted. Not thread-safe.
+// Holds entries between their request and their write: a state machine without clock, lock or disk.
+// A full queue refuses the newest entry, so only a crash loses accepted entries; refusals are
+// counted. Not thread-safe.
 class WitnessQueue {
  public:
   explicit WitnessQueue(const WitnessQueueOptions& options) : options_(options) {}
 
-  // False where the queue is full; the entry is then left as it was.
+  // Returns false when the queue is full; the entry is then unchanged.
   bool Push(WitnessEntry&& entry, TimePoint now);
 
-  // Whether a batch is full or the oldest entry has waited long enough.
+  // Returns whether a batch is full or the oldest entry has waited long enough.
   bool Due(TimePoint now) const;
-  // When FlushDue has something to do unless more comes; nullopt for an empty queue.
+  // Returns when the next batch is due if no more entries come; nullopt for an empty queue.
   std::optional<TimePoint> NextDue() const;
 
-  // The oldest entries, at most one batch.
+  // Takes the oldest entries, at most one batch.
   std::vector<WitnessEntry> Take();
-  // Returns a batch that could not be written to the front of the queue, due at once. It may then
-  // hold more than `capacity`: nothing accepted is dropped.
+  // Returns a batch that could not be written to the front of the queue, where it is due at once.
+  // The queue may then hold more than `capacity`: no accepted entry is dropped.
   void PutBack(std::vector<WitnessEntry> batch);
 
-  // Takes the embeddings out of a user's entries, so that nothing of them is the user's any more;
-  // says of how many.
+  // Removes the embeddings from a user's entries, so that they have no more data of the user.
+  // Returns the number of these entries.
   size_t ForgetUser(std::string_view user_id);
 
-  // The queued entry of a request, nullptr where there is none.
+  // Returns the queued entry of a request, or nullptr.
   const WitnessEntry* Find(std::string_view request_id) const;
   WitnessEntry* Find(std::string_view request_id);
 

@@ -20,10 +20,10 @@
 namespace ruvd::storage {
 namespace {
 
-// Names batches of the same milliseconds apart.
+// Distinguishes batches of the same milliseconds.
 constexpr size_t kFileHashBytes = 4;
 
-// The same records give the same name: a batch that is begun again finds its file.
+// Equal records give equal names, so a batch that is begun again finds its file.
 std::string FileName(const std::string& first_key, const std::string& last_key) {
   const Digest digest = Sha256({AsBytes(first_key), AsBytes(last_key)});
   return fmt::format("witness-{}-{}-{}.ruvdwit", witness::TimeOfRecordKey(first_key),
@@ -35,7 +35,7 @@ std::string After(const std::string& key) {
   return key + '\0';
 }
 
-// The keys of records, also of those that do not open: they leave like the others.
+// Shows the keys of all records, even of those that do not open: they are removed like the others.
 absl::Status ScanKeys(const Database& database, std::string_view start, std::string_view end,
                       const Database::BrokenCallback& callback) {
   return database.Scan(
@@ -109,7 +109,7 @@ bool WitnessRetention::ReadExistingFile() {
         return absl::OkStatus();
       });
   if (!summary.ok()) {
-    archived_.clear();  // the records are all still there: it is written anew
+    archived_.clear();  // no record was deleted yet: the file is written anew
   }
   return summary.ok();
 }
@@ -122,7 +122,7 @@ absl::StatusOr<WitnessEntry> WitnessRetention::ReadEntry(const RowView& row) con
       ReasonOf(embeddings.status()) != reasons::kSealBroken) {
     return embeddings.status();
   }
-  // An entry without its embeddings is worth more than none.
+  // An entry is useful without its embeddings.
   if (!embeddings.ok() || !witness::DecodeEmbeddings(*embeddings, &entry).ok()) {
     entry.query_embedding.clear();
     entry.response_embedding.clear();
@@ -147,7 +147,7 @@ absl::Status WitnessRetention::WriteFile() {
   archived_.clear();
   undecodable_.clear();
   RETURN_IF_ERROR(FindUndecodable());
-  // An operator who turned archives off meanwhile wants the records deleted.
+  // If the operator turned archives off meanwhile, the records are to be deleted.
   if (!archives() || pending_->file.empty() || ReadExistingFile()) {
     return absl::OkStatus();
   }
@@ -174,7 +174,7 @@ absl::StatusOr<WitnessRetention::Finished> WitnessRetention::Finish(std::optiona
   const int64_t cutoff = Cutoff(now_ms);
   Finished finished;
   std::vector<std::string> keys;
-  bool others = false;  // came into the range after the file was made
+  bool others = false;  // entered the range after the file was made
   const auto take = [&](std::string_view key) -> absl::StatusOr<bool> {
     const bool undecodable = undecodable_.contains(key);
     if (check && !undecodable && !archived_.contains(key)) {

@@ -24,35 +24,37 @@ namespace ruvd::storage {
 struct WitnessRetentionOptions {
   std::chrono::milliseconds retention = limits::kWitnessRetention;
   size_t capacity = limits::kMaxWitnessEntries;
-  // Where expired entries go as files, sealed with `archive_key`; it exists. Empty: they are
-  // deleted.
+  // The existing folder for archive files of expired entries, sealed with `archive_key`. Empty:
+  // expired entries are deleted.
   std::string archive_folder = {};
   std::optional<privacy::SealKey> archive_key = {};
   size_t batch = limits::kWitnessExpiryBatch;
 };
 
 // Moves the oldest entries out of the witness log, a batch at a time, in three stages that each
-// survive a crash: Begin fsyncs which records are meant, WriteFile makes them a fsynced archive,
-// Finish deletes exactly what the archive holds. A batch that a crash interrupted is taken up
-// again before another begins; its file, where it is whole, is not written again. So no entry is
-// lost and none is archived twice. Not thread-safe: WitnessLog lets no writer in between.
+// survive a crash: Begin fsyncs the range of records, WriteFile writes them to a fsynced archive,
+// Finish deletes exactly the records in the archive. A batch that a crash interrupted is completed
+// before another begins; if its file is complete, it is not written again. So no entry is lost or
+// archived twice. Not thread-safe: WitnessLog keeps other writers out.
 class WitnessRetention {
  public:
-  // A note of a batch under way that is damaged is dropped: its records are all there, and leave
-  // once more, into another archive. `database` outlives it.
+  // Opens the state of the retention. A damaged note of a batch under way is dropped: its records
+  // all still exist and are moved again, into another archive. `database` must outlive it.
   static absl::StatusOr<WitnessRetention> Open(Database& database, WitnessRetentionOptions options);
 
-  // Whether a batch is due at `now_ms`, or one is under way, given how many entries are stored.
-  // Without a time, of a clock that cannot be trusted, only what is above the capacity is due.
+  // Returns whether a batch is due at `now_ms` or under way, given the number of stored entries.
+  // Without a time, while the clock cannot be trusted, only entries above the capacity are due.
   absl::StatusOr<bool> Begin(std::optional<int64_t> now_ms, uint64_t stored);
-  // After Begin returned true. FILE_UNWRITABLE, DISK_FULL: the batch stays under way.
+  // Must be called after Begin returned true. After FILE_UNWRITABLE or DISK_FULL the batch stays
+  // under way.
   absl::Status WriteFile();
   struct Finished {
     uint64_t entries = 0;
     uint64_t crowded_out = 0;  // younger than the retention at `now_ms`; 0 without a time
     uint64_t undecodable = 0;  // no archive could take them
   };
-  // After WriteFile. Adds the deletions to `batch`. Once the batch is written, call Done.
+  // Must be called after WriteFile. Adds the deletions to `batch`. Once the batch is written, call
+  // Done.
   absl::StatusOr<Finished> Finish(std::optional<int64_t> now_ms, Batch* batch);
   void Done() {
     pending_.reset();
@@ -67,21 +69,21 @@ class WitnessRetention {
   std::string PathOf(const witness::Expiry& expiry) const {
     return options_.archive_folder + "/" + expiry.file;
   }
-  // Fills archived_ from the file, where it is there and whole.
+  // Fills archived_ from the file if it exists and is complete.
   bool ReadExistingFile();
-  // The entry of a record with its embeddings, as far as they decode.
+  // Returns the entry of a record with its embeddings, as far as they decode.
   absl::StatusOr<WitnessEntry> ReadEntry(const RowView& row) const;
   absl::Status FindUndecodable();
-  // Before this time entries are too old.
+  // Returns the time before which entries are too old.
   int64_t Cutoff(std::optional<int64_t> now_ms) const;
 
   Database* database_;
   WitnessRetentionOptions options_;
   std::optional<witness::Expiry> pending_;
   using Keys = std::set<std::string, std::less<>>;
-  Keys archived_;  // of the records in the pending file
-  // Of those that no file can take, since they do not open or decode: they leave with the others,
-  // counted.
+  Keys archived_;  // keys of the records in the pending file
+  // The keys of records that no file can take, because they do not open or decode. They are deleted
+  // with the others and counted.
   Keys undecodable_;
 };
 

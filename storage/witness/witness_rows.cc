@@ -38,8 +38,8 @@ absl::Status CheckSizes(const WitnessEntry& entry) {
   if (text > limits::kMaxWitnessTextBytes || lists > limits::kMaxWitnessListItems ||
       dimension > limits::kMaxDimension) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "witness entry with {} bytes of names, a list of {} and an embedding of {}; the "
-                 "limits are {}, {} and {}",
+                 "a witness entry has {} bytes of names, a list of {} items and an embedding of {} "
+                 "values; the limits are {}, {} and {}",
                  text, lists, dimension, limits::kMaxWitnessTextBytes, limits::kMaxWitnessListItems,
                  limits::kMaxDimension);
   }
@@ -48,13 +48,15 @@ absl::Status CheckSizes(const WitnessEntry& entry) {
 
 absl::Status CheckTexts(const WitnessEntry& entry) {
   constexpr char kEntry[] = "a witness entry";
-  RETURN_IF_ERROR(ruvd::storage::CheckTexts(kEntry, {entry.request_id, entry.session_id, entry.routing.model,
-                                            entry.routing.route, entry.model_used}));
+  RETURN_IF_ERROR(
+      ruvd::storage::CheckTexts(kEntry, {entry.request_id, entry.session_id, entry.routing.model,
+                                         entry.routing.route, entry.model_used}));
   for (const std::string& adapter : entry.adapters) {
     RETURN_IF_ERROR(ruvd::storage::CheckTexts(kEntry, {adapter}));
   }
-  return entry.error ? ruvd::storage::CheckTexts(kEntry, {entry.error->reason, entry.error->message})
-                     : absl::OkStatus();
+  return entry.error
+             ? ruvd::storage::CheckTexts(kEntry, {entry.error->reason, entry.error->message})
+             : absl::OkStatus();
 }
 
 bool ValuesInRange(const WitnessEntry& entry) {
@@ -221,10 +223,11 @@ std::string_view IdOfRecordKey(std::string_view record_key) {
 absl::Status CheckEntry(const WitnessEntry& entry) {
   if (entry.request_id.empty() || entry.request_id.size() > limits::kMaxResponseIdBytes ||
       !ValuesInRange(entry)) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "witness entry with a request id of {} bytes at {} ms; use an id of 1 to {} "
-                 "bytes, a time since 1970, times not negative and a quality from 0 to 1",
-                 entry.request_id.size(), entry.timestamp_ms, limits::kMaxResponseIdBytes);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "a witness entry has a request id of {} bytes and a time of {} ms; use an id of 1 to {} "
+        "bytes, a time since 1970, times not negative and a quality from 0 to 1",
+        entry.request_id.size(), entry.timestamp_ms, limits::kMaxResponseIdBytes);
   }
   RETURN_IF_ERROR(CheckSizes(entry));
   return CheckTexts(entry);
@@ -294,7 +297,7 @@ std::string EncodeExpiry(const Expiry& expiry) {
 absl::StatusOr<Expiry> DecodeExpiry(std::string_view bytes) {
   constexpr char kExpiry[] = "an expiry of witness entries";
   ASSIGN_OR_RETURN(const auto row, ParseRow<v1::WitnessExpiry>(bytes, kExpiry));
-  // A name with a slash would lead out of the archive's folder.
+  // A name with a slash could point outside the archive's folder.
   if (!IsRecordKey(row.first_key()) || !IsRecordKey(row.last_key()) ||
       row.first_key() > row.last_key() || row.file().size() > limits::kMaxResponseIdBytes ||
       row.file().find('/') != std::string::npos) {

@@ -114,9 +114,9 @@ TEST_F(PatternCheckTest, NamesRowsThatDisagree) {
       ElementsAre(HasSubstr("is in two slots, 5 and 700"),
                   HasSubstr(ToHex(Id(1)) + " disagrees with its slot 1"),
                   HasSubstr(ToHex(Id(2)) + " was deleted but is in slot 2"),
-                  HasSubstr(ToHex(Id(3)) + " has another content"),
-                  HasSubstr(ToHex(Id(4)) + " is no embedding"),
-                  HasSubstr("slot 2 lacks its meta row"), HasSubstr("slot 4 lacks its embedding")));
+                  HasSubstr(ToHex(Id(3)) + " differs from what was stored"),
+                  HasSubstr(ToHex(Id(4)) + " is invalid"), HasSubstr("slot 2 lacks its meta row"),
+                  HasSubstr("slot 4 lacks its embedding")));
 }
 
 TEST_F(PatternCheckTest, NamesADamagedCheckpoint) {

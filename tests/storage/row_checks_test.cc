@@ -153,11 +153,11 @@ TEST_F(RowChecksTest, ADamagedConsentOrWithdrawalIsAProblem) {
   EXPECT_THAT(Problem(ColumnFamily::kConsent, ann, "x"), HasSubstr("STORE_CORRUPT"));
   EXPECT_THAT(Problem(ColumnFamily::kConsent, UserConsentStore::KeyOf({.id = "bob"}),
                       database_->Get(ColumnFamily::kConsent, ann).value()),
-              HasSubstr("another one's"));
+              HasSubstr("belongs to another user"));
   EXPECT_THAT(Problem(ColumnFamily::kConsent, "w/x", withdrawal_.Encode()),
-              HasSubstr("is another one"));
+              HasSubstr("under the key of another one"));
   EXPECT_THAT(Problem(ColumnFamily::kConsent, "w/x", "x"), HasSubstr("STORE_CORRUPT"));
-  EXPECT_THAT(Problem(ColumnFamily::kConsent, "x", ""), HasSubstr("none of a consent"));
+  EXPECT_THAT(Problem(ColumnFamily::kConsent, "x", ""), HasSubstr("not a key of a consent"));
   EXPECT_TRUE(Check().ok());
 }
 
@@ -188,9 +188,9 @@ TEST_F(RowChecksTest, ARowUnderAForeignKeyIsAProblem) {
   EXPECT_THAT(copy(ColumnFamily::kSession, "s/s", "s/t"), HasSubstr("another session"));
   EXPECT_THAT(copy(ColumnFamily::kTrajectory, trajectories::IdKey("a"), trajectories::IdKey("b")),
               HasSubstr("another trajectory"));
-  EXPECT_THAT(Problem(ColumnFamily::kWitness, "x", ""), HasSubstr("none of the witness log"));
-  EXPECT_THAT(Problem(ColumnFamily::kPolicy, "p/1", ""), HasSubstr("none of a policy"));
-  EXPECT_THAT(Problem(ColumnFamily::kEdge, "e/1", ""), HasSubstr("none of an edge"));
+  EXPECT_THAT(Problem(ColumnFamily::kWitness, "x", ""), HasSubstr("not a key of the witness log"));
+  EXPECT_THAT(Problem(ColumnFamily::kPolicy, "p/1", ""), HasSubstr("not a key of a policy"));
+  EXPECT_THAT(Problem(ColumnFamily::kEdge, "e/1", ""), HasSubstr("not a key of an edge"));
   EXPECT_THAT(Problem(ColumnFamily::kEdge, graph::OutKey(edge_, 0.75F), ""),
               HasSubstr("the edge has 0.5"));
 }
@@ -229,7 +229,7 @@ TEST_F(RowChecksTest, AnEntryThatLeadsElsewhereIsAProblem) {
   ASSERT_TRUE(database_->Write(std::move(batch), Durability::kProcessCrash).ok());
   const StoreReport report = Check();
   ASSERT_FALSE(report.ok());
-  EXPECT_THAT(report.problems.front(), HasSubstr("its trajectory is of another time"));
+  EXPECT_THAT(report.problems.front(), HasSubstr("its trajectory has another time"));
 }
 
 TEST_F(RowChecksTest, AGapOrGarbageInTheLogOfChangesIsAProblem) {
@@ -239,7 +239,7 @@ TEST_F(RowChecksTest, AGapOrGarbageInTheLogOfChangesIsAProblem) {
   }
   EXPECT_TRUE(Check().ok());
   EXPECT_THAT(Without(ColumnFamily::kOplog, patterns::OplogKey(8)),
-              HasSubstr("goes on with 9 where 8 was next"));
+              HasSubstr("continues with 9, but 8 was expected"));
   EXPECT_THAT(Problem(ColumnFamily::kOplog, patterns::OplogKey(8), "\x0A\x01"),
               HasSubstr("STORE_CORRUPT"));
   EXPECT_TRUE(Check().ok());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For processors with AVX2 but no integer dot product (Haswell to Zen 3).
+// This kernel is for processors with AVX2 but no integer dot product (Haswell to Zen 3).
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -19,7 +19,7 @@ struct Avx2Isa {
   static __m256i LoadQuery(const int8_t* query) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(query));
   }
-  // Sums of four products in 16 bits: at most 4 x 15 x 128 = 7680.
+  // Sums of four products fit into 16 bits: they are at most 4 x 15 x 128 = 7680.
   static void Accumulate(__m256i& sums, const uint8_t* row, __m256i low, __m256i high) {
     const __m256i mask = _mm256_set1_epi8(15);
     const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row));

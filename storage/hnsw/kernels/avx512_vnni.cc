@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// With the 512-bit dot products of AVX-512 VNNI (Ice Lake, Zen 4 and later).
+// This kernel uses the 512-bit dot products of AVX-512 VNNI (Ice Lake, Zen 4 and later).
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -19,7 +19,7 @@ struct Avx512VnniIsa {
   static constexpr size_t kBytes = 64;
 
   static __m512i LoadQuery(const int8_t* query) { return _mm512_loadu_si512(query); }
-  // High nibbles stay where they are: their sum is 16 times too large, and a multiple of 16.
+  // High nibbles are not shifted: their sum is 16 times too large, and always a multiple of 16.
   static void Accumulate(Sums& sums, const uint8_t* row, __m512i low, __m512i high) {
     const __m512i mask = _mm512_set1_epi8(15);
     const __m512i bytes = _mm512_loadu_si512(row);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For processors with the 256-bit integer dot product but no AVX-512 (Alder Lake and later).
+// This kernel is for processors with the 256-bit integer dot product but no AVX-512 (Alder Lake and
+// later).
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -21,7 +22,7 @@ struct AvxVnniIsa {
   static __m256i LoadQuery(const int8_t* query) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(query));
   }
-  // High nibbles stay where they are: their sum is 16 times too large, and a multiple of 16.
+  // High nibbles are not shifted: their sum is 16 times too large, and always a multiple of 16.
   static void Accumulate(Sums& sums, const uint8_t* row, __m256i low, __m256i high) {
     const __m256i mask = _mm256_set1_epi8(15);
     const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Chooses the kernel.
+// Chooses the kernel for the processor that runs the program.
 
 #include "base/cpu_features.h"
 #include "storage/hnsw/kernels/nibble_kernels.h"

@@ -6,12 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 
-// The loop that all instruction sets share. Each includer brings its own Isa in an unnamed
-// namespace, so that code compiled for one instruction set is never linked for another.
+// The loop that all instruction sets share. Each file that includes it defines its own Isa in an
+// unnamed namespace, so that code compiled for one instruction set is never linked for another.
 namespace ruvd::storage::hnsw {
 namespace {
 
-inline constexpr size_t kRowsAtOnce = 4;  // their sums fit the registers, the query is loaded once
+// their sums fit into the registers, and the query is loaded once
+inline constexpr size_t kRowsAtOnce = 4;
 
 inline void PrefetchRow(const uint8_t* row, size_t row_bytes) {
   constexpr size_t kCacheLine = 64;
@@ -20,7 +21,7 @@ inline void PrefetchRow(const uint8_t* row, size_t row_bytes) {
   }
 }
 
-// Rows [first, first + kRowsAtOnce), as far as there are so many.
+// Prefetches rows [first, first + kRowsAtOnce), or those of them that exist.
 inline void PrefetchGroup(const uint8_t* plane, size_t row_bytes, const uint32_t* ids, size_t first,
                           size_t n) {
   const size_t end = first + kRowsAtOnce < n ? first + kRowsAtOnce : n;
@@ -29,7 +30,7 @@ inline void PrefetchGroup(const uint8_t* plane, size_t row_bytes, const uint32_t
   }
 }
 
-// The Isa's Totals are the sums of four rows at once, Total is that of one.
+// Isa::Totals returns the sums of four rows at once, Isa::Total the sum of one row.
 template <typename Isa, size_t kRows>
 inline __attribute__((always_inline)) void DotRows(const int8_t* query, const uint8_t* const* rows,
                                                    size_t row_bytes, int32_t* out) {

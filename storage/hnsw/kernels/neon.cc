@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For 64-bit Arm without the dot product.
+// This kernel is for 64-bit Arm processors without the dot product.
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
@@ -17,7 +17,7 @@ struct NeonIsa {
   static constexpr size_t kBytes = 16;
 
   static int8x16_t LoadQuery(const int8_t* query) { return vld1q_s8(query); }
-  // Sums of four products in 16 bits: at most 4 x 15 x 128 = 7680.
+  // Sums of four products fit into 16 bits: they are at most 4 x 15 x 128 = 7680.
   static void Accumulate(int32x4_t& sums, const uint8_t* row, int8x16_t low, int8x16_t high) {
     const uint8x16_t bytes = vld1q_u8(row);
     const int8x16_t first = vreinterpretq_s8_u8(vandq_u8(bytes, vdupq_n_u8(15)));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// With the dot product of Armv8.2 (Cortex-A76 and later).
+// This kernel uses the dot product of Armv8.2 (Cortex-A76 and later).
 
 #if defined(__aarch64__)
 #include <arm_neon.h>

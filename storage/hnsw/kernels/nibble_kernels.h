@@ -13,14 +13,14 @@ namespace ruvd::storage::hnsw {
 // multiple of 64 bytes, the widest register and the cache line.
 inline constexpr size_t kCodePadding = 128;
 
-// Products of a query with one plane of nibbles (0 to 15) of many rows:
+// Computes the products of a query with one plane of nibbles (0 to 15) of many rows:
 //
 //   out[i] = sum over j < row_bytes of
 //              query[j] * (row[j] & 15) + query[row_bytes + j] * (row[j] >> 4)
 //
-// with row = plane + ids[i] * row_bytes, for i < n. `row_bytes` is a multiple of
-// kCodePadding / 2 and `query` has 2 * row_bytes values. All in integers: every instruction set
-// gives the same sums. Rows are prefetched while the ones before them are multiplied.
+// where row is plane + ids[i] * row_bytes, for i < n. `row_bytes` is a multiple of kCodePadding /
+// 2, and `query` has 2 * row_bytes values. All numbers are integers, so every instruction set gives
+// the same sums. Rows are prefetched while earlier ones are multiplied.
 using DotNibblesFunction = void (*)(const int8_t* query, const uint8_t* plane, size_t row_bytes,
                                     const uint32_t* ids, size_t n, int32_t* out);
 
@@ -29,13 +29,15 @@ struct NibbleKernel {
   DotNibblesFunction dot;
 };
 
-// The best kernel that this machine can run, chosen at the first call. Thread-safe.
+// Returns the best kernel that this machine can run, chosen at the first call. Thread-safe.
 DotNibblesFunction DotNibbles();
 
-// All kernels that this machine can run, best first, the scalar one last: tests compare them.
+// Returns all kernels that this machine can run, best first and the scalar one last. Tests compare
+// them.
 std::vector<NibbleKernel> AvailableNibbleKernels();
 
-// One for each instruction set; call only where the processor has it (base/cpu_features.h).
+// One kernel for each instruction set. Call it only if the processor has that set
+// (base/cpu_features.h).
 void DotNibblesScalar(const int8_t* query, const uint8_t* plane, size_t row_bytes,
                       const uint32_t* ids, size_t n, int32_t* out);
 void DotNibblesAvx2(const int8_t* query, const uint8_t* plane, size_t row_bytes,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The definition that the other kernels must equal.
+// The scalar kernel is the definition that all other kernels must equal.
 
 #include "storage/hnsw/kernels/nibble_kernels.h"
 
