@@ -88,7 +88,7 @@ absl::Status ReadAttention(const ConfigKeys& keys, ModelConfig* config) {
       return UnsupportedModel(fmt::format("key {} is {} for attention in both directions",
                                           keys.Name("attention.sliding_window"), window));
     }
-    // One as long as the context hides nothing.
+    // A window as long as the context hides nothing.
     config->sliding_window =
         window >= static_cast<uint64_t>(config->context) ? 0 : static_cast<int>(window);
   }
@@ -150,7 +150,8 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const GgufReader& gguf) {
   const ConfigKeys keys(gguf, ArchitectureName(config.architecture));
   if (gguf.Has("general.name")) {
     ASSIGN_OR_RETURN(config.name, gguf.GetString("general.name"));
-    config.name = ValidUtf8(config.name);  // answers and logs are protobuf
+    // the name is sent in protobuf messages, which must be UTF-8
+    config.name = ValidUtf8(config.name);
   }
   RETURN_IF_ERROR(keys.RefuseUnknown());
   RETURN_IF_ERROR(ReadSizes(keys, &config));

@@ -27,7 +27,7 @@ absl::StatusOr<ModelPackage> LoadModelPackage(const std::string& model_path) {
   ASSIGN_OR_RETURN(package.model, Model::Load(model_path));
   package.id = package.model->hash();
   const std::string path = WhiteningPath(model_path);
-  std::error_code ignored;  // a file that cannot be seen is reported by Load
+  std::error_code ignored;  // Load reports a file that cannot be accessed
   if (std::filesystem::symlink_status(path, ignored).type() ==
       std::filesystem::file_type::not_found) {
     return package;
