@@ -64,7 +64,8 @@ absl::StatusOr<std::string> ReadName(ByteReader* in) {
 }
 
 absl::StatusOr<std::vector<float>> ReadFloats(ByteReader* in, uint64_t count) {
-  const auto bytes = in->ReadBytes(count * sizeof(float));  // before the allocation
+  // checks the length before memory is allocated
+  const auto bytes = in->ReadBytes(count * sizeof(float));
   if (!bytes) {
     return Broken("they end inside a matrix");
   }
@@ -129,7 +130,8 @@ absl::Status ReadKind(ByteReader* in, Adapter* adapter) {
   return absl::OkStatus();
 }
 
-// Splits "blk.N.part.weight"; nullopt for another shape of name or a layer the model lacks.
+// Splits "blk.N.part.weight". Returns nullopt for a name of another form, or for a layer that the
+// model does not have.
 struct BlockTensor {
   int layer = 0;
   std::string_view part;

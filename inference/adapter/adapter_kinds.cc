@@ -23,7 +23,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kKindNames = {"lora", "micro-lora", "base-lora", "ffa",
                                                         "core"};
 constexpr std::array<std::string_view, 3> kModulesNames = {"qv", "attention", "all"};
-// Of what B = P R loses when it is projected on the frame, relative to B: rounding alone.
+// The largest part of B, relative to B, that may be lost when it is projected on the frame. It
+// allows only for rounding.
 constexpr double kFrameLoss = 1e-4;
 
 template <typename Enum, size_t kCount>
@@ -40,7 +41,7 @@ absl::Status Invalid(const char* reason, fmt::format_string<Args...> what, Args&
                fmt::format(what, std::forward<Args>(args)...));
 }
 
-// B = P R of the leading rank columns of P (its rows here) and a rank x rank core.
+// Returns B = P R for the leading rank columns of P (stored as rows) and a rank x rank core.
 std::vector<float> Expand(const ModuleFrame& module, std::span<const float> core, size_t rank) {
   const auto out = static_cast<size_t>(module.out);
   std::vector<float> b(out * rank);
@@ -57,7 +58,7 @@ std::vector<float> Expand(const ModuleFrame& module, std::span<const float> core
   return b;
 }
 
-// R = P^T B; ADAPTER_INVALID where B has more than rounding outside of P.
+// Returns R = P^T B. ADAPTER_INVALID if the part of B outside of P is more than rounding.
 absl::StatusOr<std::vector<float>> Project(const ModuleFrame& module, const LowRank& change,
                                            std::string_view target) {
   const auto rank = static_cast<size_t>(change.rank);
@@ -174,7 +175,7 @@ RankRange RanksOf(AdapterKind kind) {
 absl::Status CheckKind(const Adapter& adapter) {
   const RankRange ranks = RanksOf(adapter.kind);
   for (const auto& [target, change] : adapter.targets) {
-    // A side of a matrix may be shorter than the kind's rank.
+    // If a side of the matrix is shorter than the kind's least rank, that side is the least rank.
     const int least = std::min({ranks.least, change.in, change.out});
     if (change.rank < least || change.rank > ranks.most) {
       return Invalid(reasons::kAdapterInvalid,

@@ -21,7 +21,7 @@
 namespace ruvd::inference {
 namespace {
 
-// f(t).
+// Returns f(t).
 std::array<double, BankRouter::kTimeFeatures> TimeFeatures(double t) {
   std::array<double, BankRouter::kTimeFeatures> features;
   for (size_t j = 0; j < features.size(); ++j) {
@@ -134,7 +134,7 @@ double BankRouter::AddGradient(double t, std::span<const float> query,
   const std::array<double, kTimeFeatures> features = TimeFeatures(t);
   std::vector<double> dq(hidden_);
   for (size_t k = 0; k < banks_; ++k) {
-    // Of softmax: dL/dscore_k = w_k (losses_k - L).
+    // The derivative of softmax is dL/dscore_k = w_k (losses_k - L).
     const double score = activations.weights[k] * (losses[k] - loss) * scale;
     for (size_t h = 0; h < hidden_; ++h) {
       gradient[first_key + k * hidden_ + h] += score * activations.q[h];

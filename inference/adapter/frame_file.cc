@@ -25,7 +25,7 @@ constexpr char kModelHashKey[] = "ruvd.frame.model_hash";
 constexpr char kIdKey[] = "ruvd.frame.id";
 constexpr std::string_view kSuffixP = ".frame_p";
 constexpr std::string_view kSuffixQ = ".frame_q";
-// Of inner products of vectors that were rounded to float32.
+// Largest error of inner products between vectors that were rounded to float32.
 constexpr double kSkewLimit = 1e-3;
 
 template <typename... Args>
@@ -87,7 +87,7 @@ absl::Status ReadModules(const GgufReader& gguf, FrameSet* frame) {
   for (const TensorInfo& p : gguf.tensors()) {
     const std::string_view name = p.name;
     if (name.ends_with(kSuffixQ)) {
-      continue;  // read with its P; as many as these, or one of them is missing
+      continue;  // read together with its P; the count of tensors has been checked
     }
     const std::string target(name.substr(0, name.size() - std::min(name.size(), kSuffixP.size())));
     const TensorInfo* q = gguf.Find(target + std::string(kSuffixQ));

@@ -33,7 +33,7 @@ std::span<const uint8_t> FloatBytes(const std::vector<float>& values) {
   return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)};
 }
 
-// A frame whose module of each target `make` fills, given its matrix and rank.
+// Returns a frame in which `make` fills the module of each target, given its matrix and rank.
 using MakeModule =
     std::function<void(const std::string& target, const Matrix& matrix, ModuleFrame* module)>;
 absl::StatusOr<FrameSet> MakeFrame(const Model& model, std::span<const std::string> targets,
@@ -91,7 +91,7 @@ Digest ContentId(const FrameSet& frame) {
     for (const int size : {module.rank, module.in, module.out}) {
       out.Write(static_cast<uint32_t>(size));
     }
-    // A digest each, so that no second copy of the factors is made.
+    // Each factor enters as a digest, so that the factors are not copied.
     out.WriteBytes(Sha256(FloatBytes(module.p))).WriteBytes(Sha256(FloatBytes(module.q)));
   }
   return Sha256(out.str());

@@ -70,7 +70,7 @@ absl::Status CheckParts(std::span<const MergePart> parts, const MergeOptions& op
   return absl::OkStatus();
 }
 
-// By target, in the order of the parts.
+// Returns the changes by target, in the order of the parts.
 absl::StatusOr<std::map<std::string, Changes>> ByTarget(std::span<const MergePart> parts) {
   std::map<std::string, Changes> targets;
   for (const MergePart& part : parts) {
@@ -87,8 +87,8 @@ absl::StatusOr<std::map<std::string, Changes>> ByTarget(std::span<const MergePar
   return targets;
 }
 
-// Whether all parts lie in one frame with the same A on each target, so that what was trained can
-// be merged entry by entry.
+// Returns whether all parts lie in one frame with the same A on each target, so that the trained
+// factors can be merged entry by entry.
 bool ShareFrame(std::span<const MergePart> parts, const std::map<std::string, Changes>& targets) {
   const Adapter& first = *parts[0].adapter;
   const bool same_kind = std::all_of(parts.begin(), parts.end(), [&](const MergePart& part) {
@@ -102,8 +102,8 @@ bool ShareFrame(std::span<const MergePart> parts, const std::map<std::string, Ch
          });
 }
 
-// Weights of slerp for changes with these inner products; those of a straight line where the angle
-// is too small to divide by its sine, or one of them is nothing.
+// Returns the weights of slerp for changes with these inner products. If the angle is too small to
+// divide by its sine, or one change is zero, these are the weights of linear interpolation.
 std::pair<double, double> SlerpWeights(double aa, double bb, double ab, double position) {
   const double norms = std::sqrt(aa * bb);
   const double angle = norms > 0 ? std::acos(std::clamp(ab / norms, -1.0, 1.0)) : 0.0;
@@ -116,7 +116,7 @@ std::pair<double, double> SlerpWeights(double aa, double bb, double ab, double p
 
 // Sets the weights of the changes of one target.
 void WeighSlerp(const MergePart& first, float position, Changes* changes) {
-  if (changes->size() == 1) {  // the other adapter leaves the target as it is
+  if (changes->size() == 1) {  // the other adapter does not change the target
     const bool is_first =
         std::any_of(first.adapter->targets.begin(), first.adapter->targets.end(),
                     [&](const auto& target) { return &target.second == changes->front().change; });
@@ -142,7 +142,7 @@ EntryRule RuleOf(const MergeOptions& options, Random* random) {
           .random = random};
 }
 
-// The merged change of one target in the frame that all share: A stays, B is merged.
+// Returns the merged change of one target in the common frame: A stays, B is merged.
 LowRank MergeInFrame(const Changes& changes, const MergeOptions& options, Random* random) {
   const LowRank& first = *changes[0].change;
   std::vector<WeightedEntries> entries;
@@ -227,7 +227,7 @@ absl::StatusOr<std::shared_ptr<const Adapter>> MergeAdapters(std::span<const Mer
   merged->version = version;
   merged->model_hash = parts[0].adapter->model_hash;
   if (in_frame) {
-    // Entries of B = P R that are dropped or elected one by one leave the span of P.
+    // Dropping or electing single entries of B = P R leaves the span of P.
     merged->kind = IsEntrywise(options.method) ? AdapterKind::kFfa : parts[0].adapter->kind;
     merged->frame_id = parts[0].adapter->frame_id;
   }

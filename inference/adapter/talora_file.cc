@@ -78,7 +78,7 @@ absl::Status ReadSchedule(const GgufReader& gguf, Talora* talora) {
   return CheckSchedule(talora->schedule);
 }
 
-// A float32 tensor of exactly this shape into `out`.
+// Reads a float32 tensor of exactly this shape into `out`.
 absl::Status ReadValues(const GgufReader& gguf, const std::string& name, uint64_t row,
                         uint64_t rows, std::span<double> out) {
   const TensorInfo* tensor = gguf.Find(name);
@@ -101,7 +101,7 @@ absl::Status ReadValues(const GgufReader& gguf, const std::string& name, uint64_
 absl::Status ReadRouter(const GgufReader& gguf, Talora* talora) {
   const TensorInfo* input = gguf.Find("router.input");
   if (input == nullptr) {
-    return absl::OkStatus();  // CheckTalora knows whether one is needed
+    return absl::OkStatus();  // CheckTalora checks whether one is needed
   }
   const uint64_t columns = input->shape[0];
   const uint64_t hidden = input->shape[1];
@@ -121,7 +121,7 @@ absl::Status ReadRouter(const GgufReader& gguf, Talora* talora) {
   return absl::OkStatus();
 }
 
-// Every tensor belongs to a part.
+// Checks that every tensor belongs to a part.
 absl::Status CheckTensors(const GgufReader& gguf, const BankSchedule& schedule) {
   const size_t most = 2 * limits::kMaxAdapterTargets * (schedule.banks() + 1) + 3;
   if (gguf.tensors().size() > most) {
@@ -145,7 +145,7 @@ bool HasPart(const GgufReader& gguf, std::string_view prefix) {
       [prefix](const TensorInfo& tensor) { return tensor.name.starts_with(prefix); });
 }
 
-// One part, with the identity of all.
+// Reads one part; all parts have the same identity.
 absl::StatusOr<std::shared_ptr<const Adapter>> ReadPart(const GgufReader& gguf,
                                                         std::string_view prefix,
                                                         const Adapter& identity,
@@ -225,7 +225,7 @@ GgufWriter WriterOf(const Talora& talora, const Model& model) {
   return out;
 }
 
-// The adapter of a static one under its own name and version.
+// Returns the adapter of a static TALoRA under the TALoRA's name and version.
 Adapter PlainOf(const Talora& talora) {
   Adapter plain = *talora.trunk;
   plain.name = talora.name;
