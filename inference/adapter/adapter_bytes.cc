@@ -123,7 +123,7 @@ absl::Status ReadKind(ByteReader* in, Adapter* adapter) {
   }
   if (*kind == static_cast<uint8_t>(AdapterKind::kLora) ||
       *kind > static_cast<uint8_t>(AdapterKind::kCore)) {
-    return Broken("kind {} is none that this format has", *kind);
+    return Broken("this format has no kind {}", *kind);
   }
   adapter->kind = static_cast<AdapterKind>(*kind);
   adapter->frame_id = *frame;
@@ -212,10 +212,12 @@ absl::StatusOr<std::shared_ptr<const Adapter>> DecodeAdapter(std::span<const uin
 
 absl::Status CheckAdapter(const Adapter& adapter, const Model& model) {
   if (adapter.model_hash != model.hash()) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kAdapterForOtherModel,
-                 "adapter {} was trained on model {}, this is {}; train it again or load its model",
-                 AdapterLabel(adapter), ToHex(std::span(adapter.model_hash).first(8)),
-                 ToHex(std::span(model.hash()).first(8)));
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kAdapterForOtherModel,
+        "adapter {} was trained on model {}, but this is model {}; train it again or load its "
+        "model",
+        AdapterLabel(adapter), ToHex(std::span(adapter.model_hash).first(8)),
+        ToHex(std::span(model.hash()).first(8)));
   }
   for (const auto& [name, change] : adapter.targets) {
     const Matrix* matrix = FindMatrix(model, name);

@@ -89,7 +89,7 @@ absl::Status CheckShape(const std::string& base, uint64_t in, uint64_t out, cons
   if (base.ends_with(kFused)) {
     const uint64_t rows = FusedRows(model.config());
     return out == rows ? absl::OkStatus()
-                       : Broken("{} has {} rows, the model's queries, keys and values {}",
+                       : Broken("{} has {} rows, but the model's queries, keys and values have {}",
                                 Shown(base), out, rows);
   }
   const Matrix* matrix = FindMatrix(model, base);
@@ -123,7 +123,7 @@ absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, 
   // As in llama.cpp, alpha 0 means that there is no factor.
   const double scale = alpha == 0 ? 1.0 : alpha / static_cast<double>(rank);
   if (!(std::abs(scale) <= std::numeric_limits<float>::max())) {
-    return Broken("alpha {:g} over rank {} is more than a float32 holds", alpha, rank);
+    return Broken("alpha {:g} divided by rank {} does not fit into a float32", alpha, rank);
   }
   change.scale = static_cast<float>(scale);
   ASSIGN_OR_RETURN(change.a, ReadTensor(gguf, a));
@@ -209,7 +209,7 @@ absl::Status ReadIdentity(const GgufReader& gguf, const Model& model, const std:
   if (gguf.Has(kKindKey)) {
     const auto kind = KindByName(gguf.GetString(kKindKey).value_or(""));
     if (!kind) {
-      return Broken("{} is no kind of adapter", kKindKey);
+      return Broken("{} is not a known kind of adapter", kKindKey);
     }
     adapter->kind = *kind;
   }
@@ -225,7 +225,7 @@ absl::Status ReadIdentity(const GgufReader& gguf, const Model& model, const std:
   if (gguf.Has(kVersionKey)) {
     const auto version = gguf.GetUnsigned(kVersionKey);
     if (!version.ok() || *version > limits::kMaxAdapterVersion) {
-      return Broken("{} is no number of at most {}", kVersionKey, limits::kMaxAdapterVersion);
+      return Broken("{} is not a number of at most {}", kVersionKey, limits::kMaxAdapterVersion);
     }
     adapter->version = static_cast<uint32_t>(*version);
   }

@@ -38,13 +38,13 @@ absl::Status CheckSamples(std::span<const RoutingSample> samples, const RouterTr
   if (samples.empty() || training.batch == 0 || training.hidden == 0 ||
       training.hidden > limits::kMaxRouterHidden || training.epochs < 1 ||
       training.epochs > limits::kMaxTrainingSteps) {
-    return invalid("it wants samples, and a batch, hidden size and number of epochs in range");
+    return invalid("it needs samples, and a batch, hidden size and number of epochs in range");
   }
   for (const RoutingSample& sample : samples) {
     if (sample.query.size() != samples[0].query.size() ||
         sample.losses.size() != samples[0].losses.size() || sample.losses.empty() ||
         sample.losses.size() > limits::kMaxTimestepBanks) {
-      return invalid("its samples differ in their sizes, or have no or too many banks");
+      return invalid("its samples have different sizes, or no banks, or too many banks");
     }
     const bool finite = std::isfinite(sample.t) &&
                         std::all_of(sample.query.begin(), sample.query.end(),

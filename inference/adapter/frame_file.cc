@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<float>> ReadFactor(const GgufReader& gguf, const Tens
   if (tensor.type != TensorType::kF32 || tensor.dimensions > 2 || tensor.shape[1] == 0 ||
       tensor.shape[1] > static_cast<uint64_t>(limits::kMaxAdapterRank) ||
       tensor.shape[0] < tensor.shape[1] || tensor.shape[0] > limits::kMaxAdapterDimension) {
-    return Broken("tensor {} is no float32 factor of rank 1 to {}", Shown(tensor.name),
+    return Broken("tensor {} is not a float32 factor of rank 1 to {}", Shown(tensor.name),
                   limits::kMaxAdapterRank);
   }
   const std::span<const uint8_t> data = gguf.Data(tensor);

@@ -41,24 +41,25 @@ absl::Status CheckParts(std::span<const MergePart> parts, const MergeOptions& op
                    parts.size(), limits::kMaxMergedAdapters);
   }
   if (options.method == MergeMethod::kSlerp && parts.size() != 2) {
-    return Invalid(reasons::kInvalidArgument, "slerp goes between 2 adapters, not {}",
+    return Invalid(reasons::kInvalidArgument, "slerp merges exactly 2 adapters, not {}",
                    parts.size());
   }
   if (options.rank < 0 || options.rank > limits::kMaxAdapterRank) {
-    return Invalid(reasons::kInvalidArgument, "the rank of a merge is 0 to {}, not {}",
+    return Invalid(reasons::kInvalidArgument, "the rank of a merge must be 0 to {}, not {}",
                    limits::kMaxAdapterRank, options.rank);
   }
   if (!(options.density > 0 && options.density <= 1) ||
       !(options.position >= 0 && options.position <= 1)) {
-    return Invalid(reasons::kInvalidArgument,
-                   "density must be above 0 and at most 1, position between 0 and 1; they are {} "
-                   "and {}",
-                   options.density, options.position);
+    return Invalid(
+        reasons::kInvalidArgument,
+        "density must be above 0 and at most 1, and position between 0 and 1; they are {} "
+        "and {}",
+        options.density, options.position);
   }
   for (const MergePart& part : parts) {
     if (part.adapter->model_hash != parts[0].adapter->model_hash) {
       return Invalid(reasons::kAdapterForOtherModel,
-                     "adapters {} and {} belong to different models; merge those of one",
+                     "adapters {} and {} belong to different models; merge adapters of one model",
                      AdapterLabel(*parts[0].adapter), AdapterLabel(*part.adapter));
     }
     if (!std::isfinite(part.weight) || (options.method == MergeMethod::kTies && part.weight <= 0)) {
@@ -192,7 +193,7 @@ absl::StatusOr<LowRank> MergeTarget(const Changes& changes, const MergeOptions& 
   const int exact = std::min({sum.rank, sum.in, sum.out});
   if (options.rank == 0 && exact > limits::kMaxAdapterRank) {
     return Invalid(reasons::kInvalidArgument,
-                   "the exact result has rank {} on {}, above {}; give the rank to cut it to",
+                   "the exact result has rank {} on {}, above the limit of {}; give a lower rank",
                    exact, Shown(target), limits::kMaxAdapterRank);
   }
   const int rank = options.rank > 0 ? std::min(exact, options.rank) : exact;
@@ -220,7 +221,7 @@ absl::StatusOr<std::shared_ptr<const Adapter>> MergeAdapters(std::span<const Mer
   const bool in_frame = ShareFrame(parts, targets);
   if (in_frame && options.rank != 0) {
     return Invalid(reasons::kInvalidArgument,
-                   "adapters of one frame are merged in it, at their rank; leave the rank out");
+                   "adapters of one frame are merged at the rank of the frame; do not give a rank");
   }
   auto merged = std::make_shared<Adapter>();
   merged->name = std::move(name);

@@ -22,11 +22,10 @@ absl::Status VersionedRegistry<T>::Publish(std::shared_ptr<const T> adapter, Loa
                  AdapterLabel(*adapter));
   }
   if (adapter->version > limits::kMaxAdapterVersion) {
-    return Error(
-        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-        "adapter {} has the last version there is, so none could follow; give it a version "
-        "of at most {}",
-        AdapterLabel(*adapter), limits::kMaxAdapterVersion);
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "adapter {} has the highest version number, so no version could follow; give it a "
+                 "version of at most {}",
+                 AdapterLabel(*adapter), limits::kMaxAdapterVersion);
   }
   const Digest id = AdapterId(*adapter);
   const MutexLock lock(mutex_);
@@ -76,10 +75,11 @@ absl::StatusOr<std::shared_ptr<const T>> VersionedRegistry<T>::Get(
     return Annotate(read.status(), fmt::format("adapter {}@{}", name, found));
   }
   if (AdapterId(**read) != id) {
-    return Error(absl::StatusCode::kDataLoss, reasons::kAdapterInvalid,
-                 "adapter {}@{} is not what it was where it is read from; restore it, or unload it "
-                 "and load it under a new version",
-                 name, found);
+    return Error(
+        absl::StatusCode::kDataLoss, reasons::kAdapterInvalid,
+        "the stored content of adapter {}@{} has changed since it was loaded; restore it, or "
+        "unload the adapter and load it under a new version",
+        name, found);
   }
   const MutexLock lock(mutex_);
   ++loads_;
@@ -260,7 +260,7 @@ typename VersionedRegistry<T>::Entry* VersionedRegistry<T>::Find(std::string_vie
 template <typename T>
 absl::Status VersionedRegistry<T>::Missing(std::string_view name, std::optional<uint32_t> version) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "there is no adapter {}{}; list the adapters for what there is", Shown(name),
+               "there is no adapter {}{}; list the adapters to see which exist", Shown(name),
                version ? fmt::format("@{}", *version) : "");
 }
 

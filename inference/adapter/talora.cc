@@ -42,10 +42,10 @@ absl::Status CheckRouter(const Talora& talora) {
   const bool wanted = talora.schedule.strategy == BankStrategy::kAttention;
   if (wanted != talora.router.has_value()) {
     return Broken(talora, "strategy {} {} a router", BankStrategyName(talora.schedule.strategy),
-                  wanted ? "needs" : "has no use for");
+                  wanted ? "needs" : "does not use");
   }
   if (wanted && talora.router->banks() != talora.schedule.banks()) {
-    return Broken(talora, "its router knows {} banks, not {}", talora.router->banks(),
+    return Broken(talora, "its router has {} banks, not {}", talora.router->banks(),
                   talora.schedule.banks());
   }
   return absl::OkStatus();
@@ -130,7 +130,7 @@ absl::Status CheckTalora(const Talora& talora, const Model& model) {
     RETURN_IF_ERROR(CheckAdapter(*part, model));
   }
   if (talora.router && talora.router->embedding() != static_cast<size_t>(model.config().width)) {
-    return Broken(talora, "its router reads embeddings of {} values, the model makes {}",
+    return Broken(talora, "its router reads embeddings of {} values, but the model's have {}",
                   talora.router->embedding(), model.config().width);
   }
   return CheckStackedRanks(talora);

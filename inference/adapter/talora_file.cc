@@ -51,7 +51,7 @@ absl::StatusOr<float> ReadNumber(const GgufReader& gguf, const char* key, float 
   }
   const auto value = gguf.GetFloat(key);
   if (!value.ok() || !(*value >= 0 && *value <= 1)) {
-    return Broken("{} is no number between 0 and 1", key);
+    return Broken("{} is not a number between 0 and 1", key);
   }
   return static_cast<float>(*value);
 }
@@ -59,7 +59,7 @@ absl::StatusOr<float> ReadNumber(const GgufReader& gguf, const char* key, float 
 absl::Status ReadSchedule(const GgufReader& gguf, Talora* talora) {
   const auto count = gguf.GetArrayLength(kBoundariesKey);
   if (!count.ok() || *count >= limits::kMaxTimestepBanks) {
-    return Broken("{} is no array of fewer than {} boundaries", kBoundariesKey,
+    return Broken("{} is not an array of fewer than {} boundaries", kBoundariesKey,
                   limits::kMaxTimestepBanks);
   }
   const auto boundaries = gguf.GetFloatArray(kBoundariesKey);
@@ -133,7 +133,8 @@ absl::Status CheckTensors(const GgufReader& gguf, const BankSchedule& schedule) 
       known = tensor.name.starts_with(BankPrefix(k));
     }
     if (!known) {
-      return Broken("tensor {} belongs to no trunk, bank or router", Shown(tensor.name));
+      return Broken("tensor {} does not belong to the trunk, a bank or the router",
+                    Shown(tensor.name));
     }
   }
   return absl::OkStatus();

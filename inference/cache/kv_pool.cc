@@ -48,7 +48,7 @@ absl::StatusOr<KvFormat> ParseKvFormat(std::string_view name) {
     }
   }
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "\"{}\" is no format of keys and values; use f32, f16 or q8", name);
+               "\"{}\" is not a format of keys and values; use f32, f16 or q8", name);
 }
 
 KvLayout::KvLayout(const ModelConfig& config, KvFormat format)

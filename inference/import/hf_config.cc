@@ -80,10 +80,11 @@ absl::StatusOr<uint64_t> Required(const json& config, std::string_view key, uint
     return Corrupt("{} must be an integer from 1 to {}", key, limit);
   }
   if (*value > limit) {
-    return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
-                 "config.json: {} is {}, more than the {} that this build runs; use a smaller model"
-                 " or, where it is the context, write {} there",
-                 key, *value, limit, limit);
+    return Error(
+        absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
+        "config.json: {} is {}, more than this build's limit of {}; use a smaller model or, "
+        "if this is the context, change it to {}",
+        key, *value, limit, limit);
   }
   return *value;
 }
@@ -187,7 +188,7 @@ absl::Status ReadHeads(const json& config, const Names& names, HfConfig* out) {
   out->head_size = head_size.value_or(out->width / out->heads);
   if (out->head_size == 0 || out->head_size % 2 != 0 || out->head_size > out->width ||
       out->head_size > limits::kMaxHeadSize) {
-    return Corrupt("heads of {} values are odd, wider than {} or above the limit of {}",
+    return Corrupt("the head size {} is odd, larger than {} or above the limit of {}",
                    out->head_size, names.width, limits::kMaxHeadSize);
   }
   return absl::OkStatus();
@@ -257,7 +258,7 @@ absl::Status ReadRope(const json& config, HfConfig* out) {
   const json none = json::object();
   scaling = scaling != nullptr ? scaling : &none;
   if (!scaling->is_object()) {
-    return Corrupt("rope_parameters or rope_scaling is no object");
+    return Corrupt("rope_parameters or rope_scaling is not an object");
   }
   for (const json& value : *scaling) {
     if (value.is_object()) {
@@ -268,7 +269,7 @@ absl::Status ReadRope(const json& config, HfConfig* out) {
   ASSIGN_OR_RETURN(const auto outside, OptionalNumber(config, "rope_theta"));
   ASSIGN_OR_RETURN(const auto inside, OptionalNumber(*scaling, "rope_theta"));
   if (outside && inside && *outside != *inside) {
-    return Corrupt("rope_theta is {} and in rope_parameters {}", *outside, *inside);
+    return Corrupt("rope_theta is {}, but {} in rope_parameters", *outside, *inside);
   }
   // The first llama files have no rope_theta; their value is always 10000.
   const bool old_llama = JsonString(config, "model_type") == "llama" &&

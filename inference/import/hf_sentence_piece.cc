@@ -31,8 +31,8 @@ template <typename... Args>
 absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
   const std::string fault = fmt::format(format, std::forward<Args>(args)...);
   return Error(absl::StatusCode::kDataLoss, reasons::kTokenizerInvalid,
-               "tokenizer.json: {}; with byte_fallback only what was made of a SentencePiece model "
-               "is supported",
+               "tokenizer.json: {}; with byte_fallback, only a tokenizer made from a SentencePiece "
+               "model is supported",
                fault);
 }
 
@@ -103,7 +103,7 @@ void SetTypes(const json& model, HfTokenizer* out) {
       out->unknown = id;
     } else if (type == kHfNormal && IsByteToken(token)) {
       type = kHfByte;
-    // U+2581 stands for a space here, as in llama.cpp's converter
+      // U+2581 stands for a space here, as in llama.cpp's converter
     } else if (type == kHfUserDefined) {
       for (size_t at = token.find(kSpaceMark); at != std::string::npos;
            at = token.find(kSpaceMark)) {
@@ -151,7 +151,7 @@ class MergesToScores {
     std::vector<float> scores(merges_.size(), -static_cast<float>(order.size() + 1));
     for (size_t i = 0; i < order.size(); ++i) {
       if (i > 0 && order[i].first < order[i - 1].last) {
-        return Invalid("the merges of tokens {} and {} rank between each other", order[i - 1].id,
+        return Invalid("the ranks of the merges of tokens {} and {} overlap", order[i - 1].id,
                        order[i].id);
       }
       scores[order[i].id] = -static_cast<float>(i + 1);

@@ -195,7 +195,7 @@ class Planner {
     }
     if (found->second.shape != shape) {
       return Error(absl::StatusCode::kDataLoss, reasons::kModelCorrupt,
-                   "model.safetensors: tensor {} has the shape [{}], config.json asks for [{}]",
+                   "model.safetensors: tensor {} has the shape [{}], but config.json requires [{}]",
                    from, fmt::join(found->second.shape, ", "), fmt::join(shape, ", "));
     }
     taken_.insert(from);
@@ -210,9 +210,10 @@ class Planner {
   absl::Status CheckNothingIsLeft() const {
     for (const auto& [name, tensor] : weights_.tensors) {
       if (!taken_.contains(name)) {
-        return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
-                     "model.safetensors: tensor {} belongs to no {} network that this build knows",
-                     name.substr(0, 128), architecture_);
+        return Error(
+            absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
+            "model.safetensors: tensor {} is not part of a {} network as this build knows it",
+            name.substr(0, 128), architecture_);
       }
     }
     return absl::OkStatus();

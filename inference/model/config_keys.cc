@@ -56,7 +56,7 @@ bool Holds(std::span<const std::string_view> names, std::string_view name) {
 
 absl::Status CorruptModel(const std::string& message) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kModelCorrupt,
-               "{}; obtain the file again or convert the model anew", message);
+               "{}; obtain the file again or convert the model again", message);
 }
 
 absl::Status UnsupportedModel(const std::string& message) {

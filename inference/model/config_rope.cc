@@ -37,7 +37,7 @@ absl::Status ReadScaling(const ConfigKeys& keys, ModelConfig* config) {
   }
   if (type != "linear" && type != "none") {
     return UnsupportedModel(
-        fmt::format("key {} is \"{}\"; this build computes none, linear and yarn",
+        fmt::format("key {} is \"{}\"; this build supports none, linear and yarn",
                     keys.Name("rope.scaling.type"), Shown(type)));
   }
   // A file with a scaling that changes nothing must compare and hash like a file without scaling.

@@ -205,7 +205,7 @@ absl::Status WeightReader::CheckNothingIsLeft() const {
   for (const TensorInfo& tensor : gguf_.tensors()) {
     if (!taken_.contains(tensor.name) && !IsIgnored(tensor.name, config_)) {
       return UnsupportedModel(
-          fmt::format("tensor {} belongs to no part of the {} architecture that this build knows",
+          fmt::format("tensor {} is not part of the {} architecture as this build knows it",
                       Shown(tensor.name), ArchitectureName(config_.architecture)));
     }
   }
@@ -304,8 +304,9 @@ absl::Status Fill(LoadedModel* model) {
   ASSIGN_OR_RETURN(model->loaded_tokenizer, Tokenizer::FromGguf(*model->gguf));
   const auto vocabulary = static_cast<size_t>(model->loaded_config.vocabulary);
   if (model->loaded_tokenizer->size() > vocabulary) {
-    return CorruptModel(fmt::format("the tokenizer has {} tokens, token_embd.weight only {} rows",
-                                    model->loaded_tokenizer->size(), vocabulary));
+    return CorruptModel(
+        fmt::format("the tokenizer has {} tokens, but token_embd.weight has only {} rows",
+                    model->loaded_tokenizer->size(), vocabulary));
   }
   ASSIGN_OR_RETURN(model->digest, HashModel(model->loaded_config, *model->gguf));
   return absl::OkStatus();

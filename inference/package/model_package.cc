@@ -34,10 +34,11 @@ absl::StatusOr<ModelPackage> LoadModelPackage(const std::string& model_path) {
   }
   ASSIGN_OR_RETURN(Whitening whitening, Whitening::Load(path, package.model->hash()));
   if (whitening.width() != package.model->config().width) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
-                 "{} is for embeddings of {} values, the model's have {}; make it anew with 'ruvd "
-                 "model whiten' or move it away",
-                 path, whitening.width(), package.model->config().width);
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
+        "{} is for embeddings of {} values, but the model's have {}; make it again with 'ruvd "
+        "model whiten' or remove it",
+        path, whitening.width(), package.model->config().width);
   }
   package.id = Sha256({package.model->hash(), whitening.id()});
   package.whitening = std::make_shared<Whitening>(std::move(whitening));
