@@ -46,10 +46,10 @@ inline constexpr size_t kMaxPrefixCaches = 4;
 // Fast-dLLM uses the same number (arXiv 2505.22618).
 inline constexpr int kApproximateBlock = 32;
 
-// Largest adapter in storage payloads and messages, in bytes. Rank 64 on all linear layers of a 29M
-// model takes 8 MiB.
+// The largest adapter in storage payloads and messages, in bytes. Rank 64 on all linear layers of a
+// 29M model takes 8 MiB.
 inline constexpr uint64_t kMaxAdapterBytes = 64ULL << 20;
-// Largest GGUF adapter file, in bytes. Such files may belong to models of 8B parameters.
+// The largest GGUF adapter file, in bytes. Such files may belong to models of 8B parameters.
 inline constexpr uint64_t kMaxAdapterFileBytes = 1ULL << 30;
 // Enough for seven linear layers in each of 128 blocks, and for the two embeddings.
 inline constexpr uint32_t kMaxAdapterTargets = 1024;

@@ -78,9 +78,9 @@ struct RouterTraining {
 };
 
 // Returns the router that minimises the expected loss over the samples, by AdamW on shuffled
-// batches. Its parameters are rounded to float32, as files store them. The same input gives the
-// same router. INVALID_ARGUMENT for no samples, samples of different sizes, values that are not
-// finite, or a number out of range.
+// batches. Its parameters are rounded to float32, as files store them. Equal input gives an equal
+// router. INVALID_ARGUMENT for no samples, samples of different sizes, values that are not finite,
+// or a number out of range.
 absl::StatusOr<BankRouter> TrainRouter(std::span<const RoutingSample> samples,
                                        const RouterTraining& training);
 

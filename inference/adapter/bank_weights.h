@@ -32,7 +32,8 @@ std::optional<BankStrategy> BankStrategyByName(std::string_view name);
 struct BankSchedule {
   std::vector<float> boundaries = {0.3F, 0.6F};  // ascending, within (0, 1); may be empty
   BankStrategy strategy = BankStrategy::kDiscrete;
-  // kSoftBoundary: the width of the transition in units of t. Towards 0 it becomes kDiscrete.
+  // For kSoftBoundary, this is the width of the transition in units of t. Towards 0 it becomes
+  // kDiscrete.
   float temperature = 0.05F;
 
   size_t banks() const { return boundaries.size() + 1; }

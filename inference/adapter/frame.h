@@ -30,7 +30,7 @@ struct Frame {
 };
 
 // Returns a random frame for the last layer's attn_output matrix: Gaussian entries from a seed,
-// orthonormalised. The same model, rank and seed give the same frame on every machine.
+// orthonormalised. A model, rank and seed determine the frame, on every machine.
 absl::StatusOr<Frame> RandomFrame(const Model& model, int rank, uint64_t seed);
 
 // Returns the adapter that applies scale * P R Q. `core` is rank x rank, row major. UPDATE_INVALID

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Frames as GGUF files.
+// Reads and writes frames as GGUF files.
 
 #include <array>
 #include <cmath>

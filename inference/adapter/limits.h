@@ -9,7 +9,8 @@
 // Limits of timestep banks and merges. The limits of every adapter are in inference/limits.h.
 namespace ruvd::limits {
 
-// Timestep banks of an adapter. The masked share of a block of 16 has as many values.
+// An adapter has at most this many timestep banks. The masked share of a block of 16 has as many
+// values.
 inline constexpr size_t kMaxTimestepBanks = 16;
 // With a smaller temperature a soft boundary is a step in float32.
 inline constexpr float kMinBankTemperature = 1e-3F;

@@ -15,8 +15,8 @@
 
 namespace ruvd::inference {
 
-// TALoRAs as GGUF files. They have the keys of adapter_file.h with adapter.type = "talora", so that
-// no program mistakes one for a plain adapter, and further
+// Reads and writes TALoRAs as GGUF files. They have the keys of adapter_file.h with adapter.type =
+// "talora", so that no program mistakes one for a plain adapter, and further
 //   ruvd.talora.boundaries (f32 array), .strategy, .temperature, .residual_rate, .residual_decay;
 //   tensors trunk.<base tensor>.lora_a and .lora_b, bank.<k>.<base tensor>.lora_a and .lora_b; and
 //   for a router, in float32, router.input (4 + embedding, hidden), router.bias (hidden) and

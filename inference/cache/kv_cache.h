@@ -15,8 +15,8 @@
 namespace ruvd::inference {
 
 // Keys and values of a sequence's first tokens, in pages that other sequences may share. The cache
-// is exact only for causal and block-causal attention, up to the rounding of the pool's format.
-// Movable; not thread-safe.
+// is exact only for causal and block-causal attention, up to the rounding of the pool's format. It
+// is movable but not thread-safe.
 class KvCache {
  public:
   // Creates a cache with float32 pages of its own, allocated as needed. `capacity` is the largest

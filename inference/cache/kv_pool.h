@@ -80,8 +80,8 @@ class KvPage {
   Block* block_ = nullptr;
 };
 
-// Pages of keys and values within a hard budget. Thread-safe: one thread may read its pages while
-// others allocate and release pages.
+// A pool of pages for keys and values with a hard budget. Thread-safe: one thread may read its
+// pages while others allocate and release pages.
 class KvPool {
  public:
   struct Usage {

@@ -17,7 +17,7 @@ inline constexpr uint32_t kVersionWritten = 3;
 // sizes.
 inline constexpr uint32_t kOldestVersion = 2;
 
-// Types of metadata values.
+// The types of metadata values.
 enum ValueType : uint32_t {
   kUint8 = 0,
   kInt8 = 1,

@@ -54,7 +54,7 @@ using QuantizeProgress = std::function<void(uint64_t done, uint64_t total)>;
 // Writes the planned file to `path`, some megabytes at a time, and fills in the errors of `plan`.
 // All metadata is copied, except that general.file_type and general.quantization_version are set
 // and general.alignment is dropped (files are written with the default alignment). Returns the size
-// of the file in bytes. The same input gives the same file, whatever the number of threads. Errors:
+// of the file in bytes. The file depends only on the input, not on the number of threads. Errors:
 // INVALID_ARGUMENT naming the tensor (a value that is not finite or too large), FILE_UNWRITABLE,
 // DISK_FULL. After an error, `path` is unchanged.
 absl::StatusOr<uint64_t> QuantizeModel(const GgufReader& source,

@@ -20,7 +20,7 @@ namespace ruvd::inference {
 // Opening checks the whole header first: every count, length and offset must fit the bytes that
 // exist, names must be unique, and tensors must lie inside the file, aligned and disjoint. A file
 // that fails a check is refused with MODEL_CORRUPT (or MODEL_UNSUPPORTED for an unknown version or
-// format) and a message naming the fault. Immutable and thread-safe after opening.
+// format) and a message naming the fault. A reader is immutable and thread-safe after opening.
 class GgufReader {
  public:
   // Memory-maps a file. Further errors: FILE_NOT_FOUND, FILE_UNREADABLE.

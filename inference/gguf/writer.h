@@ -18,7 +18,7 @@ namespace ruvd::inference {
 
 // Builds a GGUF version 3 file: either the whole file in memory, or only its header for a
 // GgufFileStream that then writes the tensors' bytes. Keys and tensors appear in the order in which
-// they were added. The same calls give the same bytes. Not thread-safe.
+// they were added. Equal calls give equal bytes. Not thread-safe.
 class GgufWriter {
  public:
   // Copies a value as a reader found it.

@@ -10,10 +10,10 @@
 
 namespace ruvd::inference {
 
-// Internal to ParseHfTokenizer. A tokenizer.json that was made from a SentencePiece model expresses
-// that model's scores as merges. This function reverses it. `out` holds tokens, types and merges as
-// they are in the file; it receives scores, the types of bytes and of the unknown token, and loses
-// its merges.
+// Only ParseHfTokenizer uses this. A tokenizer.json that was made from a SentencePiece model
+// expresses that model's scores as merges. This function reverses it. `out` holds tokens, types and
+// merges as they are in the file; it receives scores, the types of bytes and of the unknown token,
+// and loses its merges.
 //
 // The two kinds of merging are equivalent if every piece merges at each cut into two pieces and if
 // no other piece ranks between the merges of one piece. This is checked. TOKENIZER_INVALID

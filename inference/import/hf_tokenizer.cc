@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// English contractions, which tokenizers spell in several equivalent ways.
+// Tokenizers spell English contractions in several equivalent ways.
 constexpr std::string_view kContractions[] = {
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)",
     "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])",

@@ -17,7 +17,7 @@ namespace ruvd::inference {
 struct HfTokenizerConfig {
   std::optional<std::string> bos, eos, pad, mask;  // spellings
   std::optional<bool> add_bos;
-  std::string chat_template;  // Jinja; empty if there is none
+  std::string chat_template;  // Jinja; empty if absent
 };
 
 // MODEL_CORRUPT for a text that is not a JSON object. Members of another type than expected count

@@ -16,7 +16,7 @@
 namespace ruvd::inference {
 namespace {
 
-// Names of a network's tensors. Those of a layer follow the layer's prefix.
+// The names of a network's tensors. Names of a layer follow the layer's prefix.
 struct Names {
   const char* embedding;
   const char* norm;

@@ -11,7 +11,7 @@
 namespace ruvd::inference {
 
 // An owned buffer, aligned to 64 bytes, or from 2 MiB on to 2 MiB, with a request for huge pages.
-// Movable; not thread-safe. The contents are not initialised.
+// It is movable but not thread-safe. The contents are not initialised.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Included once per instruction set by kernels.cc. Attention over tiles of keys and values.
+// Included once per instruction set by kernels.cc. Computes attention over tiles of keys and
+// values.
 #if defined(RUVD_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUVD_KERNELS_ATTENTION_INL_H_
 #undef RUVD_KERNELS_ATTENTION_INL_H_

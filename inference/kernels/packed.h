@@ -13,9 +13,9 @@
 // with its own compiler flags.
 //
 // Packed weights. 16 outputs form a group, which is contiguous. A block is 32 columns of a group:
-// eight vectors of 64 bytes. Vector g holds columns 4g .. 4g+3 of output 0, then of output 1, and
-// so on. So a vector is the operand of one 512-bit dot-product instruction, and eight vectors are a
-// tile for AMX. Codes are unsigned with a zero point. Codes of 4 bits are stored as nibbles
+// eight vectors of 64 bytes. Vector g holds columns 4g to 4g+3 of output 0, then those of output 1,
+// and so on. So a vector is the operand of one 512-bit dot-product instruction, and eight vectors
+// are a tile for AMX. Codes are unsigned with a zero point. Codes of 4 bits are stored as nibbles
 // (vectors 2i and 2i+1 together in one). The fifth bits are one vector, whose bit g belongs to
 // vector g. The upper two bits of 6-bit codes are two vectors (those of vector g in bits 2(g%4) of
 // vector g/4). Scales come before the codes they belong to:
@@ -131,8 +131,8 @@ struct PackedProduct {
 // of 48 KiB.
 inline constexpr size_t kPanelBlocks = 24;
 inline constexpr size_t kPanelGroups = 3;
-// The most rows of one PackedProduct, such that their codes stay in the level-2 cache. A multiple
-// of 16.
+// The most rows of one PackedProduct, such that their codes stay in the level-2 cache. It is a
+// multiple of 16.
 inline constexpr size_t kMaxProductRows = 128;
 // The scratch holds codes, scales for halves of blocks and minima, then the sums of all rows for a
 // panel and for one more group.

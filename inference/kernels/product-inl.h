@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Included once per instruction set by kernels.cc. The two matrix products, register-blocked.
+// Included once per instruction set by kernels.cc. Computes the two matrix products in register
+// tiles.
 #if defined(RUVD_KERNELS_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUVD_KERNELS_PRODUCT_INL_H_
 #undef RUVD_KERNELS_PRODUCT_INL_H_

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Included once per instruction set by kernels.cc. Element-wise operations and reductions.
+// Included once per instruction set by kernels.cc. Computes element-wise operations and reductions.
 #if defined(RUVD_KERNELS_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUVD_KERNELS_VECTOR_INL_H_
 #undef RUVD_KERNELS_VECTOR_INL_H_
@@ -145,7 +145,7 @@ inline void Swiglu(const float* gate, const float* up, size_t n, float* out) {
   }
 }
 
-// silu'(g) = s (1 + g (1 - s)) with s = 1 / (1 + exp(-g)).
+// The derivative is silu'(g) = s (1 + g (1 - s)) with s = 1 / (1 + exp(-g)).
 inline void SwigluBackward(const float* dy, size_t n, float* gate, float* up) {
   const Floats d;
   const size_t lanes = hn::Lanes(d);

@@ -40,8 +40,7 @@ inline constexpr size_t kPanelBytes = 128 << 10;
 // The least number of multiply-adds for which a task goes to another thread: about ten
 // microseconds.
 inline constexpr size_t kMinTaskProducts = 1 << 18;
-// The same thresholds for the integer kernels, which are faster: multiply-adds, and bytes of
-// weights.
+// Thresholds for the integer kernels, which are faster: multiply-adds, and bytes of weights
 inline constexpr size_t kMinPackedProducts = 1 << 21;
 inline constexpr size_t kMinPackedBytes = 32 << 10;
 // The items of a packed product for each thread, and the fewest rows to which an item is cut to

@@ -83,8 +83,8 @@ struct LayerWeights {
   std::vector<float> q_norm, k_norm;  // norms of each head before RoPE; empty for most models
 };
 
-// A model file that has been loaded and checked: weights, configuration, tokenizer. Immutable and
-// thread-safe.
+// A model file that has been loaded and checked: weights, configuration, tokenizer. It is immutable
+// and thread-safe.
 class Model {
  public:
   // Memory-maps and validates the file: architecture, required keys, every tensor's shape and type.

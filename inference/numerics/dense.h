@@ -40,8 +40,8 @@ DenseMatrix Product(const DenseMatrix& a, const DenseMatrix& b);
 DenseMatrix ProductTransposed(const DenseMatrix& a, const DenseMatrix& b);
 
 // The factors of m = Q R with k = min(rows, columns). Q (rows x k) has orthonormal columns whatever
-// the rank of m; R (k x columns) is upper triangular. Householder reflections (Golub and Van Loan,
-// section 5.2).
+// the rank of m; R (k x columns) is upper triangular. They are computed by Householder reflections
+// (Golub and Van Loan, section 5.2).
 struct QrFactors {
   DenseMatrix q;
   DenseMatrix r;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Leading eigenvectors and singular vectors of larger matrices.
+// Computes leading eigenvectors and singular vectors of larger matrices.
 
 #include <algorithm>
 #include <cmath>

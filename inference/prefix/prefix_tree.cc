@@ -33,7 +33,7 @@ size_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
 
 struct PrefixTree::Node {
   Node* parent = nullptr;  // null at a root
-  // The tokens of the page. Only a leaf may have fewer than sixteen.
+  // These are the tokens of the page. Only a leaf may have fewer than sixteen.
   Tokens tokens;
   KvPage page;
   std::vector<float> last_hidden;

@@ -19,8 +19,8 @@
 
 namespace ruvd::inference {
 
-// Byte-pair merging (Sennrich et al. 2016, arXiv 1508.07909) with ranked merges over raw bytes.
-// Immutable and thread-safe.
+// Byte-pair merging (Sennrich et al. 2016, arXiv 1508.07909) with ranked merges over raw bytes. It
+// is immutable and thread-safe.
 class BytePairMerges {
  public:
   // `ids` maps the raw bytes of each token to its id. `merges` are "left right" in GPT-2's

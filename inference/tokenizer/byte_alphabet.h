@@ -9,8 +9,8 @@
 
 namespace ruvd::inference {
 
-// GPT-2's printable alphabet. Vocabularies of byte-level BPE spell each byte that is printable in
-// Latin-1 as itself, and the other 68 as U+0100 and following, in byte order.
+// In GPT-2's printable alphabet, vocabularies of byte-level BPE spell each byte that is printable
+// in Latin-1 as itself, and the other 68 as U+0100 and following, in byte order.
 
 // Returns the spelling of raw bytes, as UTF-8.
 std::string SpellBytes(std::string_view bytes);

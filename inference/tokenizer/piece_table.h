@@ -13,7 +13,8 @@
 
 namespace ruvd::inference {
 
-// Many short strings in one piece of memory, less than 4 GiB together. Thread-safe once filled.
+// A table that keeps many short strings, less than 4 GiB together, in one piece of memory.
+// Thread-safe once filled.
 class PieceTable {
  public:
   void Add(std::string_view piece) {

@@ -23,7 +23,7 @@ namespace ruvd::inference {
 
 // SentencePiece's byte-pair encoding (Kudo and Richardson 2018, arXiv 1808.06226): neighbours whose
 // concatenation is a piece merge, the pair with the highest score first and the leftmost of equal
-// scores. Immutable and thread-safe.
+// scores. It is immutable and thread-safe.
 //
 // Merging never results in a control, unknown, user-defined or byte token, however the text is
 // spelled. A piece marked as unused takes part in merging but is cut apart again in the result. A

@@ -24,7 +24,7 @@ struct TextFragment {
 
 // Finds the tokens that are recognised in text by their spelling: user-defined tokens anywhere,
 // control and unknown tokens only in trusted text. If tokens overlap, the longest wins, then the
-// one with the smaller id, then the leftmost, as in llama.cpp. Immutable and thread-safe.
+// one with the smaller id, then the leftmost, as in llama.cpp. It is immutable and thread-safe.
 class SpecialTokens {
  public:
   explicit SpecialTokens(const Vocabulary& vocabulary);

@@ -21,7 +21,7 @@ struct EncodeWorkspace {
   std::string text;
 };
 
-// One tokenizer family. Immutable and thread-safe.
+// One tokenizer family. Encoders are immutable and thread-safe.
 class TextEncoder {
  public:
   virtual ~TextEncoder() = default;

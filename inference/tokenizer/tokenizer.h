@@ -28,7 +28,8 @@ struct TextSegment {
 // encoding ("llama"). Gives the same ids as llama.cpp; in particular, text is not normalised even
 // if tokenizer.json asks for NFC. There are two deliberate differences. Bytes that are not UTF-8
 // are encoded as they are, not replaced, so that decoding gives back every text. Merging never
-// results in a control token, so that a user's text cannot forge one. Immutable and thread-safe.
+// results in a control token, so that a user's text cannot forge one. It is immutable and
+// thread-safe.
 class Tokenizer {
  public:
   // Reads the tokenizer.ggml.* keys. TOKENIZER_INVALID for a missing or inconsistent vocabulary,

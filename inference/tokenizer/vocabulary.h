@@ -51,7 +51,7 @@ struct Vocabulary {
   bool add_space_prefix = false;     // kSentencePiece only
   bool remove_extra_spaces = false;  // kSentencePiece only
   std::string model_name;            // general.name
-  std::string chat_template;  // "" if there is none
+  std::string chat_template;  // "" if absent
   std::vector<std::string> warnings;
 
   bool IsKind(TokenId token, TokenKind kind) const { return kinds[token] == kind; }

@@ -106,7 +106,7 @@ struct CpuTransformer::Pass {
   std::span<const float> Used(const std::vector<float>& buffer, size_t row_width) const {
     return std::span(buffer).first(rows * row_width);
   }
-  // Returns the packed form of a layer's matrix, or null if there is none.
+  // Returns the packed form of a layer's matrix, or null without packed weights.
   const PackedMatrix* Packed(size_t layer, PackedMatrix PackedWeights::Layer::* matrix) const {
     return packed == nullptr ? nullptr : &(packed->layer(layer).*matrix);
   }

@@ -44,10 +44,10 @@ struct ForwardInput {
   // absent, all rows. The last layer computes only what these rows need. If empty, only keys and
   // values are computed.
   std::optional<std::vector<int>> rows = std::nullopt;
-  // Position of the first token: -1 for the cache's length, or a smaller position. The cached keys
-  // and values at the positions of `tokens` are replaced during this call, and permanently with
-  // `extend_cache`. Cached tokens after them stay visible (the approximate dual cache of Fast-dLLM,
-  // arXiv 2505.22618).
+  // The position of the first token: -1 means the cache's length; another value must be smaller.
+  // The cached keys and values at the positions of `tokens` are replaced during this call, and
+  // permanently with `extend_cache`. Cached tokens after them stay visible (the approximate dual
+  // cache of Fast-dLLM, arXiv 2505.22618).
   int position = -1;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integer products with AMX's tiles (Sapphire Rapids and later): one instruction multiplies 16 rows
-// x 16 outputs x 32 columns. A panel holds signed codes here, so no correction is needed. The sums
-// of a block are stored, scaled and added in float32, as in the other tables. Measured on Sapphire
-// Rapids for 16 x 16 sums, product and store take 27 cycles and scaling takes 27. They hardly
-// overlap, because tiles block a vector port, and switching between them costs time, so each is
-// done for many blocks at once. Products of few rows use the code of AVX-512 VNNI.
+// Computes integer products with AMX's tiles (Sapphire Rapids and later): one instruction
+// multiplies 16 rows x 16 outputs x 32 columns. A panel holds signed codes here, so no correction
+// is needed. The sums of a block are stored, scaled and added in float32, as in the other tables.
+// Measured on Sapphire Rapids for 16 x 16 sums, product and store take 27 cycles and scaling takes
+// 27. They hardly overlap, because tiles block a vector port, and switching between them costs
+// time, so each is done for many blocks at once. Products of few rows use the code of AVX-512 VNNI.
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integer products for processors with AVX2 but no integer dot product (Haswell to Zen 3).
+// Computes integer products on processors with AVX2 but no integer dot product (Haswell to Zen 3).
 
 #if defined(__x86_64__)
 #include <immintrin.h>

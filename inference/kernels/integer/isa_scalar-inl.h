@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Vectors for a machine without vector instructions. This class also documents what product-inl.h
-// needs from `Isa`.
+// Emulates vectors on a machine without vector instructions. This class also documents what
+// product-inl.h needs from `Isa`.
 #pragma once
 
 #include <cstddef>
