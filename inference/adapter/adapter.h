@@ -31,8 +31,8 @@ struct LowRank {
 enum class AdapterKind : uint8_t {
   kLora = 0,       // A and B, of any rank (arXiv 2106.09685)
   kMicroLora = 1,  // rank 1 or 2, for one cluster of requests
-  kBaseLora = 2,  // rank 4 to 16, for many clusters
-  kFfa = 3,  // only B; A is the leading rows of a frame's Q (FFA-LoRA, arXiv 2403.12313)
+  kBaseLora = 2,   // rank 4 to 16, for many clusters
+  kFfa = 3,        // only B; A is the leading rows of a frame's Q (FFA-LoRA, arXiv 2403.12313)
   kCore = 4,  // only R; A is as for kFfa, and B = P R with the leading columns of the frame's P
 };
 
@@ -41,7 +41,7 @@ struct Adapter {
   std::string name;
   uint32_t version = 0;
   AdapterKind kind = AdapterKind::kLora;
-  Digest frame_id{};  // the frame's id for kFfa and kCore; else zero
+  Digest frame_id{};                       // the frame's id for kFfa and kCore; else zero
   Digest model_hash{};                     // the base model it was trained on
   std::map<std::string, LowRank> targets;  // by base tensor name, e.g. "blk.7.attn_output.weight"
 };

@@ -19,10 +19,10 @@ namespace ruvd::inference {
 
 // How a TALoRA maps the masked share t to weights of its banks.
 enum class BankStrategy : uint8_t {
-  kDiscrete,  // only the bank that contains t
-  kLinear,  // the two banks whose middles t lies between, weighted by the distances
+  kDiscrete,      // only the bank that contains t
+  kLinear,        // the two banks whose middles t lies between, weighted by the distances
   kAttention,     // softmax of a learned routing network over t and the query's embedding
-  kSoftBoundary,  // neighbours fade into each other at their boundary by sigmoids with a temperature
+  kSoftBoundary,  // neighbours fade into each other at their boundary, by sigmoids of a temperature
 };
 std::string_view BankStrategyName(BankStrategy strategy);  // "discrete", "linear", ...
 std::optional<BankStrategy> BankStrategyByName(std::string_view name);

@@ -23,7 +23,7 @@ enum class FrameKind : uint8_t {
   kCovariance,  // eigenvectors of E[x x^T] of the inputs and E[g g^T] of the output gradients
   kGradient,    // singular vectors of the mean weight gradient E[g x^T]
   kWeight,      // singular vectors of the weight
-  kRandom,  // a random subspace from a seed
+  kRandom,      // a random subspace from a seed
 };
 std::string_view FrameKindName(FrameKind kind);  // "cov", "grad", "svd", "random"
 std::optional<FrameKind> FrameKindByName(std::string_view name);

@@ -19,7 +19,7 @@ namespace ruvd::inference {
 // A, are combined, and not the factors: factors of different adapters have no common meaning.
 
 enum class MergeMethod : uint8_t {
-  kSum,    // weighted sum of the changes
+  kSum,  // weighted sum of the changes
   // TIES (Yadav et al. 2023, arXiv 2306.01708): keeps the largest entries of each change of a
   // target, chooses for each entry the sign with the greater weighted mass, and takes the weighted
   // mean of the entries with that sign.
@@ -38,9 +38,9 @@ struct MergeOptions {
   // or the common rank in a frame), and the largest rank of the parts for the other methods. A
   // change that needs a higher rank is reduced to its leading singular vectors.
   int rank = 0;
-  float density = 0.2F;  // kTies: share of entries kept; kDare: probability of keeping one
+  float density = 0.2F;   // kTies: share of entries kept; kDare: probability of keeping one
   float position = 0.5F;  // kSlerp: 0 is the first adapter, 1 the second
-  uint64_t seed = 0;  // for kDare
+  uint64_t seed = 0;      // for kDare
 };
 
 struct MergePart {

@@ -28,12 +28,12 @@ struct VersionInfo {
   uint32_t version = 0;
   Digest id{};         // AdapterId
   uint64_t bytes = 0;  // memory of its factors
-  bool hot = true;  // the registry holds its factors in memory
-  bool lent = false;  // it is cold, but a caller still holds it, so Get does not have to read it
+  bool hot = true;     // the registry holds its factors in memory
+  bool lent = false;   // it is cold, but a caller still holds it, so Get does not have to read it
   bool pinned = false;
-  bool served = false;  // requests that name no version get this one
+  bool served = false;     // requests that name no version get this one
   bool evictable = false;  // it can be read again
-  uint64_t uses = 0;  // how often it was given out
+  uint64_t uses = 0;       // how often it was given out
 };
 
 struct RegistryStats {

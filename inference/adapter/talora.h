@@ -37,9 +37,9 @@ struct Talora {
   uint32_t version = 0;
   Digest model_hash{};
   BankSchedule schedule;
-  std::shared_ptr<const Adapter> trunk;  // null if it has no trunk
+  std::shared_ptr<const Adapter> trunk;                   // null if it has no trunk
   std::vector<std::shared_ptr<const Adapter>> residuals;  // one for each bank, or empty
-  std::optional<BankRouter> router;  // for BankStrategy::kAttention
+  std::optional<BankRouter> router;                       // for BankStrategy::kAttention
   TaloraTraining training;
 };
 

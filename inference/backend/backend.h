@@ -19,7 +19,7 @@ namespace ruvd::inference {
 struct BackendInfo {
   std::string name;    // "cpu"
   std::string device;  // the processor; for the CPU backend also the chosen kernels
-  int threads = 0;  // threads that may compute at a time
+  int threads = 0;     // threads that may compute at a time
   uint64_t memory_bytes = 0;
   bool available = false;
   // Why the backend is available, or what is missing.

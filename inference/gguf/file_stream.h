@@ -40,8 +40,8 @@ class GgufFileStream {
 
   std::unique_ptr<AtomicFile> file_;
   std::vector<uint64_t> sizes_;  // bytes of each tensor
-  size_t tensor_ = 0;  // index of the tensor being written
-  uint64_t written_ = 0;  // bytes of that tensor written so far
+  size_t tensor_ = 0;            // index of the tensor being written
+  uint64_t written_ = 0;         // bytes of that tensor written so far
 };
 
 }  // namespace ruvd::inference

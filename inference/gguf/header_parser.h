@@ -21,7 +21,7 @@ struct Header {
   std::vector<std::string> keys;  // in file order
   std::vector<TensorInfo> tensors;
   StringMap<size_t> tensor_index;  // index into `tensors`
-  std::span<const uint8_t> data;  // the data section, up to the end of the file
+  std::span<const uint8_t> data;   // the data section, up to the end of the file
 };
 
 // Reads and checks the whole header. The result points into `file`, which must outlive it.

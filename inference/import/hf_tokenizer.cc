@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// Tokenizers spell English contractions in several equivalent ways.
+// Equivalent spellings of the English contractions, which are found in tokenizer files.
 constexpr std::string_view kContractions[] = {
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)",
     "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])",

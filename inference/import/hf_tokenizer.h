@@ -25,7 +25,7 @@ enum HfTokenType : int32_t {
 
 // A tokenizer in the form of GGUF's tokenizer.ggml.* keys.
 struct HfTokenizer {
-  std::string model = "gpt2";  // tokenizer.ggml.model; "llama" means SentencePiece
+  std::string model = "gpt2";       // tokenizer.ggml.model; "llama" means SentencePiece
   std::string pre;                  // tokenizer.ggml.pre
   std::vector<std::string> tokens;  // by id; in GPT-2's alphabet, or for "llama" as text
   std::vector<int32_t> types;       // by id, HfTokenType
@@ -34,7 +34,7 @@ struct HfTokenizer {
   std::optional<uint64_t> unknown;  // "llama": the token for text that no other token stands for
   bool add_space_prefix = false;    // "llama": a text begins with a space
   bool add_bos = false;             // a text begins with the bos token
-  std::string chat_template;  // not from tokenizer.json; see hf_tokenizer_config.h
+  std::string chat_template;        // not from tokenizer.json; see hf_tokenizer_config.h
 };
 
 // Reads tokenizer.json: either byte-level BPE, or BPE with byte_fallback, which was made from a

@@ -53,11 +53,11 @@ struct AttentionStep {
   size_t head_size = 0;
   const float* queries = nullptr;  // rows x head_size, times log2(e) / sqrt(head_size)
   const KvTile* tiles = nullptr;
-  size_t keys = 0;  // of the tiles, counted from the first tile
+  size_t keys = 0;                      // of the tiles, counted from the first tile
   const KeysOfStep* visible = nullptr;  // per row
-  float* largest = nullptr;  // per row; initially kNoScore
-  float* totals = nullptr;  // per row; initially zero
-  float* sums = nullptr;  // rows x KvValueStride(head_size); initially zero
+  float* largest = nullptr;             // per row; initially kNoScore
+  float* totals = nullptr;              // per row; initially zero
+  float* sums = nullptr;                // rows x KvValueStride(head_size); initially zero
   float* scratch = nullptr;             // AttentionScratchFloats(head_size)
 };
 

@@ -40,12 +40,12 @@ inline constexpr size_t kRowGroup = 16;
 
 // How one format is packed.
 struct PackedFormat {
-  int bits = 0;  // bits of a code: 4, 5, 6 or 8
+  int bits = 0;             // bits of a code: 4, 5, 6 or 8
   int zero_point = 0;       // subtracted from a code
-  bool minima = false;  // whether there is a term that multiplies the sum of the activations
+  bool minima = false;      // whether there is a term that multiplies the sum of the activations
   size_t unit_blocks = 0;   // blocks that share one header
   size_t header_bytes = 0;  // bytes before the codes of a unit
-  size_t code_bytes = 0;  // bytes of the codes of one block of a group
+  size_t code_bytes = 0;    // bytes of the codes of one block of a group
   size_t file_columns = 0;  // columns of a block in the file; file_bytes is its size
   size_t file_bytes = 0;
 };

@@ -19,7 +19,7 @@ struct ArchitectureTraits {
   bool diffusion = false;
   bool shifted = true;  // whether logits are shifted, for a diffusion model whose file does not say
   bool adjacent_pairs = false;  // whether RoPE rotates adjacent pairs
-  bool head_norms = false;  // whether queries and keys are normed head by head
+  bool head_norms = false;      // whether queries and keys are normed head by head
 };
 
 // Returns the constant traits of an architecture.

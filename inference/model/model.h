@@ -28,8 +28,8 @@ struct RopeScaling {
   float factor = 1.0F;       // positions are divided by it
   int original_context = 0;  // YaRN: the context before stretching
   float attn_factor = 1.0F;  // an additional factor of the magnitude of queries and keys
-  float beta_fast = 32.0F;  // YaRN: pairs that turn more often than this are not changed
-  float beta_slow = 1.0F;  // YaRN: pairs that turn less often than this are stretched fully
+  float beta_fast = 32.0F;   // YaRN: pairs that turn more often than this are not changed
+  float beta_slow = 1.0F;    // YaRN: pairs that turn less often than this are stretched fully
   bool operator==(const RopeScaling&) const = default;
 };
 

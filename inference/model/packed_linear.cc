@@ -41,7 +41,7 @@ PackedView ViewOf(const Matrix& w) {
 struct Cut {
   size_t groups = 0;  // in one item
   size_t slices = 0;  // items along the outputs
-  size_t rows = 0;  // in one item
+  size_t rows = 0;    // in one item
   size_t first_item = 0;
 };
 

@@ -26,7 +26,7 @@ struct OptimizerOptions {
 // The state that an optimiser keeps between steps.
 struct OptimizerState {
   uint64_t steps = 0;
-  std::vector<double> first;  // AdamW: running mean of the gradient; SGD: velocity
+  std::vector<double> first;   // AdamW: running mean of the gradient; SGD: velocity
   std::vector<double> second;  // AdamW: running mean of the squared gradient; SGD: empty
   bool operator==(const OptimizerState&) const = default;
 };
@@ -72,12 +72,12 @@ double ClipNorm(std::span<float> gradient, double limit);
 struct ScheduleOptions {
   enum class Kind : uint8_t {
     kConstant,
-    kLinear,  // falls to `final_share`
-    kCosine,  // falls to `final_share` along half a cosine
+    kLinear,    // falls to `final_share`
+    kCosine,    // falls to `final_share` along half a cosine
     kOneCycle,  // a cosine rise from 1/25 during the warm-up, then a cosine fall (arXiv 1708.07120)
   };
   Kind kind = Kind::kLinear;
-  double warm_up = 0.1;  // share of the steps; a straight rise except for kOneCycle
+  double warm_up = 0.1;      // share of the steps; a straight rise except for kOneCycle
   double final_share = 0.1;  // share of the full rate at the end
 };
 

@@ -49,7 +49,7 @@ struct PrefixTree::Root {
 
 struct PrefixTree::Path {
   std::vector<Node*> nodes;  // full pages whose tokens all match
-  Node* partial = nullptr;  // the child after them whose first `extra` tokens match
+  Node* partial = nullptr;   // the child after them whose first `extra` tokens match
   size_t extra = 0;
 };
 

@@ -63,7 +63,7 @@ void MergeTable::Apply(std::vector<Symbol>* symbols, Workspace* workspace, Symbo
 void MergeTable::ApplyToShort(std::vector<Symbol>* symbols, Workspace* workspace,
                               Symbol forbidden) const {
   std::vector<Symbol>& word = *symbols;
-  std::vector<Merge>& pairs = workspace->pairs_;  // pairs[i] is the merge of word[i] and word[i + 1]
+  std::vector<Merge>& pairs = workspace->pairs_;  // pairs[i] merges word[i] and word[i + 1]
   const auto look_up = [&](size_t i) {
     const Merge* merge = Find(word[i], word[i + 1]);
     return merge == nullptr || merge->result == forbidden ? Merge{kNever, 0} : *merge;

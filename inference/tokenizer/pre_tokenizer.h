@@ -59,7 +59,7 @@ class WordSplitter {
  private:
   static constexpr size_t kMaxPatterns = 6;
   struct Level {
-    std::string_view rest;  // the rest of the part that this pattern cuts
+    std::string_view rest;   // the rest of the part that this pattern cuts
     std::string_view match;  // a match found already; it follows the gap that was returned
   };
   bool NextOf(size_t level, std::string_view* word);

@@ -76,7 +76,7 @@ class SentencePieceEncoder final : public TextEncoder {
   bool remove_extra_spaces_;
   WordTable pieces_;  // the pieces that merge
   std::array<Symbol, 128> ascii_{};
-  std::vector<bool> unused_;                       // by token
+  std::vector<bool> unused_;      // by token
   std::vector<bool> whole_word_;  // by token: encoding its text gives the token itself
   std::unordered_map<TokenId, std::string> text_;  // texts of the unused tokens
   std::array<std::optional<TokenId>, 256> byte_tokens_;

@@ -45,7 +45,7 @@ class SpecialTokens {
     std::string text;
     TokenId id;
     uint32_t order;  // 0 is searched first
-    bool control;  // recognised only in trusted text
+    bool control;    // recognised only in trusted text
     bool strips_left = false;
     bool strips_right = false;
   };

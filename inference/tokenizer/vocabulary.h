@@ -30,7 +30,7 @@ enum class TokenKind : uint8_t {
 };
 
 enum class TokenizerModel : uint8_t {
-  kBytePair,  // "gpt2": byte-level byte-pair encoding
+  kBytePair,       // "gpt2": byte-level byte-pair encoding
   kSentencePiece,  // "llama": SentencePiece's byte-pair encoding by score
 };
 
@@ -51,7 +51,7 @@ struct Vocabulary {
   bool add_space_prefix = false;     // kSentencePiece only
   bool remove_extra_spaces = false;  // kSentencePiece only
   std::string model_name;            // general.name
-  std::string chat_template;  // "" if absent
+  std::string chat_template;         // "" if absent
   std::vector<std::string> warnings;
 
   bool IsKind(TokenId token, TokenKind kind) const { return kinds[token] == kind; }

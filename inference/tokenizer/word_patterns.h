@@ -28,8 +28,8 @@ TextSpan FindGpt2Word(std::string_view text);
 TextSpan FindQwen2Word(std::string_view text);
 // The expression of FindQwen2Word with \p{N}{1,3} instead of \p{N}.
 TextSpan FindLlama3Word(std::string_view text);
-// The expression of FindQwen2Word with [\p{L}\p{M}]+ instead of \p{L}+ and [^\s\p{L}\p{M}\p{N}]+ instead of
-// [^\s\p{L}\p{N}]+.
+// The expression of FindQwen2Word with [\p{L}\p{M}]+ instead of \p{L}+, and
+// [^\s\p{L}\p{M}\p{N}]+ instead of [^\s\p{L}\p{N}]+.
 TextSpan FindQwen35Word(std::string_view text);
 // The expression of FindQwen2Word without [\r\n]*.
 TextSpan FindSeedCoderWord(std::string_view text);

@@ -38,7 +38,7 @@ size_t OutputGroupIndex(const ModelConfig& config);
 struct PreparedFactors {
   struct Change {
     size_t rank = 0;
-    size_t offset = 0;  // of this change's rows in `a`
+    size_t offset = 0;     // of this change's rows in `a`
     size_t out = 0;        // rows of the matrix
     std::vector<float> b;  // rank x out, which is B transposed
   };

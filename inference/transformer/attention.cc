@@ -20,9 +20,9 @@ namespace {
 // query heads that share the kv head, so that a tile of keys is read once for all of them.
 struct Plan {
   const AttentionInput* in = nullptr;
-  size_t group = 0;  // query heads that share a kv head
+  size_t group = 0;         // query heads that share a kv head
   size_t task_queries = 0;  // tokens of one task
-  size_t blocks = 0;  // tasks of one kv head
+  size_t blocks = 0;        // tasks of one kv head
   size_t first_task = 0;
   // Tiles that contain new tokens are first laid out as float32 tiles, including cached tokens of
   // the same tile.

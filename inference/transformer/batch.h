@@ -17,8 +17,8 @@ struct BatchSequence {
   const ForwardInput* input = nullptr;
   size_t begin = 0;  // first row among all tokens
   size_t tokens = 0;
-  size_t position = 0;  // of the first token
-  size_t suffix = 0;  // cached tokens after its own
+  size_t position = 0;      // of the first token
+  size_t suffix = 0;        // cached tokens after its own
   size_t wanted_begin = 0;  // first row among the wanted rows
   size_t wanted = 0;
 

@@ -123,11 +123,11 @@ struct CpuTransformer::Pass {
   ForwardBatch batch;
   std::vector<const AdapterMix*> mixes;
   std::vector<const PreparedMix*> prepared;  // by sequence
-  std::vector<AdaptedRows> adapted;  // by sequence: its rows in the current layer
-  size_t rows = 0;  // in the current layer
-  size_t held_rows = 0;  // rows for which the buffers have memory
-  bool narrow = false;  // whether only the wanted rows are left
-  std::vector<size_t> wanted;  // by wanted row: its row in its sequence
+  std::vector<AdaptedRows> adapted;          // by sequence: its rows in the current layer
+  size_t rows = 0;                           // in the current layer
+  size_t held_rows = 0;                      // rows for which the buffers have memory
+  bool narrow = false;                       // whether only the wanted rows are left
+  std::vector<size_t> wanted;                // by wanted row: its row in its sequence
   std::vector<AttentionInput> attended;      // by sequence
   std::vector<float> x;                      // the residual stream, rows x width
   std::vector<float> normed;                 // rows x width

@@ -76,8 +76,8 @@ class GroupProducts {
   QuantizedRows quantized_;
   std::vector<PackedTask> tasks_;
   std::vector<Part> parts_;  // rows with an adapter
-  std::vector<Low> lows_;  // one for each different mix
-  size_t mixes_ = 0;  // entries of lows_ in use
+  std::vector<Low> lows_;    // one for each different mix
+  size_t mixes_ = 0;         // entries of lows_ in use
   size_t group_ = 0;
   const float* x_ = nullptr;
   std::array<float*, kLargestGroup> y_{};

@@ -123,7 +123,8 @@ TEST(HfConfigTest, RefusesByNameWhatChangesResults) {
 
 TEST(HfConfigTest, RefusesAContextThatTheEngineCannotRun) {
   EXPECT_THAT(Refusal(With(Config("llama"), "max_position_embeddings", 10485760)),
-              HasSubstr("max_position_embeddings is 10485760, more than this build's limit of 1048576"));
+              HasSubstr("max_position_embeddings is 10485760, more than this build's limit of "
+                        "1048576"));
 }
 
 TEST(HfConfigTest, AWindowCountsWhereEveryLayerHasIt) {

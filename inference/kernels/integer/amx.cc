@@ -22,9 +22,9 @@ namespace {
 
 // Numbers of tile registers. They are macro arguments that the intrinsics paste into assembly text,
 // so they must be literal digits.
-constexpr int kSums = 0;  // kSums and kSums + 1
+constexpr int kSums = 0;         // kSums and kSums + 1
 constexpr int kActivations = 2;  // kActivations and kActivations + 1
-constexpr int kWeights = 4;  // kWeights and kWeights + 1
+constexpr int kWeights = 4;      // kWeights and kWeights + 1
 
 // Steps whose sums are kept before they are scaled: 16 KiB.
 constexpr size_t kBatchSteps = 16;

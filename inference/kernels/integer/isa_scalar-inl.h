@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Emulates vectors on a machine without vector instructions. This class also documents what
+// Provides vectors on a machine without vector instructions. This class also documents what
 // product-inl.h needs from `Isa`.
 #pragma once
 
@@ -14,8 +14,8 @@ namespace ruvd::inference {
 namespace {
 
 struct ScalarIsa {
-  static constexpr size_t kLanes = 16;  // outputs in a vector; must divide 16
-  static constexpr size_t kTileRows = 4;  // rows of a register tile: 2 or 4
+  static constexpr size_t kLanes = 16;       // outputs in a vector; must divide 16
+  static constexpr size_t kTileRows = 4;     // rows of a register tile: 2 or 4
   static constexpr size_t kTileVectors = 1;  // vectors of a register tile
   // If true, 8-bit codes are treated as code - 128, so that no correction is needed.
   static constexpr bool kSignedWide = false;

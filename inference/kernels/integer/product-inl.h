@@ -194,7 +194,7 @@ RUVD_INLINE void SubtractMinima(const typename Isa::Floats (&minima)[kVectors], 
 // their scales in float32. Each group has the space of a full panel.
 struct Panel {
   uint8_t* codes;  // [group][block][vector][64]
-  float* scales;  // [group][block][half][16], with space for two halves
+  float* scales;   // [group][block][half][16], with space for two halves
   float* minima;   // [group][block][16]
 };
 inline constexpr size_t kPanelCodeBytes = kPanelBlocks * kBlockVectors * kVectorBytes;
