@@ -31,8 +31,8 @@ struct ProductAbt {
   size_t columns = 0;
   float* y = nullptr;
   size_t y_stride = 0;
-  // Scratch memory for decoded rows of b, `panel_floats` long. Unused if b is F32 or has to be
-  // multiplied with few rows only.
+  // Scratch memory for decoded rows of b, `panel_floats` long. Unused if b is F32 or `rows` is
+  // small.
   float* panel = nullptr;
   size_t panel_floats = 0;  // at least `columns`
 };

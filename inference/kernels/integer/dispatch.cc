@@ -47,7 +47,7 @@ std::vector<Entry> Entries() {
        integer::FillNeonDotprod},
       {"neon", "NEON", true, FloatLevel::kBest, integer::FillNeon},
 #endif
-      {"scalar", "what every processor has", true, FloatLevel::kBaseline, integer::FillScalar},
+      {"scalar", "the basic instruction set", true, FloatLevel::kBaseline, integer::FillScalar},
   };
 }
 
@@ -127,7 +127,7 @@ std::vector<KernelCandidate> KernelCandidates() {
 std::string KernelChoiceReason() {
   const char* name = Kernels().name;
   if (const char* by = Current().by.load(); by != nullptr) {
-    return fmt::format("{} was asked for by {}", name, by);
+    return fmt::format("{} was requested by {}", name, by);
   }
   return fmt::format("{} is the best of the {} that this machine can run", name, Tables().size());
 }

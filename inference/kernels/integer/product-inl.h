@@ -11,6 +11,9 @@
 // sum of products is an exact integer. A fused multiply-add multiplies it by (scale of the weights
 // x scale of the activations), rounded to float32, and adds it to the output's only accumulator.
 // Then the minimum's term is subtracted in the same way. Blocks come in ascending order.
+//
+// A block of 32 columns takes eight dot products and three float operations, so these kernels reach
+// at most 8/11 of the peak of the dot-product instruction.
 #pragma once
 
 #include <cstddef>

@@ -55,7 +55,7 @@ RUVD_INLINE __m512i ReduceEach(const __m512i (&v)[kBatch]) {
 struct BatchScales {
   __m512 scales;
   __m512 inverses;
-  __mmask16 counting;  // blocks that are not all zero
+  __mmask16 counting;  // blocks whose codes are not all zero
 };
 
 // Does what ScaleOf does, for 16 blocks.
