@@ -9,7 +9,7 @@
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | HWY_SSSE3)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "inference/kernels/kernels.cc"
-#include <hwy/foreach_target.h>  // must come before highway.h and whatever includes it
+#include <hwy/foreach_target.h>  // must come before highway.h and all headers that include it
 #include <hwy/highway.h>
 
 #include "inference/kernels/attention-inl.h"

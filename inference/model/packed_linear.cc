@@ -52,7 +52,8 @@ Cut CutOf(const PackedView& w, size_t rows, size_t threads, size_t first_item) {
       std::max(limits::kMinPackedProducts / products, limits::kMinPackedBytes / w.group_bytes);
   cut.groups = (wanted / kPanelGroups + 1) * kPanelGroups;
   cut.slices = (Groups(w.outputs) + cut.groups - 1) / cut.groups;
-  // If there are too few items for all threads to finish at the same time, each item gets half the rows.
+  // If there are too few items for all threads to finish at the same time, each item gets half the
+  // rows.
   const size_t row_items = (rows + cut.rows - 1) / cut.rows;
   if (threads > 1 && cut.slices * row_items < threads * limits::kPackedItemsPerThread &&
       cut.rows >= 2 * limits::kLeastPackedItemRows) {
