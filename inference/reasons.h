@@ -3,8 +3,8 @@
 
 #pragma once
 
-// Error reasons that only this room gives; the others are in base/reasons.h. The same rule holds: a
-// name is never reused for another cause.
+// Error reasons that only this room returns; the others are in base/reasons.h. As there, a name is
+// never reused for another cause.
 namespace ruvd::reasons {
 
 // An adapter that is pinned in memory cannot be removed.

@@ -64,7 +64,8 @@ absl::StatusOr<std::string> ReadName(ByteReader* in) {
 }
 
 absl::StatusOr<std::vector<float>> ReadFloats(ByteReader* in, uint64_t count) {
-  const auto bytes = in->ReadBytes(count * sizeof(float));  // before the allocation
+  // checks the length before memory is allocated
+  const auto bytes = in->ReadBytes(count * sizeof(float));
   if (!bytes) {
     return Broken("they end inside a matrix");
   }
@@ -122,14 +123,15 @@ absl::Status ReadKind(ByteReader* in, Adapter* adapter) {
   }
   if (*kind == static_cast<uint8_t>(AdapterKind::kLora) ||
       *kind > static_cast<uint8_t>(AdapterKind::kCore)) {
-    return Broken("kind {} is none that this format has", *kind);
+    return Broken("this format has no kind {}", *kind);
   }
   adapter->kind = static_cast<AdapterKind>(*kind);
   adapter->frame_id = *frame;
   return absl::OkStatus();
 }
 
-// Splits "blk.N.part.weight"; nullopt for another shape of name or a layer the model lacks.
+// Splits "blk.N.part.weight". Returns nullopt for a name of another form, or for a layer that the
+// model does not have.
 struct BlockTensor {
   int layer = 0;
   std::string_view part;
@@ -210,10 +212,12 @@ absl::StatusOr<std::shared_ptr<const Adapter>> DecodeAdapter(std::span<const uin
 
 absl::Status CheckAdapter(const Adapter& adapter, const Model& model) {
   if (adapter.model_hash != model.hash()) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kAdapterForOtherModel,
-                 "adapter {} was trained on model {}, this is {}; train it again or load its model",
-                 AdapterLabel(adapter), ToHex(std::span(adapter.model_hash).first(8)),
-                 ToHex(std::span(model.hash()).first(8)));
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kAdapterForOtherModel,
+        "adapter {} was trained on model {}, but this is model {}; train it again or load its "
+        "model",
+        AdapterLabel(adapter), ToHex(std::span(adapter.model_hash).first(8)),
+        ToHex(std::span(model.hash()).first(8)));
   }
   for (const auto& [name, change] : adapter.targets) {
     const Matrix* matrix = FindMatrix(model, name);

@@ -23,7 +23,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kKindNames = {"lora", "micro-lora", "base-lora", "ffa",
                                                         "core"};
 constexpr std::array<std::string_view, 3> kModulesNames = {"qv", "attention", "all"};
-// Of what B = P R loses when it is projected on the frame, relative to B: rounding alone.
+// The largest part of B, relative to B, that may be lost when it is projected on the frame. It
+// allows only for rounding.
 constexpr double kFrameLoss = 1e-4;
 
 template <typename Enum, size_t kCount>
@@ -40,7 +41,7 @@ absl::Status Invalid(const char* reason, fmt::format_string<Args...> what, Args&
                fmt::format(what, std::forward<Args>(args)...));
 }
 
-// B = P R of the leading rank columns of P (its rows here) and a rank x rank core.
+// Returns B = P R for the leading rank columns of P (stored as rows) and a rank x rank core.
 std::vector<float> Expand(const ModuleFrame& module, std::span<const float> core, size_t rank) {
   const auto out = static_cast<size_t>(module.out);
   std::vector<float> b(out * rank);
@@ -57,7 +58,7 @@ std::vector<float> Expand(const ModuleFrame& module, std::span<const float> core
   return b;
 }
 
-// R = P^T B; ADAPTER_INVALID where B has more than rounding outside of P.
+// Returns R = P^T B. ADAPTER_INVALID if the part of B outside of P is more than rounding.
 absl::StatusOr<std::vector<float>> Project(const ModuleFrame& module, const LowRank& change,
                                            std::string_view target) {
   const auto rank = static_cast<size_t>(change.rank);
@@ -105,7 +106,8 @@ absl::StatusOr<LowRank> StartChange(const Matrix& matrix, const AdapterPlan& pla
     const auto module = frame->modules.find(target);
     if (module == frame->modules.end() || module->second.rank < change.rank) {
       return Invalid(
-          reasons::kInvalidArgument, "the frame has {} for {}, not rank {}; make one of this rank",
+          reasons::kInvalidArgument,
+          "the frame has {} for {}, not rank {}; make a frame of this rank",
           module == frame->modules.end() ? "nothing" : fmt::format("rank {}", module->second.rank),
           Shown(target), change.rank);
     }
@@ -119,10 +121,11 @@ absl::StatusOr<LowRank> StartChange(const Matrix& matrix, const AdapterPlan& pla
 absl::Status CheckPlan(const Model& model, const AdapterPlan& plan, const FrameSet* frame) {
   const RankRange ranks = RanksOf(plan.kind);
   if (plan.rank < ranks.least || plan.rank > ranks.most || plan.targets.empty()) {
-    return Invalid(reasons::kInvalidArgument,
-                   "an adapter of kind {} has rank {} to {} on at least one target, not rank {} on "
-                   "{}; choose another kind or rank",
-                   KindName(plan.kind), ranks.least, ranks.most, plan.rank, plan.targets.size());
+    return Invalid(
+        reasons::kInvalidArgument,
+        "an adapter of kind {} must have a rank from {} to {} and at least one target, but "
+        "has rank {} and {} targets; choose another kind or rank",
+        KindName(plan.kind), ranks.least, ranks.most, plan.rank, plan.targets.size());
   }
   if (!InFrame(plan.kind)) {
     return absl::OkStatus();
@@ -174,14 +177,15 @@ RankRange RanksOf(AdapterKind kind) {
 absl::Status CheckKind(const Adapter& adapter) {
   const RankRange ranks = RanksOf(adapter.kind);
   for (const auto& [target, change] : adapter.targets) {
-    // A side of a matrix may be shorter than the kind's rank.
+    // If a side of the matrix is shorter than the kind's least rank, that side is the least rank.
     const int least = std::min({ranks.least, change.in, change.out});
     if (change.rank < least || change.rank > ranks.most) {
-      return Invalid(reasons::kAdapterInvalid,
-                     "adapter {} is of kind {}, rank {} to {}, and has rank {} on {}; name another "
-                     "kind",
-                     AdapterLabel(adapter), KindName(adapter.kind), ranks.least, ranks.most,
-                     change.rank, Shown(target));
+      return Invalid(
+          reasons::kAdapterInvalid,
+          "adapter {} is of kind {}, which has rank {} to {}, but it has rank {} on {}; give "
+          "another kind",
+          AdapterLabel(adapter), KindName(adapter.kind), ranks.least, ranks.most, change.rank,
+          Shown(target));
     }
   }
   if (InFrame(adapter.kind) == (adapter.frame_id == Digest{})) {
@@ -222,7 +226,7 @@ absl::StatusOr<Adapter> StartAdapter(const Model& model, const AdapterPlan& plan
     const Matrix* matrix = FindMatrix(model, target);
     if (matrix == nullptr) {
       return Invalid(reasons::kInvalidArgument,
-                     "{} is no linear layer of {}; name one like blk.0.attn_q.weight",
+                     "{} is not a linear layer of {}; give a name like blk.0.attn_q.weight",
                      Shown(target), model.config().name);
     }
     ASSIGN_OR_RETURN(LowRank change, StartChange(*matrix, plan, target, frame, random));
@@ -237,7 +241,8 @@ absl::StatusOr<std::shared_ptr<const Adapter>> AdapterFromCores(const FrameSet& 
                                                                 float scale) {
   if (cores.frame_id != frame.id || cores.model_hash != frame.model_hash) {
     return Invalid(reasons::kFrameMismatch,
-                   "the cores belong to frame {}, this is {}; share one frame in the cluster",
+                   "the cores belong to frame {}, but this is frame {}; use one frame in the whole "
+                   "cluster",
                    ToHex(std::span(cores.frame_id).first(8)), ToHex(std::span(frame.id).first(8)));
   }
   auto adapter = std::make_shared<Adapter>();
@@ -251,9 +256,10 @@ absl::StatusOr<std::shared_ptr<const Adapter>> AdapterFromCores(const FrameSet& 
     if (module == frame.modules.end() || core.rank < 1 || core.rank > module->second.rank ||
         core.values.size() != static_cast<size_t>(core.rank) * static_cast<size_t>(core.rank) ||
         !IsFinite(core.values)) {
-      return Invalid(reasons::kUpdateInvalid,
-                     "the core of {} is none of rank 1 to {} with finite values; refuse the update",
-                     Shown(target), module == frame.modules.end() ? 0 : module->second.rank);
+      return Invalid(
+          reasons::kUpdateInvalid,
+          "the core of {} must have a rank from 1 to {} and finite values; refuse the update",
+          Shown(target), module == frame.modules.end() ? 0 : module->second.rank);
     }
     const auto floats = static_cast<std::ptrdiff_t>(core.rank) * module->second.in;
     LowRank change{.rank = core.rank,
@@ -273,7 +279,7 @@ absl::StatusOr<CoreSet> CoresOf(const Adapter& adapter, const FrameSet& frame) {
                    AdapterLabel(adapter), KindName(adapter.kind));
   }
   if (adapter.frame_id != frame.id) {
-    return Invalid(reasons::kFrameMismatch, "adapter {} belongs to another frame than {}",
+    return Invalid(reasons::kFrameMismatch, "adapter {} does not belong to frame {}",
                    AdapterLabel(adapter), ToHex(std::span(frame.id).first(8)));
   }
   CoreSet cores{.frame_id = frame.id, .model_hash = frame.model_hash, .cores = {}};

@@ -20,17 +20,18 @@
 
 namespace ruvd::inference {
 
-// "lora", "micro-lora", "base-lora", "ffa", "core"; nullopt for another name.
+// KindName returns "lora", "micro-lora", "base-lora", "ffa" or "core"; KindByName returns nullopt
+// for another name.
 std::string_view KindName(AdapterKind kind);
 std::optional<AdapterKind> KindByName(std::string_view name);
 
-// Whether adapters of this kind lie in a frame.
+// Returns whether adapters of this kind lie in a frame.
 inline bool InFrame(AdapterKind kind) {
   return kind == AdapterKind::kFfa || kind == AdapterKind::kCore;
 }
 
-// ADAPTER_INVALID where a rank is outside of what the kind says (see RanksOf), or a frame is named
-// for a kind without one, or missing for one with it.
+// Returns ADAPTER_INVALID if a rank is outside the range of the kind (see RanksOf), if a kind
+// without a frame names one, or if a kind with a frame does not.
 absl::Status CheckKind(const Adapter& adapter);
 
 struct RankRange {
@@ -39,7 +40,7 @@ struct RankRange {
 };
 RankRange RanksOf(AdapterKind kind);
 
-// Which of the linear layers of a model an adapter changes.
+// The linear layers of a model that an adapter changes.
 enum class Modules : uint8_t {
   kQv,         // attn_q, attn_v
   kAttention,  // attn_q, attn_k, attn_v, attn_output
@@ -48,26 +49,28 @@ enum class Modules : uint8_t {
 std::string_view ModulesName(Modules modules);  // "qv", "attention", "all"
 std::optional<Modules> ModulesByName(std::string_view name);
 
-// Their tensor names, ascending, in the last `layers` layers, or in all of them for 0.
+// Returns the tensor names of these modules, in ascending order, for the last `layers` layers or,
+// if `layers` is 0, for all.
 std::vector<std::string> LinearTargets(const Model& model, Modules modules, int layers = 0);
 
-// An adapter before its training.
+// Describes an adapter before its training.
 struct AdapterPlan {
   AdapterKind kind = AdapterKind::kLora;
   int rank = 8;
   std::vector<std::string> targets;
 };
 
-// The adapter that training begins with; it changes nothing yet. LoRA kinds: A with orthonormal
-// rows from `seed` and B = 0; kFfa and kCore: A from `frame` and B = 0. Where a side of a matrix or
-// a frame's module is below the rank, that is the rank there. Scale 1. INVALID_ARGUMENT for a rank
-// that the kind does not have, a target that the model or the frame lacks, no frame where one is
-// needed, or one of another model (ADAPTER_FOR_OTHER_MODEL).
+// Returns the adapter with which training begins; it does not change the model yet. In LoRA kinds,
+// A has orthonormal rows from `seed` and B = 0; in kFfa and kCore, A comes from `frame` and B = 0.
+// If a side of a matrix or the frame's rank for a module is below the rank, it is the rank there.
+// The scale is 1. Errors: INVALID_ARGUMENT for a rank that the kind does not allow, a target that
+// the model or the frame does not have, or a missing frame; ADAPTER_FOR_OTHER_MODEL for a frame of
+// another model.
 absl::StatusOr<Adapter> StartAdapter(const Model& model, const AdapterPlan& plan,
                                      const FrameSet* frame, uint64_t seed);
 
-// The trained part of a kCore adapter: what nodes share. Linear: sums, means and differences of
-// core sets of one frame are those of the adapters.
+// The trained part of a kCore adapter, which nodes share. It is linear: sums, means and differences
+// of core sets of one frame correspond to those of the adapters.
 struct CoreSet {
   struct Core {
     int rank = 0;
@@ -78,16 +81,17 @@ struct CoreSet {
   std::map<std::string, Core> cores;  // by target
 };
 
-// The adapter scale * P R Q with the leading rows and columns of the frame's factors.
+// Returns the adapter scale * P R Q with the leading rows and columns of the frame's factors.
 // FRAME_MISMATCH for cores of another frame; UPDATE_INVALID for a target or rank that the frame
-// lacks, a wrong size, or a value that is not finite.
+// does not have, a wrong size, or a value that is not finite.
 absl::StatusOr<std::shared_ptr<const Adapter>> AdapterFromCores(const FrameSet& frame,
                                                                 const CoreSet& cores,
                                                                 std::string name, uint32_t version,
                                                                 float scale);
 
-// The cores of a kCore adapter, scale included: R = scale P^T B. FRAME_MISMATCH for another frame;
-// ADAPTER_INVALID where the adapter is of another kind or its factors are not the frame's.
+// Returns the cores of a kCore adapter, including the scale: R = scale P^T B. FRAME_MISMATCH for
+// another frame; ADAPTER_INVALID if the adapter is of another kind or its factors are not the
+// frame's.
 absl::StatusOr<CoreSet> CoresOf(const Adapter& adapter, const FrameSet& frame);
 
 }  // namespace ruvd::inference

@@ -47,7 +47,7 @@ absl::StatusOr<Digest> ReadDigest(const GgufReader& gguf, const char* key, const
   return digest;
 }
 
-// The tensor as float32; the format allows F32 and F16.
+// Returns the tensor as float32. The format allows F32 and F16.
 absl::StatusOr<std::vector<float>> ReadTensor(const GgufReader& gguf, const TensorInfo& tensor) {
   const std::span<const uint8_t> data = gguf.Data(tensor);
   std::vector<float> values;
@@ -75,13 +75,13 @@ absl::StatusOr<std::vector<float>> ReadTensor(const GgufReader& gguf, const Tens
 
 constexpr std::string_view kFused = "attn_qkv.weight";
 
-// Rows of a model's queries, keys and values below each other.
+// Returns the rows of a matrix with a model's queries, keys and values below each other.
 uint64_t FusedRows(const ModelConfig& config) {
   return static_cast<uint64_t>(config.heads + 2 * config.kv_heads) *
          static_cast<uint64_t>(config.head_size);
 }
 
-// Whether the model has such a matrix: asked before any of the tensors' values are read.
+// Checks that the model has such a matrix, before any values of the tensors are read.
 absl::Status CheckShape(const std::string& base, uint64_t in, uint64_t out, const Model& model) {
   if (base == "token_embd.weight") {
     return Broken("it changes token_embd.weight, and embeddings are not adapted here");
@@ -89,7 +89,7 @@ absl::Status CheckShape(const std::string& base, uint64_t in, uint64_t out, cons
   if (base.ends_with(kFused)) {
     const uint64_t rows = FusedRows(model.config());
     return out == rows ? absl::OkStatus()
-                       : Broken("{} has {} rows, the model's queries, keys and values {}",
+                       : Broken("{} has {} rows, but the model's queries, keys and values have {}",
                                 Shown(base), out, rows);
   }
   const Matrix* matrix = FindMatrix(model, base);
@@ -108,7 +108,7 @@ absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, 
     return Broken("{}{} is missing", Shown(base), kSuffixB);
   }
   const uint64_t rank = a.shape[1];
-  // A trailing dimension of 1 may be left out, as that of an A of rank 1.
+  // A trailing dimension of 1 may be missing, as for the A of rank 1.
   if (rank == 0 || a.dimensions > 2 || b->dimensions > 2 || b->shape[0] != rank ||
       rank > static_cast<uint64_t>(limits::kMaxAdapterRank) ||
       a.shape[0] > limits::kMaxAdapterDimension || b->shape[1] > limits::kMaxAdapterDimension) {
@@ -120,10 +120,10 @@ absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, 
   change.rank = static_cast<int>(rank);
   change.in = static_cast<int>(a.shape[0]);
   change.out = static_cast<int>(b->shape[1]);
-  // llama.cpp: alpha 0 means no factor at all.
+  // As in llama.cpp, alpha 0 means that there is no factor.
   const double scale = alpha == 0 ? 1.0 : alpha / static_cast<double>(rank);
   if (!(std::abs(scale) <= std::numeric_limits<float>::max())) {
-    return Broken("alpha {:g} over rank {} is more than a float32 holds", alpha, rank);
+    return Broken("alpha {:g} divided by rank {} does not fit into a float32", alpha, rank);
   }
   change.scale = static_cast<float>(scale);
   ASSIGN_OR_RETURN(change.a, ReadTensor(gguf, a));
@@ -131,8 +131,8 @@ absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, 
   return change;
 }
 
-// A target as we know it; its shape has been checked. Queries, keys and values may be one matrix in
-// a file of llama.cpp's: its rows are theirs below each other, and the A factor is the same for all
+// Adds a target whose shape has been checked. In a file of llama.cpp, queries, keys and values may
+// be one matrix: the rows of B are theirs below each other, and the A factor is the same for all
 // three.
 absl::Status AddTarget(const std::string& base, LowRank change, const Model& model,
                        Adapter* adapter) {
@@ -209,7 +209,7 @@ absl::Status ReadIdentity(const GgufReader& gguf, const Model& model, const std:
   if (gguf.Has(kKindKey)) {
     const auto kind = KindByName(gguf.GetString(kKindKey).value_or(""));
     if (!kind) {
-      return Broken("{} is no kind of adapter", kKindKey);
+      return Broken("{} is not a known kind of adapter", kKindKey);
     }
     adapter->kind = *kind;
   }
@@ -217,14 +217,15 @@ absl::Status ReadIdentity(const GgufReader& gguf, const Model& model, const std:
   if (const auto stored = gguf.GetString("general.name"); stored.ok() && !stored->empty()) {
     adapter->name = *stored;
   }
-  adapter->name = ValidUtf8(adapter->name);  // answers and logs are protobuf
+  // the name is sent in protobuf messages, which must be UTF-8
+  adapter->name = ValidUtf8(adapter->name);
   if (adapter->name.size() > limits::kMaxAdapterNameBytes) {
     return Broken("its name is longer than {} bytes", limits::kMaxAdapterNameBytes);
   }
   if (gguf.Has(kVersionKey)) {
     const auto version = gguf.GetUnsigned(kVersionKey);
     if (!version.ok() || *version > limits::kMaxAdapterVersion) {
-      return Broken("{} is no number of at most {}", kVersionKey, limits::kMaxAdapterVersion);
+      return Broken("{} is not a number of at most {}", kVersionKey, limits::kMaxAdapterVersion);
     }
     adapter->version = static_cast<uint32_t>(*version);
   }
@@ -233,12 +234,13 @@ absl::Status ReadIdentity(const GgufReader& gguf, const Model& model, const std:
 
 absl::Status ReadTargets(const GgufReader& gguf, std::string_view prefix, const Model& model,
                          Adapter* adapter) {
-  RETURN_IF_ERROR(CheckAdapter(*adapter, model));  // whose it is, before its shapes are ours
+  // reports another model before shapes are compared
+  RETURN_IF_ERROR(CheckAdapter(*adapter, model));
   ASSIGN_OR_RETURN(const double alpha, ReadAlpha(gguf));
   for (const TensorInfo& tensor : gguf.tensors()) {
     const std::string_view name = tensor.name;
     if (!name.starts_with(prefix) || name.ends_with(kSuffixB) || name.ends_with("_norm.weight")) {
-      continue;  // B is read with its A; norms are ignored
+      continue;  // B is read together with its A; norms are ignored
     }
     if (!name.ends_with(kSuffixA)) {
       return Broken("tensor {} is neither .lora_a nor .lora_b", Shown(name));

@@ -14,8 +14,8 @@
 
 namespace ruvd::inference {
 
-// What files of adapters have in common: pairs of tensors <prefix><base tensor>.lora_a (in, rank)
-// and .lora_b (rank, out), in llama.cpp's layout, and keys of our own.
+// The common parts of adapter files: pairs of tensors <prefix><base tensor>.lora_a (in, rank) and
+// .lora_b (rank, out) in llama.cpp's layout, and our own keys.
 namespace adapter_file {
 
 inline constexpr char kModelHashKey[] = "ruvd.adapter.model_hash";
@@ -24,20 +24,20 @@ inline constexpr char kKindKey[] = "ruvd.adapter.kind";
 inline constexpr char kFrameIdKey[] = "ruvd.adapter.frame_id";
 inline constexpr char kAlphaKey[] = "adapter.lora.alpha";
 
-// ADAPTER_INVALID, for what a file has or lacks.
+// Returns ADAPTER_INVALID with `what`, which names the fault of the file.
 absl::Status BrokenFile(std::string_view what);
 
-// general.type, adapter.type and the model's architecture.
+// Checks general.type, adapter.type and the model's architecture.
 absl::Status CheckHeader(const GgufReader& gguf, std::string_view type, const Model& model);
 
-// Name (`name` where the file has none), version, model hash, kind and frame, without targets.
+// Reads name, version, model hash, kind and frame, without the targets. `name` is used if the file
+// has none.
 absl::Status ReadIdentity(const GgufReader& gguf, const Model& model, const std::string& name,
                           Adapter* adapter);
 
-// The targets whose tensors begin with `prefix`, into adapter->targets; tensors without it are left
-// alone. The file's alpha, 0 where it has none, as llama.cpp reads it: scale = alpha / rank, or 1
-// for alpha 0. F32 and F16; queries, keys and values may be one matrix; norms are ignored, as in
-// llama.cpp.
+// Reads the targets whose tensors begin with `prefix` into adapter->targets; other tensors are
+// ignored. As in llama.cpp, scale = alpha / rank, or 1 if alpha is 0 or missing. Tensors are F32 or
+// F16; queries, keys and values may be one matrix; norms are ignored.
 absl::Status ReadTargets(const GgufReader& gguf, std::string_view prefix, const Model& model,
                          Adapter* adapter);
 
@@ -45,12 +45,12 @@ absl::Status ReadTargets(const GgufReader& gguf, std::string_view prefix, const 
 void WriteIdentity(const Adapter& adapter, std::string_view type, const Model& model,
                    GgufWriter* out);
 
-// Scale times rank of the first target, 1 for no change: the alpha that most targets need no
-// correction for.
+// Returns scale times rank of the first target, or 1 if the adapter does not change anything. With
+// this alpha most targets need no correction.
 float AlphaOf(const Adapter& adapter);
 
-// Writes float32 tensors. llama.cpp knows one alpha for all targets: where scale * rank differs
-// from it the difference is folded into B.
+// Writes float32 tensors. llama.cpp knows only one alpha for all targets: where scale * rank
+// differs from it, the difference is multiplied into B.
 void WriteTargets(const Adapter& adapter, std::string_view prefix, float alpha, GgufWriter* out);
 
 }  // namespace adapter_file

@@ -21,7 +21,7 @@
 namespace ruvd::inference {
 namespace {
 
-// f(t).
+// Returns f(t).
 std::array<double, BankRouter::kTimeFeatures> TimeFeatures(double t) {
   std::array<double, BankRouter::kTimeFeatures> features;
   for (size_t j = 0; j < features.size(); ++j) {
@@ -38,13 +38,13 @@ absl::Status CheckSamples(std::span<const RoutingSample> samples, const RouterTr
   if (samples.empty() || training.batch == 0 || training.hidden == 0 ||
       training.hidden > limits::kMaxRouterHidden || training.epochs < 1 ||
       training.epochs > limits::kMaxTrainingSteps) {
-    return invalid("it wants samples, and a batch, hidden size and number of epochs in range");
+    return invalid("it needs samples, and a batch, hidden size and number of epochs in range");
   }
   for (const RoutingSample& sample : samples) {
     if (sample.query.size() != samples[0].query.size() ||
         sample.losses.size() != samples[0].losses.size() || sample.losses.empty() ||
         sample.losses.size() > limits::kMaxTimestepBanks) {
-      return invalid("its samples differ in their sizes, or have no or too many banks");
+      return invalid("its samples have different sizes, or no banks, or too many banks");
     }
     const bool finite = std::isfinite(sample.t) &&
                         std::all_of(sample.query.begin(), sample.query.end(),
@@ -134,7 +134,7 @@ double BankRouter::AddGradient(double t, std::span<const float> query,
   const std::array<double, kTimeFeatures> features = TimeFeatures(t);
   std::vector<double> dq(hidden_);
   for (size_t k = 0; k < banks_; ++k) {
-    // Of softmax: dL/dscore_k = w_k (losses_k - L).
+    // The derivative of softmax is dL/dscore_k = w_k (losses_k - L).
     const double score = activations.weights[k] * (losses[k] - loss) * scale;
     for (size_t h = 0; h < hidden_; ++h) {
       gradient[first_key + k * hidden_ + h] += score * activations.q[h];

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kStrategyNames = {"discrete", "linear", "attention",
                                                             "soft-boundary"};
 
-// The middle of a bank's range.
+// Returns the middle of a bank's range.
 double Middle(const BankSchedule& schedule, size_t bank) {
   const double low = bank == 0 ? 0.0 : static_cast<double>(schedule.boundaries[bank - 1]);
   const double high =
@@ -38,7 +38,8 @@ void Linear(const BankSchedule& schedule, double t, BankWeights* weights) {
   (*weights)[above - 1] = static_cast<float>(1 - share);
 }
 
-// Bank k gets what is above boundary k-1 less what is above boundary k, with soft steps.
+// Each boundary is a soft step. The weight of bank k is the step at boundary k-1 minus the step at
+// boundary k.
 void SoftBoundary(const BankSchedule& schedule, double t, BankWeights* weights) {
   double below = 1;
   for (size_t bank = 0; bank < schedule.banks(); ++bank) {

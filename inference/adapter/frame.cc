@@ -38,7 +38,7 @@ absl::StatusOr<Frame> RandomFrame(const Model& model, int rank, uint64_t seed) {
   frame.out = matrix->rows;
   if (rank < 1 || rank > std::min({frame.in, frame.out, limits::kMaxAdapterRank})) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a frame of this model has rank 1 to {}, not {}",
+                 "a frame of this model must have rank 1 to {}, not {}",
                  std::min({frame.in, frame.out, limits::kMaxAdapterRank}), rank);
   }
   frame.rank = rank;
@@ -66,7 +66,7 @@ absl::StatusOr<std::shared_ptr<const Adapter>> AdapterFromCore(const Frame& fram
   const auto rank = static_cast<size_t>(frame.rank);
   if (core.size() != rank * rank) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                 "a core of this frame has {} values, not {}; refuse the update", rank * rank,
+                 "a core of this frame must have {} values, not {}; refuse the update", rank * rank,
                  core.size());
   }
   for (const float value : core) {

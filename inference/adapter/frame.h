@@ -15,8 +15,8 @@
 
 namespace ruvd::inference {
 
-// The fixed outer factors of an R-core adapter, y += P R Q x, shared by all nodes of a cluster
-// (Fed-SB, arXiv 2502.15436): because only R is trained, averages of R are exact averages of the
+// The fixed outer factors of an R-core adapter, y += P R Q x, which all nodes of a cluster share
+// (Fed-SB, arXiv 2502.15436). Because only R is trained, averages of R are exact averages of the
 // change.
 struct Frame {
   Digest id{};  // SHA-256 of model hash, kind, rank, target and seed
@@ -29,12 +29,12 @@ struct Frame {
   std::vector<float> q;  // rank x in, orthonormal rows
 };
 
-// A seeded random frame for the last layer's attn_output matrix: Gaussian entries, orthonormalised.
-// The same model, rank and seed give the same frame on every machine.
+// Returns a random frame for the last layer's attn_output matrix: Gaussian entries from a seed,
+// orthonormalised. A model, rank and seed determine the frame, on every machine.
 absl::StatusOr<Frame> RandomFrame(const Model& model, int rank, uint64_t seed);
 
-// The adapter that applies scale * P R Q. `core` is rank x rank, row major; a wrong size or a
-// non-finite value is UPDATE_INVALID.
+// Returns the adapter that applies scale * P R Q. `core` is rank x rank, row major. UPDATE_INVALID
+// for a wrong size or a value that is not finite.
 absl::StatusOr<std::shared_ptr<const Adapter>> AdapterFromCore(const Frame& frame,
                                                                std::span<const float> core,
                                                                std::string name, uint32_t version,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Frames as GGUF files.
+// Reads and writes frames as GGUF files.
 
 #include <array>
 #include <cmath>
@@ -25,7 +25,7 @@ constexpr char kModelHashKey[] = "ruvd.frame.model_hash";
 constexpr char kIdKey[] = "ruvd.frame.id";
 constexpr std::string_view kSuffixP = ".frame_p";
 constexpr std::string_view kSuffixQ = ".frame_q";
-// Of inner products of vectors that were rounded to float32.
+// Largest error of inner products between vectors that were rounded to float32.
 constexpr double kSkewLimit = 1e-3;
 
 template <typename... Args>
@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<float>> ReadFactor(const GgufReader& gguf, const Tens
   if (tensor.type != TensorType::kF32 || tensor.dimensions > 2 || tensor.shape[1] == 0 ||
       tensor.shape[1] > static_cast<uint64_t>(limits::kMaxAdapterRank) ||
       tensor.shape[0] < tensor.shape[1] || tensor.shape[0] > limits::kMaxAdapterDimension) {
-    return Broken("tensor {} is no float32 factor of rank 1 to {}", Shown(tensor.name),
+    return Broken("tensor {} is not a float32 factor of rank 1 to {}", Shown(tensor.name),
                   limits::kMaxAdapterRank);
   }
   const std::span<const uint8_t> data = gguf.Data(tensor);
@@ -87,7 +87,7 @@ absl::Status ReadModules(const GgufReader& gguf, FrameSet* frame) {
   for (const TensorInfo& p : gguf.tensors()) {
     const std::string_view name = p.name;
     if (name.ends_with(kSuffixQ)) {
-      continue;  // read with its P; as many as these, or one of them is missing
+      continue;  // read together with its P; the count of tensors has been checked
     }
     const std::string target(name.substr(0, name.size() - std::min(name.size(), kSuffixP.size())));
     const TensorInfo* q = gguf.Find(target + std::string(kSuffixQ));

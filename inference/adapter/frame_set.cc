@@ -33,14 +33,15 @@ std::span<const uint8_t> FloatBytes(const std::vector<float>& values) {
   return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)};
 }
 
-// A frame whose module of each target `make` fills, given its matrix and rank.
+// Returns a frame in which `make` fills the module of each target, given its matrix and rank.
 using MakeModule =
     std::function<void(const std::string& target, const Matrix& matrix, ModuleFrame* module)>;
 absl::StatusOr<FrameSet> MakeFrame(const Model& model, std::span<const std::string> targets,
                                    int rank, FrameKind kind, const MakeModule& make) {
   if (targets.empty() || rank < 1 || rank > limits::kMaxAdapterRank) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a frame has a rank from 1 to {} and at least one target; this has rank {} and {}",
+                 "a frame must have a rank from 1 to {} and at least one target, but this one has "
+                 "rank {} and {} targets",
                  limits::kMaxAdapterRank, rank, targets.size());
   }
   FrameSet frame;
@@ -50,8 +51,8 @@ absl::StatusOr<FrameSet> MakeFrame(const Model& model, std::span<const std::stri
     const Matrix* matrix = FindMatrix(model, target);
     if (matrix == nullptr) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "{} is no linear layer of {}; name one like blk.0.attn_q.weight", Shown(target),
-                   model.config().name);
+                   "{} is not a linear layer of {}; give a name like blk.0.attn_q.weight",
+                   Shown(target), model.config().name);
     }
     ModuleFrame module{.rank = std::min({rank, matrix->rows, matrix->columns}),
                        .in = matrix->columns,
@@ -91,7 +92,7 @@ Digest ContentId(const FrameSet& frame) {
     for (const int size : {module.rank, module.in, module.out}) {
       out.Write(static_cast<uint32_t>(size));
     }
-    // A digest each, so that no second copy of the factors is made.
+    // Each factor enters as a digest, so that the factors are not copied.
     out.WriteBytes(Sha256(FloatBytes(module.p))).WriteBytes(Sha256(FloatBytes(module.q)));
   }
   return Sha256(out.str());
@@ -131,10 +132,11 @@ absl::StatusOr<FrameSet> WeightFrameSet(const Model& model, std::span<const std:
 
 absl::Status CheckFrameSet(const FrameSet& frame, const Model& model) {
   if (frame.model_hash != model.hash()) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
-                 "the frame belongs to model {}, this is {}; make it again with `ruvd model frame`",
-                 ToHex(std::span(frame.model_hash).first(8)),
-                 ToHex(std::span(model.hash()).first(8)));
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
+        "the frame belongs to model {}, but this is model {}; make it again with `ruvd model "
+        "frame`",
+        ToHex(std::span(frame.model_hash).first(8)), ToHex(std::span(model.hash()).first(8)));
   }
   for (const auto& [target, module] : frame.modules) {
     const Matrix* matrix = FindMatrix(model, target);

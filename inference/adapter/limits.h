@@ -6,20 +6,22 @@
 #include <cstddef>
 #include <cstdint>
 
-// Limits of timestep banks and merges; those of every adapter are in inference/limits.h.
+// Limits of timestep banks and merges. The limits of every adapter are in inference/limits.h.
 namespace ruvd::limits {
 
-// Timestep banks of an adapter: the masked share of a block of 16 has as many values.
+// An adapter has at most this many timestep banks. The masked share of a block of 16 has as many
+// values.
 inline constexpr size_t kMaxTimestepBanks = 16;
-// Below this a soft boundary is a step in float32.
+// With a smaller temperature a soft boundary is a step in float32.
 inline constexpr float kMinBankTemperature = 1e-3F;
-// A residual of less weight changes less than the rounding of activations to 8 bits.
+// A residual with a smaller weight changes the result less than rounding activations to 8 bits
+// does.
 inline constexpr float kLeastBankWeight = 1.0F / 1024;
 inline constexpr size_t kMaxRouterHidden = 256;
-// Largest number of a version: a later one can always follow.
+// Largest version number, chosen so that a later one always fits.
 inline constexpr uint32_t kMaxAdapterVersion = UINT32_MAX - 1;
-// Adapters that are merged at a time, and values of the full matrix of one target: 512 MiB in
-// double.
+// The most adapters merged at a time, and the most values of the full matrix of one target: 512 MiB
+// in double precision.
 inline constexpr size_t kMaxMergedAdapters = 64;
 inline constexpr uint64_t kMaxMergedValues = 1ULL << 26;
 

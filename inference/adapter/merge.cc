@@ -41,24 +41,25 @@ absl::Status CheckParts(std::span<const MergePart> parts, const MergeOptions& op
                    parts.size(), limits::kMaxMergedAdapters);
   }
   if (options.method == MergeMethod::kSlerp && parts.size() != 2) {
-    return Invalid(reasons::kInvalidArgument, "slerp goes between 2 adapters, not {}",
+    return Invalid(reasons::kInvalidArgument, "slerp merges exactly 2 adapters, not {}",
                    parts.size());
   }
   if (options.rank < 0 || options.rank > limits::kMaxAdapterRank) {
-    return Invalid(reasons::kInvalidArgument, "the rank of a merge is 0 to {}, not {}",
+    return Invalid(reasons::kInvalidArgument, "the rank of a merge must be 0 to {}, not {}",
                    limits::kMaxAdapterRank, options.rank);
   }
   if (!(options.density > 0 && options.density <= 1) ||
       !(options.position >= 0 && options.position <= 1)) {
-    return Invalid(reasons::kInvalidArgument,
-                   "density must be above 0 and at most 1, position between 0 and 1; they are {} "
-                   "and {}",
-                   options.density, options.position);
+    return Invalid(
+        reasons::kInvalidArgument,
+        "density must be above 0 and at most 1, and position between 0 and 1; they are {} "
+        "and {}",
+        options.density, options.position);
   }
   for (const MergePart& part : parts) {
     if (part.adapter->model_hash != parts[0].adapter->model_hash) {
       return Invalid(reasons::kAdapterForOtherModel,
-                     "adapters {} and {} belong to different models; merge those of one",
+                     "adapters {} and {} belong to different models; merge adapters of one model",
                      AdapterLabel(*parts[0].adapter), AdapterLabel(*part.adapter));
     }
     if (!std::isfinite(part.weight) || (options.method == MergeMethod::kTies && part.weight <= 0)) {
@@ -70,7 +71,7 @@ absl::Status CheckParts(std::span<const MergePart> parts, const MergeOptions& op
   return absl::OkStatus();
 }
 
-// By target, in the order of the parts.
+// Returns the changes by target, in the order of the parts.
 absl::StatusOr<std::map<std::string, Changes>> ByTarget(std::span<const MergePart> parts) {
   std::map<std::string, Changes> targets;
   for (const MergePart& part : parts) {
@@ -87,8 +88,8 @@ absl::StatusOr<std::map<std::string, Changes>> ByTarget(std::span<const MergePar
   return targets;
 }
 
-// Whether all parts lie in one frame with the same A on each target, so that what was trained can
-// be merged entry by entry.
+// Returns whether all parts lie in one frame with the same A on each target, so that the trained
+// factors can be merged entry by entry.
 bool ShareFrame(std::span<const MergePart> parts, const std::map<std::string, Changes>& targets) {
   const Adapter& first = *parts[0].adapter;
   const bool same_kind = std::all_of(parts.begin(), parts.end(), [&](const MergePart& part) {
@@ -102,8 +103,8 @@ bool ShareFrame(std::span<const MergePart> parts, const std::map<std::string, Ch
          });
 }
 
-// Weights of slerp for changes with these inner products; those of a straight line where the angle
-// is too small to divide by its sine, or one of them is nothing.
+// Returns the weights of slerp for changes with these inner products. If the angle is too small to
+// divide by its sine, or one change is zero, these are the weights of linear interpolation.
 std::pair<double, double> SlerpWeights(double aa, double bb, double ab, double position) {
   const double norms = std::sqrt(aa * bb);
   const double angle = norms > 0 ? std::acos(std::clamp(ab / norms, -1.0, 1.0)) : 0.0;
@@ -116,7 +117,7 @@ std::pair<double, double> SlerpWeights(double aa, double bb, double ab, double p
 
 // Sets the weights of the changes of one target.
 void WeighSlerp(const MergePart& first, float position, Changes* changes) {
-  if (changes->size() == 1) {  // the other adapter leaves the target as it is
+  if (changes->size() == 1) {  // the other adapter does not change the target
     const bool is_first =
         std::any_of(first.adapter->targets.begin(), first.adapter->targets.end(),
                     [&](const auto& target) { return &target.second == changes->front().change; });
@@ -142,7 +143,7 @@ EntryRule RuleOf(const MergeOptions& options, Random* random) {
           .random = random};
 }
 
-// The merged change of one target in the frame that all share: A stays, B is merged.
+// Returns the merged change of one target in the common frame: A stays, B is merged.
 LowRank MergeInFrame(const Changes& changes, const MergeOptions& options, Random* random) {
   const LowRank& first = *changes[0].change;
   std::vector<WeightedEntries> entries;
@@ -192,7 +193,7 @@ absl::StatusOr<LowRank> MergeTarget(const Changes& changes, const MergeOptions& 
   const int exact = std::min({sum.rank, sum.in, sum.out});
   if (options.rank == 0 && exact > limits::kMaxAdapterRank) {
     return Invalid(reasons::kInvalidArgument,
-                   "the exact result has rank {} on {}, above {}; give the rank to cut it to",
+                   "the exact result has rank {} on {}, above the limit of {}; give a lower rank",
                    exact, Shown(target), limits::kMaxAdapterRank);
   }
   const int rank = options.rank > 0 ? std::min(exact, options.rank) : exact;
@@ -220,14 +221,14 @@ absl::StatusOr<std::shared_ptr<const Adapter>> MergeAdapters(std::span<const Mer
   const bool in_frame = ShareFrame(parts, targets);
   if (in_frame && options.rank != 0) {
     return Invalid(reasons::kInvalidArgument,
-                   "adapters of one frame are merged in it, at their rank; leave the rank out");
+                   "adapters of one frame are merged at the rank of the frame; do not give a rank");
   }
   auto merged = std::make_shared<Adapter>();
   merged->name = std::move(name);
   merged->version = version;
   merged->model_hash = parts[0].adapter->model_hash;
   if (in_frame) {
-    // Entries of B = P R that are dropped or elected one by one leave the span of P.
+    // Dropping or electing single entries of B = P R leaves the span of P.
     merged->kind = IsEntrywise(options.method) ? AdapterKind::kFfa : parts[0].adapter->kind;
     merged->frame_id = parts[0].adapter->frame_id;
   }

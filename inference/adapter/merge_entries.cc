@@ -11,8 +11,8 @@
 namespace ruvd::inference {
 namespace {
 
-// Sets all but the `density` share of largest entries to zero; of equal ones at the border all
-// stay.
+// Sets all but the `density` share of largest entries to zero. If several entries equal the
+// smallest one kept, all of them stay.
 void Trim(double density, std::vector<double>* values) {
   const auto kept =
       std::min(values->size(),

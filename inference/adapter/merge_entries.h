@@ -9,22 +9,23 @@
 
 namespace ruvd::inference {
 
-// What merges entry by entry: vectors of one length with their weights.
+// The operand of a merge entry by entry: a vector and its weight. All vectors of a merge have one
+// length.
 struct WeightedEntries {
   std::vector<double> values;
   double weight = 1;
 };
 
-// Sum of weight * values.
+// Returns the sum of weight * values.
 std::vector<double> SumEntries(const std::vector<WeightedEntries>& parts);
 
 struct EntryRule {
   bool ties = true;  // else DARE
   double density = 0.2;
-  Random* random = nullptr;  // of DARE
+  Random* random = nullptr;  // for DARE
 };
 
-// TIES or DARE as merge.h says; changes the parts.
+// Merges with TIES or DARE as merge.h describes. Changes the parts.
 std::vector<double> MergeEntries(std::vector<WeightedEntries>* parts, const EntryRule& rule);
 
 }  // namespace ruvd::inference

@@ -19,7 +19,8 @@ DenseMatrix FactorB(const LowRank& change) {
   return {static_cast<size_t>(change.out), static_cast<size_t>(change.rank), change.b};
 }
 
-// B = the left vectors times the singular values, A = the right vectors; without those of zeros.
+// Returns B = the left vectors times the singular values, A = the right vectors, without those
+// whose singular value is zero.
 LowRank FromTriples(const SvdFactors& factors, int most) {
   const auto nonzero =
       std::count_if(factors.s.begin(), factors.s.end(), [](double value) { return value > 0; });
@@ -105,7 +106,7 @@ std::shared_ptr<const Adapter> Refactored(const Adapter& adapter, int rank) {
 }
 
 double ChangeDot(const LowRank& a, const LowRank& b) {
-  // <B A, B' A'> = <B^T B', A A'^T>, both rank x rank'.
+  // The formula is <B A, B' A'> = <B^T B', A A'^T>, where both factors are rank x rank'.
   const DenseMatrix left = ProductTransposed(Transposed(FactorB(a)), Transposed(FactorB(b)));
   const DenseMatrix right = ProductTransposed(FactorA(a), FactorA(b));
   return static_cast<double>(a.scale) * static_cast<double>(b.scale) *

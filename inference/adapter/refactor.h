@@ -10,26 +10,26 @@
 
 namespace ruvd::inference {
 
-// Changes of one matrix between their forms.
+// Converts changes of one matrix between their forms.
 
 struct WeightedChange {
   const LowRank* change = nullptr;
   double weight = 1;
 };
 
-// The weighted sum of changes of one shape, exactly: the A factors below each other, the scaled and
-// weighted B factors side by side; the ranks add. Scale 1.
+// Returns the weighted sum of changes of one shape, exactly: the A factors below each other, and
+// the scaled and weighted B factors side by side. The ranks add. The scale is 1.
 LowRank Stacked(std::span<const WeightedChange> changes);
 
-// scale * B A as a matrix (out x in).
+// Returns scale * B A as a matrix (out x in).
 DenseMatrix FullChange(const LowRank& change);
 
-// The best change of at most `rank` (1 or more), from the factors: QR of each, then the singular
-// vectors of the small middle. Scale 1, A with orthonormal rows; a change of lower rank gets that
-// one, at least 1.
+// Returns the best approximation of a change with rank at most `rank` (1 or more), computed from
+// the factors: QR of each, then the singular vectors of the small matrix between them. The scale is
+// 1, and A has orthonormal rows. A change of lower rank keeps that rank, but at least 1.
 LowRank Truncated(const LowRank& change, int rank);
 
-// The same of a full matrix (out x in).
+// Does what Truncated does, for a full matrix (out x in).
 LowRank LeadingChange(const DenseMatrix& full, int rank);
 
 }  // namespace ruvd::inference

@@ -22,11 +22,10 @@ absl::Status VersionedRegistry<T>::Publish(std::shared_ptr<const T> adapter, Loa
                  AdapterLabel(*adapter));
   }
   if (adapter->version > limits::kMaxAdapterVersion) {
-    return Error(
-        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-        "adapter {} has the last version there is, so none could follow; give it a version "
-        "of at most {}",
-        AdapterLabel(*adapter), limits::kMaxAdapterVersion);
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "adapter {} has the highest version number, so no version could follow; give it a "
+                 "version of at most {}",
+                 AdapterLabel(*adapter), limits::kMaxAdapterVersion);
   }
   const Digest id = AdapterId(*adapter);
   const MutexLock lock(mutex_);
@@ -71,21 +70,22 @@ absl::StatusOr<std::shared_ptr<const T>> VersionedRegistry<T>::Get(
     reload = entry->reload;
     id = entry->id;
   }
-  absl::StatusOr<std::shared_ptr<const T>> read = reload();  // takes its time: without the lock
+  absl::StatusOr<std::shared_ptr<const T>> read = reload();  // may take long, so without the lock
   if (!read.ok()) {
     return Annotate(read.status(), fmt::format("adapter {}@{}", name, found));
   }
   if (AdapterId(**read) != id) {
-    return Error(absl::StatusCode::kDataLoss, reasons::kAdapterInvalid,
-                 "adapter {}@{} is not what it was where it is read from; restore it, or unload it "
-                 "and load it under a new version",
-                 name, found);
+    return Error(
+        absl::StatusCode::kDataLoss, reasons::kAdapterInvalid,
+        "the stored content of adapter {}@{} has changed since it was loaded; restore it, or "
+        "unload the adapter and load it under a new version",
+        name, found);
   }
   const MutexLock lock(mutex_);
   ++loads_;
   Entry* entry = Find(name, found, &found);
   if (entry == nullptr || entry->id != id) {
-    return *std::move(read);  // removed meanwhile; whoever asked before gets it
+    return *std::move(read);  // the version was removed meanwhile; this caller still gets it
   }
   if (std::shared_ptr<const T> lent = Lend(entry); lent != nullptr) {
     return lent;  // another thread was faster
@@ -132,7 +132,7 @@ absl::Status VersionedRegistry<T>::Pin(std::string_view name, uint32_t version) 
   }
   entry->pinned = true;
   if (entry->hot == nullptr) {
-    Warm(entry, adapter);  // evicted again since, or lent only
+    Warm(entry, adapter);  // evicted meanwhile, or only lent
     EvictOverBudget();
   }
   return absl::OkStatus();
@@ -163,8 +163,8 @@ absl::Status VersionedRegistry<T>::Serve(std::string_view name, uint32_t version
 
 template <typename T>
 absl::StatusOr<uint32_t> VersionedRegistry<T>::Rollback(std::string_view name) {
-  // Again where somebody else changed what is served while this one read: each of two rollbacks
-  // goes back by one.
+  // Starts again if another thread changed the served version while this one was reading, so that
+  // each of two rollbacks goes back by one.
   while (true) {
     uint32_t from = 0;
     uint32_t earlier = 0;
@@ -183,7 +183,7 @@ absl::StatusOr<uint32_t> VersionedRegistry<T>::Rollback(std::string_view name) {
   }
 }
 
-// The highest version below the one that is served, which goes to `served`.
+// Returns the highest version below the served one, which is stored in `served`.
 template <typename T>
 absl::StatusOr<uint32_t> VersionedRegistry<T>::Below(std::string_view name,
                                                      uint32_t* served) const {
@@ -260,11 +260,11 @@ typename VersionedRegistry<T>::Entry* VersionedRegistry<T>::Find(std::string_vie
 template <typename T>
 absl::Status VersionedRegistry<T>::Missing(std::string_view name, std::optional<uint32_t> version) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "there is no adapter {}{}; list the adapters for what there is", Shown(name),
+               "there is no adapter {}{}; list the adapters to see which exist", Shown(name),
                version ? fmt::format("@{}", *version) : "");
 }
 
-// The adapter where it is in memory; null where it must be read.
+// Returns the adapter if it is in memory, or null if it must be read.
 template <typename T>
 std::shared_ptr<const T> VersionedRegistry<T>::Lend(Entry* entry) {
   std::shared_ptr<const T> adapter = entry->hot != nullptr ? entry->hot : entry->lent.lock();

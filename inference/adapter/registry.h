@@ -27,81 +27,85 @@ struct VersionInfo {
   std::string name;
   uint32_t version = 0;
   Digest id{};         // AdapterId
-  uint64_t bytes = 0;  // of its factors
-  bool hot = true;     // its factors are in the registry's memory
-  bool lent = false;   // it is cold, but whoever got it still has it: Get reads nothing
+  uint64_t bytes = 0;  // memory of its factors
+  bool hot = true;     // the registry holds its factors in memory
+  bool lent = false;   // it is cold, but a caller still holds it, so Get does not have to read it
   bool pinned = false;
-  bool served = false;     // the version that requests get which name none
-  bool evictable = false;  // can be read again
-  uint64_t uses = 0;       // times it was given out
+  bool served = false;     // requests that name no version get this one
+  bool evictable = false;  // it can be read again
+  uint64_t uses = 0;       // how often it was given out
 };
 
 struct RegistryStats {
   uint64_t versions = 0;
   uint64_t hot = 0;
-  uint64_t hot_bytes = 0;  // of all that are hot
+  uint64_t hot_bytes = 0;  // of all hot versions together
   uint64_t budget = 0;
-  uint64_t loads = 0;  // of versions that were cold, since the start
+  uint64_t loads = 0;  // reads of cold versions since the start
   uint64_t evictions = 0;
 };
 
-// The adapters of one model that requests may use, as immutable versions name@version. Whoever got
-// an adapter keeps that very version alive through its shared_ptr, whatever is published, evicted
-// or removed meanwhile; its memory goes with the last user. T is Adapter or Talora. Thread-safe.
+// The adapters of one model that requests may use, as immutable versions name@version. A caller
+// that got an adapter keeps that version alive through its shared_ptr, even if it is replaced,
+// evicted or removed meanwhile; its memory is freed with the last user. T is Adapter or Talora.
+// Thread-safe.
 //
-// A version that can be read again from where it came is hot (in memory) or cold, and is read when
-// somebody asks for it. While the hot ones take more than the budget, the one of them that was used
-// least recently becomes cold, never a pinned one, nor one that cannot be read again; these may
-// exceed the budget.
+// A version that can be read again from its source is either hot (in memory) or cold, and a cold
+// one is read when it is requested. If the hot versions take more memory than the budget, the least
+// recently used one becomes cold, except for pinned versions and those that cannot be read again.
+// These two kinds may therefore exceed the budget.
 template <typename T>
 class VersionedRegistry {
  public:
-  // Reads a version again; called without the registry's lock, perhaps by several threads at once.
+  // Reads a version again. It is called without the registry's lock, possibly by several threads at
+  // once.
   using Loader = std::function<absl::StatusOr<std::shared_ptr<const T>>()>;
 
-  // `budget`: bytes of factors.
+  // `budget` is in bytes of factors.
   explicit VersionedRegistry(const Digest& model_hash,
                              uint64_t budget = std::numeric_limits<uint64_t>::max())
       : model_hash_(model_hash), budget_(budget) {}
 
-  // Makes a version available, hot. Where it is the highest of its name, requests that name no
-  // version get it from now on. Publishing the same content again is OK; another content under a
-  // version that exists is ALREADY_EXISTS (INVALID_ARGUMENT): versions never change.
-  // ADAPTER_FOR_OTHER_MODEL; INVALID_ARGUMENT for the largest number, behind which there is none.
-  // `reload`: how to read it again; null: it stays hot.
+  // Makes a version available, hot. If it is the highest version of its name, requests that name no
+  // version get it from now on. Publishing equal content again is OK. Versions never change: other
+  // content under an existing version is ALREADY_EXISTS (INVALID_ARGUMENT). Further errors:
+  // ADAPTER_FOR_OTHER_MODEL; INVALID_ARGUMENT for the largest version number, because none could
+  // follow it. `reload` reads the version again; if it is null, the version stays hot.
   absl::Status Publish(std::shared_ptr<const T> adapter, Loader reload = nullptr);
 
-  // The given version, or the one that is served. NOT_FOUND; of a cold one the errors of its
-  // loader, and ADAPTER_INVALID where what it reads has changed.
+  // Returns the given version, or the served one. Errors: NOT_FOUND; for a cold version also those
+  // of its loader, and ADAPTER_INVALID if the content that it reads has changed.
   absl::StatusOr<std::shared_ptr<const T>> Get(std::string_view name,
                                                std::optional<uint32_t> version = std::nullopt);
 
-  // Removes one version from what Get finds. If it was the served one, the highest that is left is
-  // served. NOT_FOUND; FAILED_PRECONDITION (ADAPTER_PINNED) for a pinned one.
+  // Removes one version, so that Get no longer finds it. If it was the served one, the highest
+  // remaining version is served. Errors: NOT_FOUND; FAILED_PRECONDITION (ADAPTER_PINNED) for a
+  // pinned version.
   absl::Status Remove(std::string_view name, uint32_t version);
 
-  // Keeps a version hot, or lets it become cold again. NOT_FOUND, or the errors of Get.
+  // Pin keeps a version hot; Unpin lets it become cold again. Errors: NOT_FOUND, or those of Get.
   absl::Status Pin(std::string_view name, uint32_t version);
   absl::Status Unpin(std::string_view name, uint32_t version);
 
-  // Serves this version to requests that name none, until a higher one than all others is
-  // published. NOT_FOUND, or the errors of Get: what cannot be read cannot be served.
+  // Serves this version to requests that name no version, until a version higher than all others is
+  // published. Errors: NOT_FOUND, or those of Get, because a version that cannot be read cannot be
+  // served.
   absl::Status Serve(std::string_view name, uint32_t version);
-  // Serves the highest version below the one that is served, and returns it; several at once go
-  // back by one each. NOT_FOUND where there is none, or the errors of Get.
+  // Serves the highest version below the served one, and returns it. Each of several concurrent
+  // calls goes back by one. Errors: NOT_FOUND if there is no earlier version, or those of Get.
   absl::StatusOr<uint32_t> Rollback(std::string_view name);
 
-  // One more than the highest version of this name, 1 for a new name.
+  // Returns one more than the highest version of this name, or 1 for a new name.
   uint32_t NextVersion(std::string_view name) const;
 
-  // All versions, by name and version ascending.
+  // Returns all versions, in ascending order of name and version.
   std::vector<VersionInfo> List() const;
   RegistryStats Stats() const;
 
  private:
   struct Entry {
     std::shared_ptr<const T> hot;
-    std::weak_ptr<const T> lent;  // of a cold one: somebody may still have it
+    std::weak_ptr<const T> lent;  // for a cold version that a caller may still hold
     Loader reload;
     Digest id{};
     uint64_t bytes = 0;

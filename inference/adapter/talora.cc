@@ -26,7 +26,7 @@ absl::Status Broken(const Talora& talora, fmt::format_string<Args...> what, Args
                fmt::format(what, std::forward<Args>(args)...));
 }
 
-// Trunk and residuals.
+// Returns the trunk and the residuals.
 std::vector<const Adapter*> PartsOf(const Talora& talora) {
   std::vector<const Adapter*> parts;
   if (talora.trunk != nullptr) {
@@ -42,10 +42,10 @@ absl::Status CheckRouter(const Talora& talora) {
   const bool wanted = talora.schedule.strategy == BankStrategy::kAttention;
   if (wanted != talora.router.has_value()) {
     return Broken(talora, "strategy {} {} a router", BankStrategyName(talora.schedule.strategy),
-                  wanted ? "needs" : "has no use for");
+                  wanted ? "needs" : "does not use");
   }
   if (wanted && talora.router->banks() != talora.schedule.banks()) {
-    return Broken(talora, "its router knows {} banks, not {}", talora.router->banks(),
+    return Broken(talora, "its router has {} banks, not {}", talora.router->banks(),
                   talora.schedule.banks());
   }
   return absl::OkStatus();
@@ -56,13 +56,13 @@ int RankOn(const Adapter& adapter, const std::string& target) {
   return found == adapter.targets.end() ? 0 : found->second.rank;
 }
 
-// The largest total rank on a target of residuals that may act at one t.
+// Returns the largest total rank on a target of residuals that may be active at the same t.
 int WorstRank(const Talora& talora, const std::string& target) {
   std::vector<int> ranks;
   for (const auto& residual : talora.residuals) {
     ranks.push_back(RankOn(*residual, target));
   }
-  // How many neighbours at once.
+  // The number of neighbouring banks that may be active at once.
   size_t together = ranks.size();
   if (talora.schedule.strategy == BankStrategy::kDiscrete) {
     together = 1;
@@ -77,7 +77,7 @@ int WorstRank(const Talora& talora, const std::string& target) {
   return worst;
 }
 
-// A mix of more would be refused with every request.
+// A mix with a higher rank would be refused in every request.
 absl::Status CheckStackedRanks(const Talora& talora) {
   for (const Adapter* part : PartsOf(talora)) {
     for (const auto& [target, change] : part->targets) {
@@ -130,7 +130,7 @@ absl::Status CheckTalora(const Talora& talora, const Model& model) {
     RETURN_IF_ERROR(CheckAdapter(*part, model));
   }
   if (talora.router && talora.router->embedding() != static_cast<size_t>(model.config().width)) {
-    return Broken(talora, "its router reads embeddings of {} values, the model makes {}",
+    return Broken(talora, "its router reads embeddings of {} values, but the model's have {}",
                   talora.router->embedding(), model.config().width);
   }
   return CheckStackedRanks(talora);

@@ -51,7 +51,7 @@ absl::StatusOr<float> ReadNumber(const GgufReader& gguf, const char* key, float 
   }
   const auto value = gguf.GetFloat(key);
   if (!value.ok() || !(*value >= 0 && *value <= 1)) {
-    return Broken("{} is no number between 0 and 1", key);
+    return Broken("{} is not a number between 0 and 1", key);
   }
   return static_cast<float>(*value);
 }
@@ -59,7 +59,7 @@ absl::StatusOr<float> ReadNumber(const GgufReader& gguf, const char* key, float 
 absl::Status ReadSchedule(const GgufReader& gguf, Talora* talora) {
   const auto count = gguf.GetArrayLength(kBoundariesKey);
   if (!count.ok() || *count >= limits::kMaxTimestepBanks) {
-    return Broken("{} is no array of fewer than {} boundaries", kBoundariesKey,
+    return Broken("{} is not an array of fewer than {} boundaries", kBoundariesKey,
                   limits::kMaxTimestepBanks);
   }
   const auto boundaries = gguf.GetFloatArray(kBoundariesKey);
@@ -78,7 +78,7 @@ absl::Status ReadSchedule(const GgufReader& gguf, Talora* talora) {
   return CheckSchedule(talora->schedule);
 }
 
-// A float32 tensor of exactly this shape into `out`.
+// Reads a float32 tensor of exactly this shape into `out`.
 absl::Status ReadValues(const GgufReader& gguf, const std::string& name, uint64_t row,
                         uint64_t rows, std::span<double> out) {
   const TensorInfo* tensor = gguf.Find(name);
@@ -101,7 +101,7 @@ absl::Status ReadValues(const GgufReader& gguf, const std::string& name, uint64_
 absl::Status ReadRouter(const GgufReader& gguf, Talora* talora) {
   const TensorInfo* input = gguf.Find("router.input");
   if (input == nullptr) {
-    return absl::OkStatus();  // CheckTalora knows whether one is needed
+    return absl::OkStatus();  // CheckTalora checks whether one is needed
   }
   const uint64_t columns = input->shape[0];
   const uint64_t hidden = input->shape[1];
@@ -121,7 +121,7 @@ absl::Status ReadRouter(const GgufReader& gguf, Talora* talora) {
   return absl::OkStatus();
 }
 
-// Every tensor belongs to a part.
+// Checks that every tensor belongs to a part.
 absl::Status CheckTensors(const GgufReader& gguf, const BankSchedule& schedule) {
   const size_t most = 2 * limits::kMaxAdapterTargets * (schedule.banks() + 1) + 3;
   if (gguf.tensors().size() > most) {
@@ -133,7 +133,8 @@ absl::Status CheckTensors(const GgufReader& gguf, const BankSchedule& schedule) 
       known = tensor.name.starts_with(BankPrefix(k));
     }
     if (!known) {
-      return Broken("tensor {} belongs to no trunk, bank or router", Shown(tensor.name));
+      return Broken("tensor {} does not belong to the trunk, a bank or the router",
+                    Shown(tensor.name));
     }
   }
   return absl::OkStatus();
@@ -145,7 +146,7 @@ bool HasPart(const GgufReader& gguf, std::string_view prefix) {
       [prefix](const TensorInfo& tensor) { return tensor.name.starts_with(prefix); });
 }
 
-// One part, with the identity of all.
+// Reads one part; all parts have the same identity.
 absl::StatusOr<std::shared_ptr<const Adapter>> ReadPart(const GgufReader& gguf,
                                                         std::string_view prefix,
                                                         const Adapter& identity,
@@ -225,7 +226,7 @@ GgufWriter WriterOf(const Talora& talora, const Model& model) {
   return out;
 }
 
-// The adapter of a static one under its own name and version.
+// Returns the adapter of a static TALoRA under the TALoRA's name and version.
 Adapter PlainOf(const Talora& talora) {
   Adapter plain = *talora.trunk;
   plain.name = talora.name;

@@ -15,28 +15,29 @@
 
 namespace ruvd::inference {
 
-// TALoRAs as GGUF files. The keys of adapter_file.h, with adapter.type = "talora", so that no
-// program takes one for a plain adapter, and
+// Reads and writes TALoRAs as GGUF files. They have the keys of adapter_file.h with adapter.type =
+// "talora", so that no program mistakes one for a plain adapter, and further
 //   ruvd.talora.boundaries (f32 array), .strategy, .temperature, .residual_rate, .residual_decay;
-// tensors trunk.<base tensor>.lora_a and .lora_b, bank.<k>.<base tensor>.lora_a and .lora_b, and
-// for a router float32 router.input (4 + embedding, hidden), router.bias (hidden), router.keys
-// (hidden, banks). PlainAdapter and SaveAdapterFile give what llama.cpp loads.
+//   tensors trunk.<base tensor>.lora_a and .lora_b, bank.<k>.<base tensor>.lora_a and .lora_b; and
+//   for a router, in float32, router.input (4 + embedding, hidden), router.bias (hidden) and
+//   router.keys (hidden, banks).
+// PlainAdapter and SaveAdapterFile produce files that llama.cpp can load.
 
-// Loads a file of either type for `model`; one of type "lora" becomes a static TALoRA. What it
-// gives passed CheckTalora. Errors: FILE_NOT_FOUND, ADAPTER_INVALID (what is wrong),
+// Loads a file of either type for `model`. A file of type "lora" becomes a static TALoRA. The
+// result has passed CheckTalora. Errors: FILE_NOT_FOUND, ADAPTER_INVALID (saying what is wrong),
 // ADAPTER_FOR_OTHER_MODEL.
 absl::StatusOr<std::shared_ptr<const Talora>> LoadTaloraFile(const std::string& path,
                                                              const Model& model);
 
-// The same from bytes; `name` is used where the file has no general.name.
+// Reads such a file from bytes. `name` is used if the file has no general.name.
 absl::StatusOr<std::shared_ptr<const Talora>> ParseTaloraFile(std::span<const uint8_t> bytes,
                                                               const Model& model,
                                                               const std::string& name);
 
-// The file; without residuals one of type "lora". Errors as CheckTalora.
+// Returns the file. Without residuals its type is "lora". Errors are those of CheckTalora.
 absl::StatusOr<std::string> SerializeTaloraFile(const Talora& talora, const Model& model);
 
-// Writes it, replacing the file atomically.
+// Writes the file, replacing an existing one atomically.
 absl::Status SaveTaloraFile(const Talora& talora, const Model& model, const std::string& path);
 
 }  // namespace ruvd::inference

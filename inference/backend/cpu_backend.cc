@@ -43,11 +43,12 @@ absl::StatusOr<std::unique_ptr<Transformer>> CpuBackend::Load(std::shared_ptr<co
   }
   const uint64_t bytes = PackedWeights::BytesFor(*model);
   if (!AlignedBuffer::Available(bytes)) {
-    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "the packed weights of {} take {} bytes, which the system does not give; free "
-                 "memory, choose a smaller model or set inference.precision to exact, which needs "
-                 "no packed weights",
-                 model->config().name, bytes);
+    return Error(
+        absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+        "the packed weights of {} take {} bytes, more than the system can provide; "
+        "free memory, choose a smaller model or set inference.precision to exact, which needs "
+        "no packed weights",
+        model->config().name, bytes);
   }
   auto weights = PackedWeights::Pack(std::move(model), options.runner);
   packed_.emplace_back(weights);

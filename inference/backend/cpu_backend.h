@@ -14,19 +14,19 @@
 namespace ruvd::inference {
 
 // The cores and memory of this machine. Transformers of one model share its packed weights, which
-// live as long as any of them.
+// live as long as any of these transformers.
 class CpuBackend final : public Backend {
  public:
   BackendInfo Info() const override;
   absl::StatusOr<std::unique_ptr<Transformer>> Load(std::shared_ptr<const Model> model,
                                                     const BackendOptions& options) override;
-  // Pages are made as they are needed.
+  // Pages are allocated as they are needed.
   absl::StatusOr<std::shared_ptr<KvPool>> CreateKvPool(const ModelConfig& config, KvFormat format,
                                                        uint64_t bytes) override;
 
  private:
   Mutex mutex_;
-  // Expired entries are dropped at the next load.
+  // Entries that have expired are removed at the next load.
   std::vector<std::weak_ptr<const PackedWeights>> packed_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -21,7 +21,7 @@ size_t PagesFor(int tokens) {
   return static_cast<size_t>((tokens + kPageTokens - 1) / kPageTokens);
 }
 
-// Spreads a packed key over its column of the transposed tile.
+// Writes a packed key into its column of the transposed tile.
 template <class Value>
 void Scatter(const uint8_t* packed, size_t count, size_t slot, void* keys) {
   auto* out = static_cast<uint8_t*>(keys) + slot * sizeof(Value);
@@ -92,8 +92,8 @@ void KvCache::Write(size_t layer, int begin, int count, const float* keys, const
   }
 }
 
-// The tile's pointers are const because readers share them; here they point into a page that this
-// cache alone holds.
+// The tile's pointers are const because readers share them. Here they point into a page that only
+// this cache holds.
 void KvCache::WriteToken(const KvTile& tile, size_t slot, const float* key, const float* value) {
   const size_t head_size = layout().head_size();
   std::array<uint8_t, limits::kMaxHeadSize * sizeof(float)> packed;

@@ -14,17 +14,18 @@
 
 namespace ruvd::inference {
 
-// Keys and values of a sequence's first tokens, in pages that other sequences may share. Exact for
-// causal and block-causal attention only, up to the rounding of the pool's format. Movable, not
-// thread-safe.
+// Keys and values of a sequence's first tokens, in pages that other sequences may share. The cache
+// is exact only for causal and block-causal attention, up to the rounding of the pool's format. It
+// is movable but not thread-safe.
 class KvCache {
  public:
-  // Float32 pages of its own, made as they are needed. `capacity`: tokens, never more.
+  // Creates a cache with float32 pages of its own, allocated as needed. `capacity` is the largest
+  // number of tokens.
   KvCache(const ModelConfig& config, int capacity);
-  // Pages of `pool`, which must have been made for the same model.
+  // Creates a cache with pages of `pool`, which must have been created for the same model.
   KvCache(std::shared_ptr<KvPool> pool, int capacity);
   KvCache(KvCache&&) noexcept = default;
-  // The pages go before the pool that they belong to may go.
+  // The pages must be released before their pool may be destroyed.
   KvCache& operator=(KvCache&& other) noexcept {
     pages_ = std::move(other.pages_);
     pool_ = std::move(other.pool_);
@@ -35,37 +36,38 @@ class KvCache {
   KvCache(const KvCache&) = delete;
   KvCache& operator=(const KvCache&) = delete;
 
-  // Tokens held; the next forward's positions start here.
+  // Returns the number of tokens held. The next forward's positions start here.
   int length() const { return length_; }
   int capacity() const { return capacity_; }
   int layers() const { return static_cast<int>(pool_->layout().layers()); }
   const KvLayout& layout() const { return pool_->layout(); }
-  // The block table: page i holds the tokens from 16 i on. Covers at least length().
+  // Returns the block table: page i holds the tokens from 16 i on. It covers at least length()
+  // tokens.
   std::span<const KvPage> pages() const { return pages_; }
 
-  // Forgets all tokens from `length` on and gives back pages that held only such.
+  // Drops all tokens from `length` on, and releases pages that held only such tokens.
   void Truncate(int length);
-  // A cache with the same tokens. Pages are shared until one of the two writes to them.
+  // Returns a cache with the same tokens. The two share pages until one of them writes to a page.
   KvCache Fork() const;
-  // The first `length` tokens become those of `pages`, shared; pages.size() covers them exactly.
-  // Drops what was held before.
+  // Replaces the contents by `pages`, which are then shared and hold the first `length` tokens.
+  // pages.size() must cover exactly that many tokens.
   void Adopt(std::span<const KvPage> pages, int length);
 
-  // How a forward adds tokens: Reserve, then Write for every layer, then Commit.
-  // Makes room for tokens [begin, begin + count), begin at most length(), in pages that nobody else
-  // holds, copying shared ones. Tokens held before stay valid.
-  // Errors: RESOURCE_EXHAUSTED when the pool has no pages left; nothing changed then.
+  // A forward adds tokens in three steps: Reserve, then Write for every layer, then Commit. Reserve
+  // makes space for tokens [begin, begin + count), where begin is at most length(), in pages that
+  // are not shared, and copies shared ones. Tokens held before stay valid. Errors:
+  // RESOURCE_EXHAUSTED if the pool has no pages left; nothing has changed then.
   absl::Status Reserve(int begin, int count);
-  // Stores keys and values (count rows of kv_heads * head_size floats, keys rotated) of one layer
+  // Stores keys and values of one layer (count rows of kv_heads * head_size floats, keys rotated)
   // at positions that were reserved.
   void Write(size_t layer, int begin, int count, const float* keys, const float* values);
-  // The tokens before `length` are complete; length() never shrinks by it.
+  // Marks the tokens before `length` as complete. This never makes length() smaller.
   void Commit(int length);
 
  private:
   void WriteToken(const KvTile& tile, size_t slot, const float* key, const float* value);
 
-  std::shared_ptr<KvPool> pool_;  // outlives pages_
+  std::shared_ptr<KvPool> pool_;  // must outlive pages_
   int capacity_;
   int length_ = 0;
   std::vector<KvPage> pages_;

@@ -48,7 +48,7 @@ absl::StatusOr<KvFormat> ParseKvFormat(std::string_view name) {
     }
   }
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "\"{}\" is no format of keys and values; use f32, f16 or q8", name);
+               "\"{}\" is not a format of keys and values; use f32, f16 or q8", name);
 }
 
 KvLayout::KvLayout(const ModelConfig& config, KvFormat format)
@@ -65,7 +65,8 @@ KvTile KvLayout::Tile(const uint8_t* page, size_t layer, size_t kv_head) const {
   const uint8_t* keys = page + (layer * kv_heads_ + kv_head) * head_bytes_;
   const uint8_t* values = keys + kKvTileTokens * head_size_ * value_bytes_;
   KvTile tile{.format = format_, .keys = keys, .values = values};
-  if (format_ == KvFormat::kQ8) {  // 16-byte multiples before them: aligned for floats
+  // the bytes before the scales are a multiple of 16, so the scales are aligned
+  if (format_ == KvFormat::kQ8) {
     const uint8_t* scales = values + kKvTileTokens * KvValueStride(head_size_);
     tile.key_scales = reinterpret_cast<const float*>(scales);
     tile.value_scales = tile.key_scales + kKvTileTokens;
@@ -108,7 +109,7 @@ KvPool::KvPool(const KvLayout& layout, uint64_t budget_pages)
     : layout_(layout), budget_pages_(budget_pages) {}
 
 KvPool::~KvPool() {
-  RUVD_CHECK(idle_.size() == blocks_.size());  // a page outlived its pool
+  RUVD_CHECK(idle_.size() == blocks_.size());  // otherwise a page has outlived its pool
 }
 
 absl::StatusOr<std::shared_ptr<KvPool>> KvPool::Create(const ModelConfig& config, KvFormat format,
@@ -171,7 +172,7 @@ bool KvPool::TryAllocate(uint64_t count, std::vector<KvPage>* pages) {
       block->pool = this;
       block->bytes = hwy::AllocateAligned<uint8_t>(layout_.page_bytes());
       RUVD_CHECK(block->bytes != nullptr);
-      // The padding of value rows is never written and must be finite.
+      // The padding of value rows is never written, but it must be finite.
       std::memset(block->bytes.get(), 0, layout_.page_bytes());
       idle_.push_back(block.get());
       blocks_.push_back(std::move(block));

@@ -18,13 +18,13 @@
 
 namespace ruvd::inference {
 
-// "f32", "f16" or "q8".
+// Returns "f32", "f16" or "q8".
 std::string_view KvFormatName(KvFormat format);
-// The format of that name. Errors: INVALID_ARGUMENT, naming the three.
+// Returns the format of that name. For another name the INVALID_ARGUMENT error lists the three.
 absl::StatusOr<KvFormat> ParseKvFormat(std::string_view name);
 
-// Where the keys and values of one page lie: layer by layer, head by head, each a KvTile's keys,
-// values and scales one after the other. A page holds kKvTileTokens tokens of all layers.
+// Where the keys and values of one page lie: layer by layer and head by head, each with a KvTile's
+// keys, values and scales one after the other. A page holds kKvTileTokens tokens of all layers.
 class KvLayout {
  public:
   KvLayout(const ModelConfig& config, KvFormat format);
@@ -34,11 +34,11 @@ class KvLayout {
   size_t kv_heads() const { return kv_heads_; }
   size_t head_size() const { return head_size_; }
   uint64_t page_bytes() const { return layers_ * kv_heads_ * head_bytes_; }
-  // Bytes of one stored value without its share of the scale.
+  // Returns the bytes of one stored value, without its share of the scale.
   size_t value_bytes() const { return value_bytes_; }
-  // The tile of a layer and head in a page of page_bytes().
+  // Returns the tile of a layer and head in a page of page_bytes().
   KvTile Tile(const uint8_t* page, size_t layer, size_t kv_head) const;
-  // Equal layouts may exchange pages.
+  // Caches with equal layouts may exchange pages.
   bool operator==(const KvLayout& other) const = default;
 
  private:
@@ -47,13 +47,13 @@ class KvLayout {
   size_t kv_heads_;
   size_t head_size_;
   size_t value_bytes_;
-  size_t head_bytes_;  // of one head of one layer
+  size_t head_bytes_;  // of one head in one layer
 };
 
 class KvPool;
 
-// A counted reference to a page. The page returns to its pool with its last reference; the pool
-// must outlive it. Copies share the page; only the sole holder may write to it.
+// A counted reference to a page. The page returns to its pool when the last reference is gone; the
+// pool must outlive all references. Copies share the page. Only a sole holder may write to it.
 class KvPage {
  public:
   KvPage() = default;
@@ -65,11 +65,11 @@ class KvPage {
   }
   ~KvPage();
 
-  // True if another reference to the page exists.
+  // Returns whether another reference to the page exists.
   bool shared() const;
   const uint8_t* bytes() const;
   uint8_t* mutable_bytes();
-  // The same page, not merely equal contents.
+  // Returns whether both refer to the same page; equal contents are not enough.
   bool operator==(const KvPage& other) const { return block_ == other.block_; }
 
  private:
@@ -80,8 +80,8 @@ class KvPage {
   Block* block_ = nullptr;
 };
 
-// Pages of keys and values under a hard budget. Thread-safe; pages in use by one thread may be read
-// while others come and go.
+// A pool of pages for keys and values with a hard budget. Thread-safe: one thread may read its
+// pages while others allocate and release pages.
 class KvPool {
  public:
   struct Usage {
@@ -90,15 +90,15 @@ class KvPool {
     uint64_t bytes = 0;         // of `pages`
     uint64_t budget_bytes = 0;
   };
-  // Asked for pages when the budget is used up; drops references that nobody needs at once. Called
-  // without a lock held, on the thread that allocates.
+  // Called when the budget is used up, to free at least `pages` pages if possible. It is called on
+  // the allocating thread, without a lock held.
   using Reclaimer = std::function<void(uint64_t pages)>;
 
-  // A pool whose pages never exceed `budget_bytes`. Errors: INVALID_ARGUMENT if not even one page
-  // fits.
+  // Creates a pool whose pages never exceed `budget_bytes`. Errors: INVALID_ARGUMENT if not even
+  // one page fits.
   static absl::StatusOr<std::shared_ptr<KvPool>> Create(const ModelConfig& config, KvFormat format,
                                                         uint64_t budget_bytes);
-  // A float32 pool without a budget, for a holder that bounds its own length.
+  // Creates a float32 pool without a budget, for a holder that limits its own length.
   static std::shared_ptr<KvPool> CreatePrivate(const ModelConfig& config);
   ~KvPool();
   KvPool(const KvPool&) = delete;
@@ -108,12 +108,12 @@ class KvPool {
   uint64_t budget_pages() const { return budget_pages_; }
   Usage usage() const;
 
-  // Adds `count` pages to `pages`, all or none; their contents are unspecified but finite.
-  // Errors: RESOURCE_EXHAUSTED with KV_BUDGET_EXCEEDED when the budget does not allow them even
-  // after reclaiming.
+  // Adds `count` pages to `pages`, or none of them after an error. Their contents are unspecified
+  // but finite. Errors: RESOURCE_EXHAUSTED with KV_BUDGET_EXCEEDED if the budget does not allow
+  // them even after reclaiming.
   absl::Status Allocate(uint64_t count, std::vector<KvPage>* pages);
 
-  // Null: none. Not to be changed while others allocate.
+  // Null means no reclaimer. Must not be called while another thread allocates.
   void set_reclaimer(Reclaimer reclaimer) { reclaimer_ = std::move(reclaimer); }
 
  private:
@@ -127,7 +127,7 @@ class KvPool {
   const uint64_t budget_pages_;
   Reclaimer reclaimer_;
   mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<KvPage::Block>> blocks_;  // all that were ever made
+  std::vector<std::unique_ptr<KvPage::Block>> blocks_;  // all blocks ever allocated
   std::vector<KvPage::Block*> idle_;
   uint64_t shared_ = 0;
 };

@@ -13,9 +13,9 @@
 namespace ruvd::inference {
 namespace {
 
-// Values of one piece: large enough to keep all threads busy between two writes.
+// Values in one piece: enough to keep all threads busy between two writes.
 constexpr uint64_t kPieceValues = uint64_t{1} << 21;
-// Values of a thread's share of it.
+// Values in one thread's share of a piece.
 constexpr uint64_t kShareValues = uint64_t{1} << 14;
 
 struct RowResult {

@@ -66,7 +66,8 @@ void DecodeQ4_1(const uint8_t* in, float* out) {
   }
 }
 
-// The 5-bit quant of value j < 32: low four bits as in Q4_0, the fifth from bit j of `high`.
+// Returns the 5-bit quant of value j < 32: its low four bits are stored as in Q4_0, the fifth is
+// bit j of `high`.
 int Quant5(const uint8_t* quants, uint32_t high, int j) {
   const int low = j < 16 ? quants[j] & 0xF : quants[j - 16] >> 4;
   return low | static_cast<int>(((high >> j) & 1U) << 4);
@@ -91,8 +92,8 @@ void DecodeQ5_1(const uint8_t* in, float* out) {
   }
 }
 
-// The 6-bit scale and minimum of sub-block j < 8, packed in 12 bytes: the first four whole in the
-// low six bits of bytes j and j + 4, the others split between two places.
+// The 6-bit scale and minimum of sub-block j < 8, packed in 12 bytes: the first four are whole, in
+// the low six bits of bytes j and j + 4; the other four are split between two places.
 struct SubScale {
   float scale;
   float minimum;
@@ -106,7 +107,7 @@ SubScale UnpackSubScale(const uint8_t* packed, int j) {
 }
 
 // Q4_K and Q5_K: scale, minimum, 12 bytes of sub-scales, [Q5_K: 32 bytes of fifth bits,] 128 bytes
-// of two quants. Each run of 32 bytes holds two sub-blocks, low halves first.
+// of two quants each. A run of 32 bytes holds two sub-blocks, the first in the low halves.
 void DecodeQ4Or5_K(const uint8_t* in, const uint8_t* high, const uint8_t* quants, float* out) {
   const float scale = LoadHalf(in);
   const float minimum = LoadHalf(in + 2);

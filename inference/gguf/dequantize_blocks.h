@@ -12,7 +12,7 @@ namespace ruvd::inference::gguf {
 // Decodes one block: BlockBytes(type) bytes at `in` to BlockValues(type) floats at `out`.
 using BlockDecoder = void (*)(const uint8_t* in, float* out);
 
-// The decoder of a format other than F32.
+// Returns the decoder of a format other than F32.
 BlockDecoder DecoderOf(TensorType type);
 
 }  // namespace ruvd::inference::gguf

@@ -10,28 +10,28 @@
 #include "base/status.h"
 #include "inference/gguf/half.h"
 
-// Scales and rounding of the formats of one and of 32 values are those of ggml's reference
-// (quantize_row_*_ref), so the same floats give the same bytes there and here.
+// For the formats of one and of 32 values, scales and rounding follow ggml's reference
+// (quantize_row_*_ref), so the same floats give the same bytes as ggml.
 namespace ruvd::inference::gguf {
 namespace {
 
 constexpr int kBlock = 32;
 
-// Stores `value` in half precision; false where it is too large for that.
+// Stores `value` in half precision. Returns false if it is too large.
 bool StoreHalf(float value, uint8_t* out) {
   const uint16_t half = FloatToHalf(value);
   std::memcpy(out, &half, sizeof(half));
   return (half & 0x7FFFU) < 0x7C00U;
 }
 
-// 1 / scale; 0 for a zero scale and for one so small that its inverse is infinite. Such a scale is
-// zero in half precision, so the block is zero anyway.
+// Returns 1 / scale, or 0 if the scale is zero or so small that its inverse is infinite. Such a
+// scale is zero in half precision, so the block is zero anyway.
 float Inverse(float scale) {
   const float inverse = 1.0F / scale;
   return std::isfinite(inverse) ? inverse : 0.0F;
 }
 
-// The first value of largest magnitude, with its sign.
+// Returns the first value of largest magnitude, with its sign.
 float Extreme(const float* values) {
   float extreme = 0;
   for (int i = 0; i < kBlock; ++i) {
@@ -50,7 +50,7 @@ bool EncodeBF16(const float* values, uint8_t* out) {
   return (rounded & 0x7FFFU) < 0x7F80U;
 }
 
-// Scale |extreme| / 127, values rounded half away from zero.
+// The scale is |extreme| / 127. Values are rounded half away from zero.
 bool EncodeQ8_0(const float* values, uint8_t* out) {
   const float scale = std::fabs(Extreme(values)) / 127.0F;
   const float inverse = Inverse(scale);
@@ -63,8 +63,8 @@ bool EncodeQ8_0(const float* values, uint8_t* out) {
   return true;
 }
 
-// The extreme maps to -levels / 2 whatever its sign, so the scale may be negative and the other end
-// is clipped. Quants are 0 to levels - 1.
+// The extreme value maps to -levels / 2 whatever its sign, so the scale may be negative, and the
+// opposite end of the range is clipped. Quants are 0 to levels - 1.
 bool SymmetricQuants(const float* values, int levels, uint8_t* scale_out, int* quants) {
   const int middle = levels / 2;
   const auto half = static_cast<float>(middle);
@@ -79,7 +79,7 @@ bool SymmetricQuants(const float* values, int levels, uint8_t* scale_out, int* q
   return true;
 }
 
-// The least value maps to 0 and the largest to levels - 1. Scale and minimum follow each other.
+// The least value maps to 0 and the largest to levels - 1. The minimum is stored after the scale.
 bool AffineQuants(const float* values, int levels, uint8_t* scale_out, int* quants) {
   const auto [low, high] = std::minmax_element(values, values + kBlock);
   const float minimum = *low;
@@ -94,7 +94,8 @@ bool AffineQuants(const float* values, int levels, uint8_t* scale_out, int* quan
   return true;
 }
 
-// Byte j holds the low four bits of quant j and, above them, those of quant j + 16.
+// Byte j holds the low four bits of quant j in its lower half and those of quant j + 16 in its
+// upper half.
 void StoreLowBits(const int* quants, uint8_t* out) {
   for (int j = 0; j < kBlock / 2; ++j) {
     out[j] = static_cast<uint8_t>((quants[j] & 0xF) | ((quants[j + kBlock / 2] & 0xF) << 4));

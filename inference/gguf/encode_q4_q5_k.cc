@@ -9,15 +9,17 @@
 #include "inference/gguf/encode_blocks.h"
 #include "inference/gguf/half.h"
 
-// Q4_K and Q5_K: eight sub-blocks of 32 values, x ~ (d s) q - (e o) with one d and e in half
-// precision for all, s and o in 0..63 for each sub-block, q in 0..15 or 0..31.
+// Q4_K and Q5_K: eight sub-blocks of 32 values, x ~ (d s) q - (e o). One d and one e, in half
+// precision, serve all sub-blocks; each sub-block has s and o in 0..63; q is in 0..15 or 0..31.
 //
-// The search, for the least sum of squared errors:
-//  1. for each sub-block alone, quants for a grid of ranges around [min, max], each with its
-//     least-squares scale and offset; the best is kept together with its curvature,
-//  2. d and e such that the rounded s and o lose least, judged by the quadratic that step 1 left,
-//  3. the quants for these scales, whose own least squares start step 2 once more.
-// Sums have eight fixed lanes: vectorised, and the same result with any instruction set.
+// The search for the least sum of squared errors has three steps:
+//  1. For each sub-block alone, try a grid of ranges around [min, max]. Each gives quants, and the
+//  quants give a least-squares scale and offset. Keep the best together with its curvature.
+//  2. Find d and e such that rounding s and o loses least, judged by the quadratic of step 1.
+//  3. Compute the quants for these scales. Their own least-squares solution starts step 2 once
+//  more.
+// Every sum has eight fixed lanes, so it is vectorised and gives the same result with any
+// instruction set.
 namespace ruvd::inference::gguf {
 namespace {
 
@@ -25,18 +27,19 @@ constexpr int kSub = 32;
 constexpr int kSubs = 8;
 constexpr int kLanes = 8;
 constexpr int kMaxSubScale = 63;
-// Ranges tried in step 1: both ends move inwards by these numbers of steps.
+// Ranges tried in step 1: both ends move inwards by this many steps.
 constexpr std::array<float, 4> kInset = {-1.0F, -0.4F, 0.0F, 0.5F};
-// The largest sub-scale is tried from 63 down to this; lower ones never paid.
+// The largest sub-scale is tried from 63 down to this number. Lower ones never gave a smaller
+// error.
 constexpr int kLeastLargest = 48;
-// Rounds of step 3.
+// How often step 3 is repeated.
 constexpr int kRounds = 2;
 // Larger values cannot be represented, and their squares would overflow.
 constexpr float kLargestValue = 1e9F;
 constexpr float kLargestHalf = 65504.0F;
 constexpr float kLeastHalf = 0x1p-24F;
 
-// The least-squares view of eight sub-blocks with given quants.
+// The least-squares solution of the eight sub-blocks for given quants.
 struct Fits {
   std::array<float, kSubs> scale;   // >= 0
   std::array<float, kSubs> offset;  // >= 0
@@ -44,7 +47,7 @@ struct Fits {
   std::array<float, kSubs> sum_qq;
 };
 
-// What the block stores.
+// The numbers that the block stores.
 struct Steps {
   float d = 0;
   float e = 0;
@@ -66,7 +69,7 @@ float Total(const std::array<float, kLanes>& lanes) {
          ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
 }
 
-// q = (x - low) * inverse, rounded and clamped to 0..top, and the sums over it.
+// Computes q = (x - low) * inverse, rounded and clamped to 0..top, and the sums over it.
 Moments Assign(const float* x, float low, float inverse, float top) {
   std::array<float, kLanes> q{};
   std::array<float, kLanes> qq{};
@@ -83,7 +86,8 @@ Moments Assign(const float* x, float low, float inverse, float top) {
   return {.q = Total(q), .qq = Total(qq), .qx = Total(qx)};
 }
 
-// The best scale > 0 and offset >= 0 for given quants. A scale that would be negative becomes 0.
+// Returns the best scale > 0 and offset >= 0 for given quants. If the best scale would be negative,
+// it is 0.
 Fit Solve(const Moments& m, double sum_x, double sum_xx) {
   const double determinant = kSub * double{m.qq} - double{m.q} * m.q;
   double scale = determinant > 0 ? (kSub * double{m.qx} - m.q * sum_x) / determinant : 0;
@@ -107,9 +111,9 @@ Fit Solve(const Moments& m, double sum_x, double sum_xx) {
 
 Fit FitSubBlock(const float* x, float top) {
   const auto [least, largest] = std::minmax_element(x, x + kSub);
-  const float low = std::min(*least, 0.0F);  // the format has no positive minimum
+  const float low = std::min(*least, 0.0F);  // the format cannot store a positive minimum
   const float high = *largest;
-  if (high - low < kLeastHalf / 2) {  // no scale is so small, and its inverse might be infinite
+  if (high - low < kLeastHalf / 2) {  // no scale is this small, and its inverse might be infinite
     return {.scale = 0, .offset = -low};
   }
   double sum_x = 0;
@@ -140,8 +144,8 @@ Fit FitSubBlock(const float* x, float top) {
   return best;
 }
 
-// Rounds the fits to multiples of d and e, each offset for its rounded scale, and says what that
-// adds to the sum of squares. `steps` may be null.
+// Rounds the fits to multiples of d and e, choosing each offset for its rounded scale. Returns how
+// much that adds to the sum of squared errors. `steps` may be null.
 float RoundFits(const Fits& fits, float d, float e, Steps* steps) {
   const float inverse_d = d > 0 ? 1.0F / d : 0.0F;
   const float inverse_e = e > 0 ? 1.0F / e : 0.0F;
@@ -163,7 +167,8 @@ float RoundFits(const Fits& fits, float d, float e, Steps* steps) {
   return Total(cost);
 }
 
-// A step of half precision such that `largest` is about `count` of them; 0 only for largest = 0.
+// Returns a step in half precision such that `largest` is about `count` steps; 0 only if largest is
+// 0.
 float HalfStep(float largest, int count) {
   if (largest <= 0) {
     return 0;
@@ -197,8 +202,8 @@ Steps ChooseSteps(const Fits& fits) {
   return steps;
 }
 
-// The nearest quants for the steps. Returns the sum of squared errors; `refit` becomes the least
-// squares of these quants where there are any.
+// Computes the nearest quants for the steps. Returns the sum of squared errors. For each sub-block
+// whose quants determine one, `refit` receives their least-squares solution.
 float Quants(const float* values, const Steps& steps, float top, int* quants, Fits* refit) {
   float error = 0;
   for (int j = 0; j < kSubs; ++j) {
@@ -232,8 +237,9 @@ float Quants(const float* values, const Steps& steps, float top, int* quants, Fi
   return error;
 }
 
-// The 6-bit numbers in 12 bytes: the first four of each kind whole in the low bits of bytes j and
-// 4 + j; of the others the low four bits in bytes 8 on and the upper two above the first ones.
+// Packs the 6-bit numbers into 12 bytes. The first four scales and offsets are whole, in the low
+// bits of bytes j and 4 + j. The other four have their low four bits in bytes 8 to 11 and their
+// upper two bits above the first four.
 void StoreSubScales(const Steps& steps, uint8_t* out) {
   for (int j = 0; j < 4; ++j) {
     const int scale = steps.scale[j + 4];
@@ -269,7 +275,7 @@ void StoreFifthBits(const int* quants, uint8_t* out) {
   }
 }
 
-// The whole search. False where the values are too large for the format.
+// Runs the whole search. Returns false if the values are too large for the format.
 bool Search(const float* values, float top, Steps* steps, int* quants) {
   Fits fits;
   for (int j = 0; j < kSubs; ++j) {

@@ -9,9 +9,9 @@
 #include "inference/gguf/encode_blocks.h"
 #include "inference/gguf/half.h"
 
-// Q6_K: sixteen sub-blocks of 16 values, x ~ (d s) (q - 32) with one d in half precision for all, s
-// in -128..127 for each sub-block, q in 0..63. The search is that of Q4_K and Q5_K with one
-// unknown instead of two; quants are kept as -32..31 until they are stored.
+// Q6_K: sixteen sub-blocks of 16 values, x ~ (d s) (q - 32). One d in half precision serves all
+// sub-blocks; each sub-block has s in -128..127; q is in 0..63. The search is the one of
+// encode_q4_q5_k.cc with one unknown instead of two. Quants are -32..31 until they are stored.
 namespace ruvd::inference::gguf {
 namespace {
 
@@ -20,10 +20,11 @@ constexpr int kSubs = 16;
 constexpr int kLanes = 8;
 constexpr float kLeastQuant = -32.0F;
 constexpr float kLargestQuant = 31.0F;
-// Quants to which the extreme of a sub-block is mapped in turn; beyond the range it is clipped.
+// Quants to which the extreme of a sub-block is mapped in turn. Values beyond the range are
+// clipped.
 constexpr std::array<float, 9> kExtremeAt = {-33.0F, -32.6F, -32.2F, -31.8F, -31.4F,
                                              -31.0F, 31.6F,  31.2F,  30.8F};
-// The largest sub-scale is tried from 128 down to this.
+// The largest sub-scale is tried from 128 down to this number.
 constexpr int kLargestSubScale = 128;
 constexpr int kLeastLargest = 96;
 constexpr int kRounds = 2;
@@ -50,7 +51,7 @@ float Total(const std::array<float, kLanes>& lanes) {
          ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
 }
 
-// Rounds half up; the shift by 32 keeps the truncation on positive numbers.
+// Rounds half up. Adding 32 makes all numbers positive, so truncation rounds correctly.
 float Nearest(float value) {
   const float clamped = std::min(std::max(value, kLeastQuant), kLargestQuant);
   return static_cast<float>(static_cast<int>(clamped - kLeastQuant + 0.5F)) + kLeastQuant;
@@ -69,7 +70,8 @@ Moments Assign(const float* x, float inverse) {
   return {.qq = Total(qq), .qx = Total(qx)};
 }
 
-// The scale and quants that take most of the sum of squares away: (sum q x)^2 / sum q^2.
+// Finds the scale and quants that explain most of the sum of squares: the largest (sum q x)^2 / sum
+// q^2.
 void FitSubBlock(const float* x, float* scale, float* sum_qq) {
   float extreme = 0;
   for (int i = 0; i < kSub; ++i) {
@@ -78,7 +80,7 @@ void FitSubBlock(const float* x, float* scale, float* sum_qq) {
   *scale = 0;
   *sum_qq = 0;
   if (std::fabs(extreme) < kLeastHalf / 2) {
-    return;  // nothing but zero is nearer
+    return;  // zero is the nearest representable value
   }
   float best = 0;
   const auto consider = [&](float inverse) {
@@ -98,7 +100,7 @@ void FitSubBlock(const float* x, float* scale, float* sum_qq) {
   }
 }
 
-// Rounds the scales to multiples of d and says what that adds to the sum of squares.
+// Rounds the scales to multiples of d. Returns how much that adds to the sum of squared errors.
 float RoundFits(const Fits& fits, float d, Steps* steps) {
   const float inverse = d != 0 ? 1.0F / d : 0.0F;
   std::array<float, kLanes> cost{};
@@ -128,7 +130,7 @@ Steps ChooseSteps(const Fits& fits) {
   }
   float least = 0;
   for (int count = kLargestSubScale; count >= kLeastLargest; --count) {
-    // The extreme gets a negative sub-scale: there are 128 of those.
+    // The extreme gets a negative sub-scale, because -128 exists and +128 does not.
     const float wanted = -extreme / static_cast<float>(count);
     const float step = std::fabs(HalfToFloat(FloatToHalf(wanted)));
     const float d = std::copysign(std::clamp(step, kLeastHalf, kLargestHalf), wanted);
@@ -167,8 +169,9 @@ float Quants(const float* values, const Steps& steps, int* quants, Fits* refit) 
   return error;
 }
 
-// 128 bytes of low halves, 64 bytes of upper two bits, in two halves of 128 values: quarter k of a
-// half has its low bits in the lower (k < 2) or upper halves of run k % 2.
+// Stores 128 bytes of low halves and 64 bytes of upper two bits, for two halves of 128 values each.
+// Quarter k of a half has its low bits in run k % 2: in the lower halves of the bytes if k < 2,
+// else in the upper halves.
 void StoreQuants(const int* quants, uint8_t* out) {
   for (int half = 0; half < 2; ++half) {
     const int* q = quants + half * 128;

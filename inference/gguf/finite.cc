@@ -11,7 +11,7 @@
 namespace ruvd::inference {
 namespace {
 
-// Where a block has its half-precision scales: one, or two beside each other.
+// Where a block has its half-precision scales: one scale, or two next to each other.
 struct Scales {
   size_t offset;
   size_t count;
@@ -31,8 +31,8 @@ Scales ScalesOf(TensorType type) {
   }
 }
 
-// Whether an exponent has all bits set, as those of infinities and NaNs have. No early end, so that
-// the loop is vectorised.
+// Returns whether any number has an exponent with all bits set, as infinities and NaNs have. The
+// loop has no early exit, so that the compiler can vectorise it.
 template <typename Word>
 bool AnyFullExponent(std::span<const uint8_t> data, Word exponent, size_t stride) {
   bool any = false;

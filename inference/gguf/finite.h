@@ -10,9 +10,9 @@
 
 namespace ruvd::inference {
 
-// Whether no value of a tensor is infinite or no number. `data` are whole blocks. Of quantised
-// formats only the scales of the blocks are read, which decide it; several times faster than a
-// SHA-256 of the same bytes.
+// Returns whether all values of a tensor are finite. `data` must be whole blocks. For quantised
+// formats it is enough to read the scales of the blocks. Several times faster than a SHA-256 of the
+// same bytes.
 bool AllFinite(TensorType type, std::span<const uint8_t> data);
 
 }  // namespace ruvd::inference

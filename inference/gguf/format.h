@@ -6,17 +6,18 @@
 #include <array>
 #include <cstdint>
 
-// Numbers of the GGUF file format (ggml's gguf.h): header, then key-value entries, then tensor
-// descriptions, then the aligned data section. All little endian; strings are a 64-bit length and
-// bytes; arrays are an element type, a 64-bit count and the elements.
+// Constants of the GGUF file format (ggml's gguf.h). A file is a header, then key-value entries,
+// then tensor descriptions, then the aligned data section. All numbers are little endian. A string
+// is a 64-bit length and its bytes; an array is an element type, a 64-bit count and the elements.
 namespace ruvd::inference::gguf {
 
 inline constexpr std::array<uint8_t, 4> kMagic = {'G', 'G', 'U', 'F'};
 inline constexpr uint32_t kVersionWritten = 3;
-// Version 2 differs only in that it does not speak of big-endian files; version 1 has 32-bit sizes.
+// Version 2 differs from version 3 only in not defining big-endian files. Version 1 has 32-bit
+// sizes.
 inline constexpr uint32_t kOldestVersion = 2;
 
-// Types of metadata values.
+// The types of metadata values.
 enum ValueType : uint32_t {
   kUint8 = 0,
   kInt8 = 1,
@@ -33,7 +34,7 @@ enum ValueType : uint32_t {
   kFloat64 = 12,
 };
 
-// Bytes of a value of a fixed size; 0 for strings, arrays and unknown numbers.
+// Returns the bytes of a value of a fixed size; 0 for strings, arrays and unknown types.
 constexpr uint64_t FixedSize(uint32_t type) {
   switch (type) {
     case kUint8:
@@ -56,7 +57,7 @@ constexpr uint64_t FixedSize(uint32_t type) {
   }
 }
 
-// `offset` rounded up to a multiple of `alignment`, a power of two.
+// Returns `offset` rounded up to a multiple of `alignment`, which must be a power of two.
 constexpr uint64_t AlignUp(uint64_t offset, uint64_t alignment) {
   return (offset + alignment - 1) & ~(alignment - 1);
 }

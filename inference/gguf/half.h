@@ -8,7 +8,8 @@
 
 namespace ruvd::inference {
 
-// IEEE 754 binary16 to float: exact, subnormals, infinities and the sign of zero included.
+// Converts IEEE 754 binary16 to float. The result is exact, also for subnormals, infinities and
+// negative zero.
 inline float HalfToFloat(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000U) << 16;
   const uint32_t magnitude = half & 0x7FFFU;
@@ -22,8 +23,8 @@ inline float HalfToFloat(uint16_t half) {
   return std::bit_cast<float>(sign | ((magnitude << 13) + ((127U - 15U) << 23)));
 }
 
-// Float to IEEE 754 binary16, rounding to nearest, ties to even; too large becomes infinity, NaN
-// stays a (quiet) NaN.
+// Converts float to IEEE 754 binary16, rounding to nearest, ties to even. A value that is too large
+// becomes infinity; NaN becomes a quiet NaN.
 inline uint16_t FloatToHalf(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000U);
@@ -43,12 +44,12 @@ inline uint16_t FloatToHalf(float value) {
   return static_cast<uint16_t>(sign | (rounded >> 13));
 }
 
-// bfloat16 is the upper half of a float.
+// A bfloat16 is the upper half of a float.
 inline float BFloat16ToFloat(uint16_t value) {
   return std::bit_cast<float>(static_cast<uint32_t>(value) << 16);
 }
 
-// Rounds to nearest, ties to even; NaN stays NaN.
+// Rounds to nearest, ties to even. NaN stays NaN.
 inline uint16_t FloatToBFloat16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7FFFFFFFU) > 0x7F800000U) {

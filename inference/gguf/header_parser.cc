@@ -82,10 +82,10 @@ class Parser {
     return Counts{.tensors = *tensors, .keys = *keys};
   }
 
-  // What is being read, for messages: nothing is formatted while all is well.
+  // Names what is being read, for error messages. The text is formatted only when an error occurs.
   struct Part {
     std::string_view what;
-    std::string_view name;  // of the file; may be empty
+    std::string_view name;  // a name from the file; may be empty
     uint64_t index;
 
     std::string Text() const {
@@ -135,7 +135,7 @@ class Parser {
     return absl::OkStatus();
   }
 
-  // Skips the elements of a value, checking that they are there, and remembers their bytes.
+  // Skips the elements of a value after checking that they are present, and remembers their bytes.
   absl::Status ReadElements(std::string_view key, Value* value) {
     if (value->count > limits::kMaxGgufArrayValues) {
       return Corrupt("array length {} of metadata key {} exceeds the limit of {}", value->count,
@@ -252,7 +252,7 @@ class Parser {
     return absl::OkStatus();
   }
 
-  // Finds the data section and checks that the tensors lie in it without overlap.
+  // Finds the data section and checks that all tensors lie in it without overlap.
   absl::Status PlaceData(uint64_t alignment) {
     if (header_.tensors.empty()) {
       return absl::OkStatus();

@@ -15,16 +15,16 @@
 
 namespace ruvd::inference::gguf {
 
-// A checked header.
+// A header that has been checked.
 struct Header {
   StringMap<Value> values;
   std::vector<std::string> keys;  // in file order
   std::vector<TensorInfo> tensors;
-  StringMap<size_t> tensor_index;  // position in `tensors`
-  std::span<const uint8_t> data;   // the data section, to the end of the file
+  StringMap<size_t> tensor_index;  // index into `tensors`
+  std::span<const uint8_t> data;   // the data section, up to the end of the file
 };
 
-// Reads and checks the whole header. The result points into `file`.
+// Reads and checks the whole header. The result points into `file`, which must outlive it.
 absl::StatusOr<Header> ParseHeader(std::span<const uint8_t> file);
 
 }  // namespace ruvd::inference::gguf

@@ -5,24 +5,25 @@
 
 #include <cstdint>
 
-// Limits of the GGUF format as we read and write it.
+// Limits of the GGUF files that are read and written.
 namespace ruvd::limits {
 
-// The largest public models have a few thousand tensors; a larger count is a broken header.
+// The largest public models have a few thousand tensors. A larger count means a broken header.
 inline constexpr uint64_t kMaxGgufTensors = 1 << 16;
-// Models have some fifty keys.
+// Models have about fifty keys.
 inline constexpr uint64_t kMaxGgufKeys = 1 << 14;
 // The format's own limit on key names.
 inline constexpr uint64_t kMaxGgufKeyBytes = 65535;
-// llama.cpp keeps tensor names in 64 bytes with the final zero; longer ones would not load there.
+// llama.cpp keeps tensor names in 64 bytes including the final zero; it could not load longer
+// names.
 inline constexpr uint64_t kMaxTensorNameBytes = 63;
-// Chat templates are the longest strings in practice, some ten kilobytes.
+// The longest strings in practice are chat templates of about ten kilobytes.
 inline constexpr uint64_t kMaxGgufStringBytes = 1 << 24;
-// Vocabularies reach some 300 000 entries; merges about the same.
+// The largest vocabularies have about 300 000 entries, and about as many merges.
 inline constexpr uint64_t kMaxGgufArrayValues = 1 << 24;
-// The format allows four.
+// The format allows four dimensions.
 inline constexpr uint32_t kMaxTensorDimensions = 4;
-// Everything in use aligns to 32; a page is the largest sensible value.
+// All files in use align to 32 bytes. A memory page is the largest sensible alignment.
 inline constexpr uint64_t kMaxGgufAlignment = 1 << 16;
 inline constexpr uint64_t kDefaultGgufAlignment = 32;
 

@@ -75,7 +75,7 @@ absl::Status Dequantize(TensorType type, std::span<const uint8_t> bytes, std::sp
                  TensorTypeName(type));
   }
   if (type == TensorType::kF32) {
-    if (!bytes.empty()) {  // memcpy from null is undefined even for no bytes
+    if (!bytes.empty()) {  // memcpy from null is undefined even for zero bytes
       std::memcpy(values.data(), bytes.data(), bytes.size());
     }
     return absl::OkStatus();
@@ -101,7 +101,7 @@ absl::Status QuantizeInto(TensorType type, std::span<const float> values, std::s
     }
   }
   if (type == TensorType::kF32) {
-    if (!values.empty()) {  // memcpy from null is undefined even for no bytes
+    if (!values.empty()) {  // memcpy from null is undefined even for zero bytes
       std::memcpy(out.data(), values.data(), out.size());
     }
     return absl::OkStatus();

@@ -20,9 +20,9 @@ namespace {
 
 constexpr char kFileTypeKey[] = "general.file_type";
 constexpr char kQuantizationVersionKey[] = "general.quantization_version";
-// Version of the block layouts, the same since 2023 (ggml's GGML_QNT_VERSION).
+// The version of the block layouts, unchanged since 2023 (ggml's GGML_QNT_VERSION).
 constexpr uint32_t kQuantizationVersion = 2;
-// What depends on the source's layout or is set anew.
+// Keys that describe the source's layout or get a new value.
 constexpr std::array<std::string_view, 3> kReplacedKeys = {kFileTypeKey, kQuantizationVersionKey,
                                                            "general.alignment"};
 
@@ -32,7 +32,7 @@ absl::Status Refused(fmt::format_string<Args...> format, Args&&... args) {
                std::forward<Args>(args)...);
 }
 
-// '*' stands for any text, everything else for itself.
+// '*' stands for any text; every other character stands for itself.
 bool Matches(std::string_view pattern, std::string_view name) {
   size_t star = std::string_view::npos;
   size_t p = 0;
@@ -116,8 +116,8 @@ absl::StatusOr<TensorPlan> PlanTensor(const TensorInfo& tensor, const QuantizeMo
   if (IsLossy(tensor.type) && plan.type != tensor.type && plan.type != TensorType::kF32 &&
       !options.allow_requantize) {
     return Refused(
-        "tensor {} is {} already; converting it to {} adds error to error: start from an F16 or "
-        "BF16 file, or pass --allow-requantize",
+        "tensor {} already has the format {}; converting it to {} would add a second rounding "
+        "error: start from an F16 or BF16 file, or pass --allow-requantize",
         tensor.name, TensorTypeName(tensor.type), TensorTypeName(plan.type));
   }
   plan.bytes = tensor.values() / BlockValues(plan.type) * BlockBytes(plan.type);

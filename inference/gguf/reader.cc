@@ -25,8 +25,8 @@ namespace {
 
 using gguf::Value;
 
-// An integer of any width. 64-bit unsigned values above the signed range are nullopt, as are other
-// types and the end of the bytes.
+// Reads an integer of any width. Returns nullopt for unsigned 64-bit values above the signed range,
+// for other types and at the end of the bytes.
 std::optional<int64_t> ReadInteger(ByteReader* reader, uint32_t type) {
   switch (type) {
     case gguf::kUint8:
@@ -86,7 +86,7 @@ absl::Status WrongKind(std::string_view key, std::string_view wanted) {
 }  // namespace
 
 struct GgufReader::Contents {
-  std::unique_ptr<MappedFile> file;  // null where the caller owns the bytes
+  std::unique_ptr<MappedFile> file;  // null if the caller owns the bytes
   gguf::Header header;
 
   absl::StatusOr<const Value*> Get(std::string_view key, bool array,
@@ -141,14 +141,14 @@ void GgufReader::ReleasePages(std::span<const uint8_t> bytes) const {
   if (contents_->file == nullptr) {
     return;
   }
-  // Pages are counted from the map's start, which lies at a page border.
+  // Page numbers count from the start of the map, which is at a page boundary.
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const std::span<const uint8_t> all = contents_->file->bytes();
   const auto first = static_cast<size_t>(bytes.data() - all.data());
   const size_t begin = (first + page - 1) / page * page;
   const size_t end = (first + bytes.size()) / page * page;
   if (begin < end) {
-    // A system that refuses keeps the pages, which is no error.
+    // If the system refuses, the pages stay in memory; that is not an error.
     (void)::madvise(const_cast<uint8_t*>(all.data()) + begin, end - begin, MADV_DONTNEED);
   }
 }
@@ -173,7 +173,7 @@ bool GgufReader::Has(std::string_view key) const {
 }
 
 absl::StatusOr<uint64_t> GgufReader::GetUnsigned(std::string_view key) const {
-  constexpr char kWanted[] = "an integer from 0 on";
+  constexpr char kWanted[] = "a non-negative integer";
   ASSIGN_OR_RETURN(const Value* value, contents_->Get(key, false, kWanted));
   ByteReader reader(value->bytes);
   const auto number = ReadInteger(&reader, value->type);

@@ -33,7 +33,7 @@ constexpr NamedScheme kSchemes[] = {
     {"q4_1", TensorType::kQ4_1, Mix::kNone, 3},
     {"q5_0", TensorType::kQ5_0, Mix::kNone, 8},
     {"q5_1", TensorType::kQ5_1, Mix::kNone, 9},
-    // llama.cpp has no number for a file without exceptions; the small mix is nearest.
+    // llama.cpp has no number for a file without exceptions. The small mix is the nearest one.
     {"q4_k", TensorType::kQ4_K, Mix::kNone, 14},
     {"q4_k_s", TensorType::kQ4_K, Mix::kSmall, 14},
     {"q4_k_m", TensorType::kQ4_K, Mix::kMedium, 15},
@@ -43,7 +43,7 @@ constexpr NamedScheme kSchemes[] = {
     {"q6_k", TensorType::kQ6_K, Mix::kNone, 18},
 };
 
-// The layer number of "blk.N.<part>"; nullopt for another name.
+// Returns the layer number of "blk.N.<part>", or nullopt for another name.
 std::optional<uint64_t> LayerOf(std::string_view name, std::string_view part) {
   constexpr std::string_view kPrefix = "blk.";
   if (!name.starts_with(kPrefix) || !name.ends_with(part)) {
@@ -57,7 +57,7 @@ std::optional<uint64_t> LayerOf(std::string_view name, std::string_view part) {
   return whole ? std::optional<uint64_t>(layer) : std::nullopt;
 }
 
-// The layers whose loss weighs most, by llama.cpp's choice.
+// Returns whether llama.cpp gives this layer more bits, because its errors affect the loss most.
 bool DeservesMoreBits(uint64_t layer, uint64_t layers) {
   return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
 }

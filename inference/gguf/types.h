@@ -11,8 +11,8 @@
 
 namespace ruvd::inference {
 
-// Element formats of GGUF tensors, with the numbers the file format gives them (ggml_type in
-// llama.cpp). Formats missing here are refused on loading.
+// Element formats of GGUF tensors, numbered as in the file format (ggml_type in llama.cpp). A file
+// with any other format is refused on loading.
 enum class TensorType : uint32_t {
   kF32 = 0,
   kF16 = 1,
@@ -27,23 +27,25 @@ enum class TensorType : uint32_t {
   kBF16 = 30,
 };
 
-// "Q8_0" and so on; "unknown" for a number outside the enumeration.
+// Returns "Q8_0" and so on; "unknown" for a number outside the enumeration.
 std::string_view TensorTypeName(TensorType type);
 
-// The format with this number in a file, or nullopt where we do not know it.
+// Returns the format with this number in a file, or nullopt if the number is unknown.
 std::optional<TensorType> TensorTypeFromNumber(uint32_t number);
 
-// One tensor of a file, checked: its bytes lie inside the file and belong to no other tensor.
+// One tensor of a file. It has been checked: its bytes lie inside the file and belong to no other
+// tensor.
 struct TensorInfo {
   std::string name;
   TensorType type = TensorType::kF32;
-  // shape[0] is the length of a row (ggml's ne0), shape[1] the number of rows; unused ones are 1.
+  // shape[0] is the length of a row (ggml's ne0), shape[1] the number of rows; unused dimensions
+  // are 1.
   std::array<uint64_t, 4> shape = {1, 1, 1, 1};
   uint32_t dimensions = 0;
   uint64_t offset = 0;  // from the start of the data section
   uint64_t bytes = 0;
 
-  // Number of elements; cannot overflow once checked.
+  // Returns the number of elements. After the check it cannot overflow.
   uint64_t values() const { return shape[0] * shape[1] * shape[2] * shape[3]; }
 };
 

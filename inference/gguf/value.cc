@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kShownElements = 4;
 constexpr size_t kShownBytes = 60;
 
-// The next number of a checked value.
+// Returns the next number of a value that has been checked.
 template <typename T>
 std::string Number(ByteReader* reader) {
   const auto value = reader->Read<T>();

@@ -9,17 +9,19 @@
 
 namespace ruvd::inference::gguf {
 
-// One metadata value, still in file bytes: decoded when asked for, because vocabularies are large
-// and most readers want a few keys. The bytes are checked: all elements are there.
+// One metadata value, still as bytes of the file. Values are decoded on demand, because
+// vocabularies are large and most readers want only a few keys. The bytes have been checked: all
+// elements are present.
 struct Value {
-  uint32_t type = 0;  // ValueType; for an array the type of its elements
+  uint32_t type = 0;  // a ValueType; for an array, the type of its elements
   bool is_array = false;
-  uint64_t count = 1;  // elements of an array
+  uint64_t count = 1;  // number of elements of an array
   std::span<const uint8_t> bytes;
 };
 
-// The value for people: a number, true or false, a quoted string, "[a, b, c, ...] of 8192". Long
-// strings and arrays are cut; the text may hold whatever bytes the file has.
+// Returns the value as text for people: a number, true or false, a quoted string, "[a, b, c, ...]
+// of 8192". Long strings and arrays are shortened. The text may contain any bytes that the file
+// has.
 std::string ValueText(const Value& value);
 
 }  // namespace ruvd::inference::gguf

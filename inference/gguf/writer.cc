@@ -141,7 +141,7 @@ void GgufWriter::AddTensor(std::string_view name, TensorType type, std::span<con
 void GgufWriter::DeclareTensor(std::string_view name, TensorType type,
                                std::span<const uint64_t> shape) {
   Tensor tensor{.info = Described(name, type, shape), .bytes = {}};
-  // An overflow wraps here and is refused with its shape by Header.
+  // If this overflows, Header refuses the tensor because of its shape.
   tensor.info.bytes = tensor.info.values() / BlockValues(type) * BlockBytes(type);
   tensors_.push_back(std::move(tensor));
 }

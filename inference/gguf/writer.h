@@ -16,12 +16,12 @@
 
 namespace ruvd::inference {
 
-// Builds a GGUF version 3 file: whole in memory, or its header only, for a GgufFileStream that
-// writes the tensors' bytes one after the other. Keys and tensors appear in the order they were
-// added; the same calls give the same bytes. Not thread-safe.
+// Builds a GGUF version 3 file: either the whole file in memory, or only its header for a
+// GgufFileStream that then writes the tensors' bytes. Keys and tensors appear in the order in which
+// they were added. Equal calls give equal bytes. Not thread-safe.
 class GgufWriter {
  public:
-  // A value as a reader found it.
+  // Copies a value as a reader found it.
   void SetRaw(std::string_view key, const gguf::Value& value);
   void SetUnsigned32(std::string_view key, uint32_t value);
   void SetFloat32(std::string_view key, float value);
@@ -31,19 +31,20 @@ class GgufWriter {
   void SetInt32Array(std::string_view key, std::span<const int32_t> values);
   void SetFloatArray(std::string_view key, std::span<const float> values);
 
-  // `shape` as in TensorInfo: row length first. `bytes` is the data in the format of `type`.
+  // `shape` is as in TensorInfo: row length first. `bytes` is the data in the format `type`.
   void AddTensor(std::string_view name, TensorType type, std::span<const uint64_t> shape,
                  std::string bytes);
-  // A tensor whose bytes a GgufFileStream will be given.
+  // Adds a tensor whose bytes a GgufFileStream will receive later.
   void DeclareTensor(std::string_view name, TensorType type, std::span<const uint64_t> shape);
 
-  // Everything before the tensors' bytes, padded to the alignment. Errors as Serialize.
+  // Returns everything before the tensors' bytes, padded to the alignment. Errors are those of
+  // Serialize.
   absl::StatusOr<std::string> Header() const;
-  // Sizes of the tensors' bytes, without padding, in their order.
+  // Returns the size in bytes of each tensor, without padding, in order.
   std::vector<uint64_t> TensorBytes() const;
-  // The file; every tensor must have been added with its bytes. INVALID_ARGUMENT for what a reader
-  // would refuse: a key or tensor added twice, a shape that does not fit the bytes or the format's
-  // blocks, a name that is too long.
+  // Returns the file. Every tensor must have been added with its bytes. INVALID_ARGUMENT for what a
+  // reader would refuse: a key or tensor added twice, a shape that does not fit the bytes or the
+  // format's blocks, a name that is too long.
   absl::StatusOr<std::string> Serialize() const;
   // Serializes and replaces the file at `path` atomically (see WriteFileAtomically).
   absl::Status WriteTo(const std::string& path) const;
@@ -53,7 +54,7 @@ class GgufWriter {
     TensorInfo info;
     std::string bytes;  // empty for a declared tensor
   };
-  // Starts a key-value entry; the value follows.
+  // Starts a key-value entry. The caller appends the value.
   void BeginEntry(std::string_view key, uint32_t type);
 
   std::vector<std::string> keys_;

@@ -33,7 +33,7 @@ absl::Status Unsupported(std::string_view key, std::string_view value) {
                key, Shown(value));
 }
 
-// Names of the hyper-parameters: the Transformers library's, and those of LLaDA's own code.
+// Names of the hyper-parameters, either in the Transformers library or in LLaDA's own code.
 struct Names {
   const char* context;
   const char* width;
@@ -73,17 +73,18 @@ constexpr KnownType kKnownTypes[] = {{"Dream", "dream"}, {"dream", "dream"}, {"l
                                      {"LLaDA", "llada"}, {"llama", "llama"}, {"mistral", "llama"},
                                      {"qwen2", "qwen2"}, {"qwen3", "qwen3"}};
 
-// An integer above zero. `limit` is that of the engine, for which the file is made.
+// Returns an integer above zero. `limit` is the engine's limit.
 absl::StatusOr<uint64_t> Required(const json& config, std::string_view key, uint64_t limit) {
   const auto value = JsonUnsigned(config, key);
   if (!value || *value == 0) {
     return Corrupt("{} must be an integer from 1 to {}", key, limit);
   }
   if (*value > limit) {
-    return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
-                 "config.json: {} is {}, more than the {} that this build runs; use a smaller model"
-                 " or, where it is the context, write {} there",
-                 key, *value, limit, limit);
+    return Error(
+        absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
+        "config.json: {} is {}, more than this build's limit of {}; use a smaller model or, "
+        "if this is the context, change it to {}",
+        key, *value, limit, limit);
   }
   return *value;
 }
@@ -109,7 +110,7 @@ absl::Status ReadKind(const json& config, HfConfig* out) {
   for (const KnownType& kind : kKnownTypes) {
     if (type == kind.model_type) {
       out->architecture = kind.architecture;
-      // The Transformers library's port of LLaDA uses that library's names.
+      // The Transformers library's port of LLaDA uses the names of that library.
       out->llada_names = out->architecture == "llada" && JsonMember(config, "d_model") != nullptr;
       return absl::OkStatus();
     }
@@ -117,7 +118,7 @@ absl::Status ReadKind(const json& config, HfConfig* out) {
   return Unsupported("model_type", type);
 }
 
-// Parts of a network that would change every result and that we do not import.
+// Parts of a network that would change every result and that cannot be imported.
 constexpr const char* kAbsentParts[] = {
     "mlp_bias",
     "include_bias",
@@ -187,7 +188,7 @@ absl::Status ReadHeads(const json& config, const Names& names, HfConfig* out) {
   out->head_size = head_size.value_or(out->width / out->heads);
   if (out->head_size == 0 || out->head_size % 2 != 0 || out->head_size > out->width ||
       out->head_size > limits::kMaxHeadSize) {
-    return Corrupt("heads of {} values are odd, wider than {} or above the limit of {}",
+    return Corrupt("the head size {} is odd, larger than {} or above the limit of {}",
                    out->head_size, names.width, limits::kMaxHeadSize);
   }
   return absl::OkStatus();
@@ -197,7 +198,8 @@ absl::Status ReadYarn(const json& scaling, HfRopeScaling* out) {
   ASSIGN_OR_RETURN(out->beta_fast, OptionalNumber(scaling, "beta_fast"));
   ASSIGN_OR_RETURN(out->beta_slow, OptionalNumber(scaling, "beta_slow"));
   for (const char* key : {"attention_factor", "mscale", "mscale_all_dim"}) {
-    if (JsonMember(scaling, key) != nullptr) {  // the default is what GGUF's readers compute
+    // GGUF's readers compute the default, so other values cannot be expressed
+    if (JsonMember(scaling, key) != nullptr) {
       return Unsupported(fmt::format("rope_scaling.{}", key), "set");
     }
   }
@@ -244,8 +246,8 @@ absl::Status ReadRopeScaling(const json& scaling, HfConfig* out) {
   return rope.kind == Kind::kYarn ? ReadYarn(scaling, &rope) : ReadLlama3(scaling, &rope);
 }
 
-// rope_theta stands beside rope_scaling or, since Transformers 5, in rope_parameters, which is
-// rope_scaling's new name.
+// rope_theta is a member next to rope_scaling or, since Transformers 5, of rope_parameters, which
+// is the new name of rope_scaling.
 absl::Status ReadRope(const json& config, HfConfig* out) {
   const json* parameters = JsonMember(config, "rope_parameters");
   const json* scaling = JsonMember(config, "rope_scaling");
@@ -256,7 +258,7 @@ absl::Status ReadRope(const json& config, HfConfig* out) {
   const json none = json::object();
   scaling = scaling != nullptr ? scaling : &none;
   if (!scaling->is_object()) {
-    return Corrupt("rope_parameters or rope_scaling is no object");
+    return Corrupt("rope_parameters or rope_scaling is not an object");
   }
   for (const json& value : *scaling) {
     if (value.is_object()) {
@@ -267,9 +269,9 @@ absl::Status ReadRope(const json& config, HfConfig* out) {
   ASSIGN_OR_RETURN(const auto outside, OptionalNumber(config, "rope_theta"));
   ASSIGN_OR_RETURN(const auto inside, OptionalNumber(*scaling, "rope_theta"));
   if (outside && inside && *outside != *inside) {
-    return Corrupt("rope_theta is {} and in rope_parameters {}", *outside, *inside);
+    return Corrupt("rope_theta is {}, but {} in rope_parameters", *outside, *inside);
   }
-  // The first llama files name none: they all have 10000.
+  // The first llama files have no rope_theta; their value is always 10000.
   const bool old_llama = JsonString(config, "model_type") == "llama" &&
                          JsonMember(config, "rope_parameters") == nullptr;
   if (!outside && !inside && !old_llama) {
@@ -279,11 +281,12 @@ absl::Status ReadRope(const json& config, HfConfig* out) {
   return ReadRopeScaling(*scaling, out);
 }
 
-// How many layers have a sliding window, where there is one.
+// Returns how many layers have a sliding window, for a model that uses one.
 absl::StatusOr<uint64_t> SlidingLayers(const json& config, const HfConfig& out, bool qwen) {
   const json* types = JsonMember(config, "layer_types");
   if (types == nullptr) {
-    // Qwen's first layers see everything; 28 is the Transformers library's default.
+    // Qwen's first layers have full attention; the Transformers library's default number of them is
+    // 28.
     const uint64_t full = qwen ? JsonUnsigned(config, "max_window_layers").value_or(28) : 0;
     return out.layers - std::min(out.layers, full);
   }
@@ -324,7 +327,7 @@ absl::Status ReadWindow(const json& config, HfConfig* out) {
 absl::Status ReadSizes(const json& config, const Names& names, HfConfig* out) {
   ASSIGN_OR_RETURN(out->vocabulary, Required(config, "vocab_size", limits::kMaxVocabulary));
   if (out->llada_names && JsonMember(config, "embedding_size") != nullptr) {
-    // LLaDA may pad the matrices beyond the vocabulary.
+    // LLaDA may pad its matrices beyond the vocabulary.
     ASSIGN_OR_RETURN(out->vocabulary, Required(config, "embedding_size", limits::kMaxVocabulary));
   }
   ASSIGN_OR_RETURN(out->context, Required(config, names.context, limits::kMaxContext));
@@ -354,7 +357,7 @@ absl::Status ReadDiffusion(const json& config, HfConfig* out) {
   return absl::OkStatus();
 }
 
-// An id, or the first of a list of them (Llama 3 has several ends).
+// Returns an id, or the first of a list of ids (Llama 3 has several end tokens).
 std::optional<uint64_t> TokenId(const json& config, std::string_view key) {
   const json* value = JsonMember(config, key);
   if (value != nullptr && value->is_array() && !value->empty() &&

@@ -12,7 +12,8 @@
 
 namespace ruvd::inference {
 
-// How a longer context than the trained one is reached (config.json's rope_scaling).
+// How the model reaches a longer context than the one it was trained on (config.json's
+// rope_scaling).
 struct HfRopeScaling {
   enum class Kind : uint8_t { kNone, kLinear, kYarn, kLlama3 };
 
@@ -24,12 +25,12 @@ struct HfRopeScaling {
   double high_freq_factor = 4;
 };
 
-// What config.json of a Hugging Face model says, as far as the networks we import need it: one
-// pre-norm transformer with RMSNorm, RoPE on half splits and SwiGLU, under several names.
+// The content of config.json of a Hugging Face model, as far as the importable networks need it:
+// one pre-norm transformer with RMSNorm, RoPE on half splits and SwiGLU, under several names.
 struct HfConfig {
   // GGUF's name of the network: dream, llada, llama, qwen2 or qwen3.
   std::string architecture;
-  // Tensors are named as in LLaDA's own code, not as in the Transformers library.
+  // Tensors have the names of LLaDA's own code, not those of the Transformers library.
   bool llada_names = false;
   uint64_t vocabulary = 0;
   uint64_t context = 0;
@@ -42,17 +43,17 @@ struct HfConfig {
   double rms_epsilon = 0;
   double rope_base = 0;
   HfRopeScaling rope_scaling;
-  uint64_t sliding_window = 0;  // 0: none
+  uint64_t sliding_window = 0;  // 0 if there is no window
   bool tied = false;
   bool shift_logits = true;
-  uint64_t block_length = 0;  // 0: not trained on block diffusion
+  uint64_t block_length = 0;  // 0 if not trained for block diffusion
   std::optional<uint64_t> bos, eos, pad, mask;
-  std::optional<uint64_t> end_of_turn;  // not of config.json; see hf_tokenizer_config.h
+  std::optional<uint64_t> end_of_turn;  // not from config.json; see hf_tokenizer_config.h
 };
 
 // Reads the text of a config.json of model_type Dream, llada, llama, mistral, qwen2 or qwen3.
-// MODEL_CORRUPT for a missing or impossible value, MODEL_UNSUPPORTED for another kind of network
-// (model type, activation, biases, RoPE scaling); the message names the key.
+// Errors name the key: MODEL_CORRUPT for a missing or impossible value, MODEL_UNSUPPORTED for
+// another kind of network (model type, activation, biases, RoPE scaling).
 absl::StatusOr<HfConfig> ParseHfConfig(std::string_view text);
 
 }  // namespace ruvd::inference

@@ -31,15 +31,15 @@ template <typename... Args>
 absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
   const std::string fault = fmt::format(format, std::forward<Args>(args)...);
   return Error(absl::StatusCode::kDataLoss, reasons::kTokenizerInvalid,
-               "tokenizer.json: {}; with byte_fallback only what was made of a SentencePiece model "
-               "is supported",
+               "tokenizer.json: {}; with byte_fallback, only a tokenizer made from a SentencePiece "
+               "model is supported",
                fault);
 }
 
-// What happens to spaces before pieces are looked for.
+// What happens to spaces before pieces are matched.
 struct SpaceRules {
-  bool marked = false;  // U+2581 for each
-  bool prefix = false;  // one before the text
+  bool marked = false;  // each space becomes U+2581
+  bool prefix = false;  // a space is put before the text
 };
 
 absl::Status ReadNormalizerStep(const json& step, SpaceRules* rules) {
@@ -61,7 +61,7 @@ absl::Status ReadNormalizer(const json& root, SpaceRules* rules) {
   if (normalizer == nullptr) {
     return absl::OkStatus();
   }
-  const json* steps = JsonMember(*normalizer, "normalizers");  // of a sequence
+  const json* steps = JsonMember(*normalizer, "normalizers");  // the steps of a sequence
   if (steps == nullptr || !steps->is_array()) {
     return ReadNormalizerStep(*normalizer, rules);
   }
@@ -76,7 +76,7 @@ absl::Status ReadPreTokenizer(const json& root, SpaceRules* rules) {
   if (pre == nullptr) {
     return absl::OkStatus();
   }
-  // A text that is cut at its spaces could not merge across them.
+  // If the text were cut at its spaces, no piece could merge across them.
   const bool whole = !JsonBool(*pre, "split").value_or(true);
   if (JsonString(*pre, "type") != "Metaspace" || !whole ||
       JsonString(*pre, "replacement").value_or(std::string(kSpaceMark)) != kSpaceMark) {
@@ -103,7 +103,8 @@ void SetTypes(const json& model, HfTokenizer* out) {
       out->unknown = id;
     } else if (type == kHfNormal && IsByteToken(token)) {
       type = kHfByte;
-    } else if (type == kHfUserDefined) {  // stands for spaces, as llama.cpp's converter has it
+      // U+2581 stands for a space here, as in llama.cpp's converter
+    } else if (type == kHfUserDefined) {
       for (size_t at = token.find(kSpaceMark); at != std::string::npos;
            at = token.find(kSpaceMark)) {
         token.replace(at, kSpaceMark.size(), " ");
@@ -112,10 +113,10 @@ void SetTypes(const json& model, HfTokenizer* out) {
   }
 }
 
-// The merges that give one piece.
+// The merges that produce one piece.
 struct PieceMerges {
   uint32_t id = 0;
-  uint32_t first = std::numeric_limits<uint32_t>::max();  // ranks
+  uint32_t first = std::numeric_limits<uint32_t>::max();  // first and last are ranks
   uint32_t last = 0;
   uint32_t count = 0;
 };
@@ -146,11 +147,11 @@ class MergesToScores {
       }
     }
     std::ranges::sort(order, {}, &PieceMerges::first);
-    // What no merge gives comes last; such scores are compared with nothing.
+    // Tokens that no merge produces come last. Their scores are never compared.
     std::vector<float> scores(merges_.size(), -static_cast<float>(order.size() + 1));
     for (size_t i = 0; i < order.size(); ++i) {
       if (i > 0 && order[i].first < order[i - 1].last) {
-        return Invalid("the merges of tokens {} and {} rank between each other", order[i - 1].id,
+        return Invalid("the ranks of the merges of tokens {} and {} overlap", order[i - 1].id,
                        order[i].id);
       }
       scores[order[i].id] = -static_cast<float>(i + 1);
@@ -167,7 +168,7 @@ class MergesToScores {
       const std::string_view right = line.substr(std::min(space + 1, line.size()));
       const auto whole = ids_.Find(std::string(left) + std::string(right));
       if (!whole || !ids_.Find(left) || !ids_.Find(right)) {
-        continue;  // of tokens that are no pieces: nothing merges into these
+        continue;  // tokens that are not pieces: nothing merges into them
       }
       PieceMerges& merges = merges_[*whole];
       merges.first = std::min(merges.first, rank);
@@ -176,7 +177,7 @@ class MergesToScores {
     }
   }
 
-  // Ways to make a token of two others.
+  // Returns the number of ways to split a token into two others.
   uint32_t Cuts(std::string_view token) const {
     uint32_t cuts = 0;
     for (size_t at = FirstUtf8Char(token).length; at < token.size();
@@ -187,7 +188,7 @@ class MergesToScores {
   }
 
   const HfTokenizer& tokenizer_;
-  WordTable ids_;  // of the tokens that are pieces
+  WordTable ids_;  // the tokens that are pieces
   std::vector<PieceMerges> merges_;
 };
 

@@ -10,13 +10,14 @@
 
 namespace ruvd::inference {
 
-// Internal to ParseHfTokenizer. A tokenizer.json that was made of a SentencePiece model says in
-// merges what that model said in scores. This turns it back: `out` holds tokens, types and merges
-// as they are in the file and gets scores, types of bytes and of the unknown token, and no merges.
+// Only ParseHfTokenizer uses this. A tokenizer.json that was made from a SentencePiece model
+// expresses that model's scores as merges. This function reverses it. `out` holds tokens, types and
+// merges as they are in the file; it receives scores, the types of bytes and of the unknown token,
+// and loses its merges.
 //
-// The two kinds of merging agree where every piece merges at each cut into two pieces and no other
-// piece ranks between the merges of one: checked, TOKENIZER_INVALID otherwise, as for a normaliser
-// or pre-tokeniser that does more than write U+2581 for spaces.
+// The two kinds of merging are equivalent if every piece merges at each cut into two pieces and if
+// no other piece ranks between the merges of one piece. This is checked. TOKENIZER_INVALID
+// otherwise, and for a normaliser or pre-tokeniser that does more than write U+2581 for spaces.
 absl::Status ToSentencePieces(const nlohmann::json& root, const nlohmann::json& model,
                               HfTokenizer* out);
 

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// English contractions, which are spelled in several equivalent ways.
+// Equivalent spellings of the English contractions, which are found in tokenizer files.
 constexpr std::string_view kContractions[] = {
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)",
     "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])",
@@ -25,7 +25,7 @@ constexpr std::string_view kContractions[] = {
     "(?:'(?i:[sdmt]|ll|ve|re))",
 };
 
-// What follows the contractions, and the name under which GGUF knows the whole.
+// The expression after the contractions, and GGUF's name for the whole.
 struct KnownSplit {
   std::string_view tail;
   std::string_view pre;
@@ -44,7 +44,7 @@ constexpr KnownSplit kSplits[] = {
      "smaug-bpe"},
 };
 
-// Mistral's, which begins with no contractions.
+// Mistral's expression does not begin with contractions.
 constexpr std::string_view kTekken =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
     R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
@@ -59,7 +59,7 @@ absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
                fault);
 }
 
-// The expression of a Split step, or "" where `step` is none.
+// Returns the expression of a Split step, or "" if `step` is not a Split step.
 std::string SplitExpression(const json& step) {
   const json* pattern = JsonMember(step, "pattern");
   if (JsonString(step, "type") != "Split" || pattern == nullptr) {
@@ -68,7 +68,7 @@ std::string SplitExpression(const json& step) {
   return JsonString(*pattern, "Regex").value_or("");
 }
 
-// A splitter by its expression.
+// Returns GGUF's name of a splitter with this expression.
 std::optional<std::string> NameOfSplit(std::string_view expression) {
   if (expression == kTekken) {
     return "tekken";
@@ -89,7 +89,7 @@ std::optional<std::string> SplitterOf(const json& root) {
   if (pre == nullptr) {
     return std::nullopt;
   }
-  if (JsonString(*pre, "type") == "ByteLevel") {  // with GPT-2's own expression
+  if (JsonString(*pre, "type") == "ByteLevel") {  // uses GPT-2's own expression
     return JsonBool(*pre, "use_regex").value_or(true) ? std::optional<std::string>("gpt-2")
                                                       : std::nullopt;
   }
@@ -110,8 +110,9 @@ std::optional<std::string> SplitterOf(const json& root) {
   return NameOfSplit(SplitExpression(first));
 }
 
-// The value of tokenizer.ggml.pre. Llama 3's takes words that are tokens whole, and so does
-// Mistral's, where merging leads to every token anyway; no other does.
+// Returns the value of tokenizer.ggml.pre. Llama 3's and Mistral's pre-tokenisers take a word that
+// is a token whole (for Mistral's, merging would give the same token anyway). With any other one,
+// ignore_merges is not supported.
 std::optional<std::string> PreTokenizerOf(const json& root, const json& model) {
   std::optional<std::string> splitter = SplitterOf(root);
   if (splitter == "tekken" || !JsonBool(model, "ignore_merges").value_or(false)) {
@@ -120,8 +121,8 @@ std::optional<std::string> PreTokenizerOf(const json& root, const json& model) {
   return splitter == "smaug-bpe" ? std::optional<std::string>("llama-bpe") : std::nullopt;
 }
 
-// Whether a step of the post-processor puts a special token before a single text; nullopt where it
-// says nothing of that.
+// Returns whether a step of the post-processor puts a special token before a single text; nullopt
+// if the step does not say.
 std::optional<bool> StepAddsBos(const json& step) {
   const json* single = JsonMember(step, "single");
   if (JsonString(step, "type") != "TemplateProcessing" || single == nullptr ||
@@ -136,7 +137,7 @@ bool AddsBos(const json& root) {
   if (post == nullptr) {
     return false;
   }
-  const json* steps = JsonMember(*post, "processors");  // of a sequence
+  const json* steps = JsonMember(*post, "processors");  // the steps of a sequence
   if (steps == nullptr || !steps->is_array()) {
     return StepAddsBos(*post).value_or(false);
   }
@@ -153,7 +154,8 @@ absl::Status Place(std::string token, uint64_t id, int32_t type, HfTokenizer* ou
     return Invalid("token id {} lies outside the vocabulary of {} in config.json", id,
                    out->tokens.size());
   }
-  // An added token may repeat an entry of the vocabulary; another spelling for the same id may not.
+  // An added token may repeat an entry of the vocabulary, but may not give the same id another
+  // spelling.
   const bool taken = out->types[id] != kHfUnused;
   if (token.empty() || (taken && (out->tokens[id] != token || type == kHfNormal))) {
     return Invalid("token id {} is empty or given twice", id);
@@ -193,7 +195,7 @@ absl::Status ReadTokens(const json& root, const json& model, HfTokenizer* out) {
   return absl::OkStatus();
 }
 
-// Merges are "left right" or, in newer files, ["left", "right"].
+// A merge is "left right" or, in newer files, ["left", "right"].
 absl::Status ReadMerges(const json& model, HfTokenizer* out) {
   const json* merges = JsonMember(model, "merges");
   if (merges == nullptr || !merges->is_array()) {

@@ -23,25 +23,25 @@ enum HfTokenType : int32_t {
   kHfByte = 6,
 };
 
-// A tokenizer in the terms of GGUF's tokenizer.ggml.* keys.
+// A tokenizer in the form of GGUF's tokenizer.ggml.* keys.
 struct HfTokenizer {
-  std::string model = "gpt2";       // tokenizer.ggml.model; "llama" is SentencePiece
+  std::string model = "gpt2";       // tokenizer.ggml.model; "llama" means SentencePiece
   std::string pre;                  // tokenizer.ggml.pre
-  std::vector<std::string> tokens;  // by id; in GPT-2's alphabet or, of "llama", as text
+  std::vector<std::string> tokens;  // by id; in GPT-2's alphabet, or for "llama" as text
   std::vector<int32_t> types;       // by id, HfTokenType
   std::vector<std::string> merges;  // "gpt2": "left right", most important first
   std::vector<float> scores;        // "llama": by id
-  std::optional<uint64_t> unknown;  // "llama": the token for what no other stands for
+  std::optional<uint64_t> unknown;  // "llama": the token for text that no other token stands for
   bool add_space_prefix = false;    // "llama": a text begins with a space
   bool add_bos = false;             // a text begins with the bos token
-  std::string chat_template;        // not of tokenizer.json; see hf_tokenizer_config.h
+  std::string chat_template;        // not from tokenizer.json; see hf_tokenizer_config.h
 };
 
-// Reads tokenizer.json: byte-level BPE, and BPE with byte_fallback, which was made of a
-// SentencePiece model and becomes one again (hf_sentence_piece.h). Ids that have no token become
-// "[PADi]" of type unused up to `vocabulary`, as in llama.cpp's converter. A normaliser of
-// byte-level BPE is ignored, as there. TOKENIZER_INVALID for another model than BPE, an unknown
-// splitter, or ids that are double or too large.
+// Reads tokenizer.json: either byte-level BPE, or BPE with byte_fallback, which was made from a
+// SentencePiece model and is turned back into one (hf_sentence_piece.h). As in llama.cpp's
+// converter, ids below `vocabulary` without a token become "[PADi]" of type unused, and a
+// normaliser of byte-level BPE is ignored. TOKENIZER_INVALID for a model other than BPE, an unknown
+// splitter, or ids that are repeated or too large.
 absl::StatusOr<HfTokenizer> ParseHfTokenizer(std::string_view text, uint64_t vocabulary);
 
 }  // namespace ruvd::inference

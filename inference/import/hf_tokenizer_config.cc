@@ -14,14 +14,14 @@ namespace {
 
 using nlohmann::json;
 
-// "<s>" or {"content": "<s>", ...}.
+// Returns the spelling, which is given as "<s>" or {"content": "<s>", ...}.
 std::optional<std::string> Spelling(const json& config, std::string_view key) {
   const json* value = JsonMember(config, key);
   return value != nullptr && value->is_object() ? JsonString(*value, "content")
                                                 : JsonString(config, key);
 }
 
-// A string, or a list of {"name", "template"}.
+// Returns the template, which is given as a string or a list of {"name", "template"}.
 std::string ChatTemplate(const json& config) {
   const json* value = JsonMember(config, "chat_template");
   if (value == nullptr || !value->is_array()) {
@@ -35,7 +35,8 @@ std::string ChatTemplate(const json& config) {
   return "";
 }
 
-// How a known chat format ends a turn; nullopt where that is the end of the text.
+// Returns the token with which a known chat format ends a turn; nullopt if that is the end-of-text
+// token.
 std::optional<std::string> EndOfTurn(std::string_view jinja) {
   const auto format = RecognizeChatTemplate(jinja);
   if (format == ChatFormat::kChatMl) {

@@ -29,7 +29,7 @@ absl::Status Corrupt(fmt::format_string<Args...> format, Args&&... args) {
                "model.safetensors.index.json: {}; obtain the folder again", fault);
 }
 
-// A plain file name: an index must not lead out of its folder.
+// Returns whether this is a plain file name: an index must not refer to files outside its folder.
 bool IsPlainName(std::string_view name) {
   return name.ends_with(".safetensors") && name.size() <= limits::kMaxImportFileName &&
          name.find_first_of("/\\") == std::string_view::npos &&
@@ -74,7 +74,7 @@ absl::StatusOr<std::map<std::string, std::string>> ParseSafetensorsIndex(std::st
 absl::StatusOr<HfWeights> OpenHfWeights(const std::string& folder) {
   const std::filesystem::path base(folder);
   HfWeights weights;
-  std::error_code ignored;  // what cannot be looked at is reported when it is opened
+  std::error_code ignored;  // a problem is reported when the file is opened
   if (!std::filesystem::exists(base / kIndex, ignored) ||
       std::filesystem::exists(base / kSingle, ignored)) {
     RETURN_IF_ERROR(OpenFile(base, kSingle, &weights));

@@ -15,19 +15,20 @@
 
 namespace ruvd::inference {
 
-// The weights of a Hugging Face folder, mapped: model.safetensors, or the files that
+// The weights of a Hugging Face folder, memory-mapped: model.safetensors, or the files that
 // model.safetensors.index.json names.
 struct HfWeights {
   std::vector<std::unique_ptr<MappedFile>> files;
-  std::map<std::string, SafetensorsTensor> tensors;  // point into `files`
+  std::map<std::string, SafetensorsTensor> tensors;  // they point into `files`
 };
 
-// Errors: FILE_NOT_FOUND, MODEL_CORRUPT (an index that is not one, a tensor that is absent from its
-// file or in two files; the message names the file and the tensor), and those of ParseSafetensors.
+// Errors: FILE_NOT_FOUND; MODEL_CORRUPT for an invalid index, or for a tensor that is missing from
+// its file or in two files (the message names the file and the tensor); and those of
+// ParseSafetensors.
 absl::StatusOr<HfWeights> OpenHfWeights(const std::string& folder);
 
-// Reads model.safetensors.index.json: the file of each tensor. File names are checked to lie in the
-// folder itself.
+// Reads model.safetensors.index.json: the file of each tensor. A file name that is not in the
+// folder itself is an error.
 absl::StatusOr<std::map<std::string, std::string>> ParseSafetensorsIndex(std::string_view text);
 
 }  // namespace ruvd::inference

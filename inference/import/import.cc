@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::string_view kArchitectures[] = {"dream", "llada", "llama", "qwen2", "qwen3"};
 
-// The architecture to write: the wanted one, if it computes the same network.
+// Returns the architecture to write: the wanted one if it computes the same network.
 absl::StatusOr<std::string> Architecture(const ImportOptions& options, const HfConfig& config) {
   const std::string& wanted = options.architecture;
   if (wanted.empty() || wanted == config.architecture) {
@@ -92,10 +92,10 @@ absl::Status WriteTensors(const std::vector<ImportedTensor>& plan, ParallelRunne
   return absl::OkStatus();
 }
 
-// A file that a folder need not have; nullopt where it has none.
+// Reads an optional file. Returns nullopt if the folder does not have it.
 absl::StatusOr<std::optional<std::string>> ReadOptional(const std::filesystem::path& path,
                                                         uint64_t max_bytes) {
-  std::error_code ignored;  // what cannot be looked at is taken for absent
+  std::error_code ignored;  // a file that cannot be accessed counts as absent
   if (!std::filesystem::exists(path, ignored)) {
     return std::optional<std::string>();
   }
@@ -103,8 +103,8 @@ absl::StatusOr<std::optional<std::string>> ReadOptional(const std::filesystem::p
   return std::optional<std::string>(std::move(text));
 }
 
-// config.json, tokenizer.json and, where the folder has them, tokenizer_config.json and
-// chat_template.jinja, which is the newer place of the template and counts first.
+// Reads config.json, tokenizer.json and, if they exist, tokenizer_config.json and
+// chat_template.jinja. The latter is the newer place of the template and takes precedence.
 absl::Status ReadTexts(const std::filesystem::path& base, HfConfig* config,
                        HfTokenizer* tokenizer) {
   ASSIGN_OR_RETURN(const std::string config_text,
@@ -126,7 +126,7 @@ absl::Status ReadTexts(const std::filesystem::path& base, HfConfig* config,
   return absl::OkStatus();
 }
 
-// The name that people gave the folder.
+// Returns the name of the folder.
 std::string FolderName(const std::filesystem::path& folder) {
   std::error_code ignored;  // on failure the name stays empty
   return std::filesystem::weakly_canonical(folder, ignored).filename().string();

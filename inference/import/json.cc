@@ -15,8 +15,8 @@ using nlohmann::json;
 
 namespace {
 
-// Whether objects and arrays lie in each other deeper than the limit. Follows strings only as far
-// as the text is JSON; a parser stops where it is not.
+// Returns whether objects and arrays are nested deeper than the limit. Invalid JSON may be judged
+// wrongly, but the parser refuses it afterwards.
 bool NestsTooDeep(std::string_view text) {
   size_t depth = 0;
   bool in_string = false;
@@ -41,7 +41,7 @@ bool NestsTooDeep(std::string_view text) {
 }  // namespace
 
 absl::StatusOr<json> ParseJsonObject(std::string_view text, std::string_view what) {
-  if (NestsTooDeep(text)) {  // copies and dumps of a value are recursive
+  if (NestsTooDeep(text)) {  // copying and writing a value is recursive
     return Error(absl::StatusCode::kDataLoss, reasons::kModelCorrupt,
                  "{} has values nested deeper than {}; obtain the file again", what,
                  limits::kMaxImportJsonDepth);

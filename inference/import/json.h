@@ -13,16 +13,19 @@
 
 namespace ruvd::inference {
 
-// Reading JSON without exceptions. Internal to the importer: the library's header is heavy.
+// Reads JSON without exceptions. Internal to the importer, because the library's header slows down
+// compilation.
 
-// An object, keys in file order irrelevant. `what` names the file in messages. MODEL_CORRUPT for
-// what is no JSON object or nests deeper than limits::kMaxImportJsonDepth.
+// Parses an object. The order of its keys does not matter. `what` names the file in messages.
+// MODEL_CORRUPT if the text is not a JSON object or is nested deeper than
+// limits::kMaxImportJsonDepth.
 absl::StatusOr<nlohmann::json> ParseJsonObject(std::string_view text, std::string_view what);
 
-// A member of an object, or null where it is absent or JSON null.
+// Returns a member of an object, or null if it is absent or JSON null.
 const nlohmann::json* JsonMember(const nlohmann::json& object, std::string_view key);
 
-// Typed members; nullopt where absent or of another type (or, for integers, negative).
+// Return a member of this type; nullopt if it is absent or of another type (or, for integers,
+// negative).
 std::optional<uint64_t> JsonUnsigned(const nlohmann::json& object, std::string_view key);
 std::optional<double> JsonNumber(const nlohmann::json& object, std::string_view key);
 std::optional<bool> JsonBool(const nlohmann::json& object, std::string_view key);

@@ -10,7 +10,7 @@
 namespace ruvd::inference {
 namespace {
 
-// Keys below the architecture's name.
+// Writes keys below the architecture's name.
 class ArchitectureKeys {
  public:
   ArchitectureKeys(const std::string& architecture, GgufWriter* out)
@@ -32,7 +32,7 @@ class ArchitectureKeys {
   GgufWriter* out_;
 };
 
-// Llama 3's scaling is a tensor, rope_freqs.weight, and no key.
+// Llama 3's scaling is the tensor rope_freqs.weight and has no key.
 void WriteRopeScaling(const HfRopeScaling& scaling, ArchitectureKeys* keys) {
   using Kind = HfRopeScaling::Kind;
   if (scaling.kind != Kind::kLinear && scaling.kind != Kind::kYarn) {
@@ -86,7 +86,7 @@ void WriteHyperParameters(const HfConfig& config, const std::string& architectur
     keys.Flag("attention.causal", false);
     out->SetBool("diffusion.shift_logits", config.shift_logits);
   }
-  if (config.block_length > 0) {  // ours; llama.cpp ignores it
+  if (config.block_length > 0) {  // our own key, which llama.cpp ignores
     out->SetUnsigned32("ruvd.block_length", static_cast<uint32_t>(config.block_length));
   }
 }

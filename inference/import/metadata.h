@@ -15,11 +15,11 @@ namespace ruvd::inference {
 
 // The metadata of an imported model, with llama.cpp's keys and our ruvd.block_length.
 
-// general.* and the hyper-parameters below `architecture`, one of GGUF's names.
+// Writes general.* and the hyper-parameters below `architecture`, which is one of GGUF's names.
 void WriteHyperParameters(const HfConfig& config, const std::string& architecture,
                           uint32_t file_type, std::string_view name, GgufWriter* out);
 
-// tokenizer.ggml.*; special ids from the configuration.
+// Writes tokenizer.ggml.*, with the special ids from the configuration.
 void WriteTokenizer(const HfTokenizer& tokenizer, const HfConfig& config, GgufWriter* out);
 
 }  // namespace ruvd::inference

@@ -21,13 +21,14 @@ struct SafetensorsTensor {
   std::vector<uint64_t> shape;         // rows first, row length last
   std::span<const uint8_t> bytes;
 
-  // The values as float32.
+  // Returns the values as float32.
   std::vector<float> ToFloat() const;
 };
 
 // Reads the header of a safetensors file (64-bit length, JSON object, data) and checks it: every
-// offset inside the file, every size equal to its shape, no overlap. MODEL_CORRUPT names the fault;
-// MODEL_UNSUPPORTED an element type other than F32, F16, BF16. By name, in order.
+// offset must be inside the file, every size must fit its shape, and tensors must not overlap.
+// Errors: MODEL_CORRUPT, naming the fault; MODEL_UNSUPPORTED for an element type other than F32,
+// F16 or BF16. The result is sorted by name.
 absl::StatusOr<std::map<std::string, SafetensorsTensor>> ParseSafetensors(
     std::span<const uint8_t> file);
 

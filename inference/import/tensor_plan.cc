@@ -16,7 +16,7 @@
 namespace ruvd::inference {
 namespace {
 
-// Names of a network's tensors; those of a layer follow its prefix.
+// The names of a network's tensors. Names of a layer follow the layer's prefix.
 struct Names {
   const char* embedding;
   const char* norm;
@@ -67,8 +67,9 @@ bool PairsAreAdjacent(const std::string& architecture) {
   return architecture == "llada" || architecture == "llama";
 }
 
-// By what Llama 3.1 divides the frequency of each rotated pair: 1 for short wavelengths, the factor
-// for long ones, in between a blend (transformers' rope_type "llama3").
+// Returns the numbers by which Llama 3.1 divides the frequency of each rotated pair: 1 for short
+// wavelengths, the factor for long ones, and a blend between them (Transformers' rope_type
+// "llama3").
 std::vector<float> Llama3Divisors(const HfConfig& config) {
   const HfRopeScaling& scaling = config.rope_scaling;
   const auto context = static_cast<double>(scaling.original_context);
@@ -76,7 +77,7 @@ std::vector<float> Llama3Divisors(const HfConfig& config) {
   for (uint64_t i = 0; i < config.head_size / 2; ++i) {
     const double exponent = static_cast<double>(2 * i) / static_cast<double>(config.head_size);
     const double wavelength = 2 * std::numbers::pi * std::pow(config.rope_base, exponent);
-    const double turns = context / wavelength;  // of the pair over the original context
+    const double turns = context / wavelength;  // turns of the pair over the original context
     const double share =
         (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
     const double blend = std::clamp(share, 0.0, 1.0);
@@ -116,7 +117,8 @@ class Planner {
   }
 
  private:
-  // Files of tied networks may hold the matrix a second time.
+  // Returns whether the output matrix is a tensor of its own. Files of tied networks may contain it
+  // as a redundant copy of the embedding.
   bool HasOwnHead() {
     if (!config_.tied) {
       return true;
@@ -159,7 +161,7 @@ class Planner {
         Matrix(from + names_.gate + ".weight", to + "ffn_gate.weight", config_.ffn, config_.width));
     RETURN_IF_ERROR(
         Matrix(from + names_.up + ".weight", to + "ffn_up.weight", config_.ffn, config_.width));
-    taken_.insert(from + "self_attn.rotary_emb.inv_freq");  // follows from rope_theta
+    taken_.insert(from + "self_attn.rotary_emb.inv_freq");  // redundant: rope_theta determines it
     return Matrix(from + names_.down + ".weight", to + "ffn_down.weight", config_.width,
                   config_.ffn);
   }
@@ -193,7 +195,7 @@ class Planner {
     }
     if (found->second.shape != shape) {
       return Error(absl::StatusCode::kDataLoss, reasons::kModelCorrupt,
-                   "model.safetensors: tensor {} has the shape [{}], config.json asks for [{}]",
+                   "model.safetensors: tensor {} has the shape [{}], but config.json requires [{}]",
                    from, fmt::join(found->second.shape, ", "), fmt::join(shape, ", "));
     }
     taken_.insert(from);
@@ -204,13 +206,14 @@ class Planner {
     return absl::OkStatus();
   }
 
-  // Every tensor of the source must have found its place.
+  // Checks that every tensor of the source is used.
   absl::Status CheckNothingIsLeft() const {
     for (const auto& [name, tensor] : weights_.tensors) {
       if (!taken_.contains(name)) {
-        return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
-                     "model.safetensors: tensor {} belongs to no {} network that this build knows",
-                     name.substr(0, 128), architecture_);
+        return Error(
+            absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
+            "model.safetensors: tensor {} is not part of a {} network as this build knows it",
+            name.substr(0, 128), architecture_);
       }
     }
     return absl::OkStatus();

@@ -18,22 +18,22 @@ namespace ruvd::inference {
 // One tensor of the GGUF file to write.
 struct ImportedTensor {
   std::string name;
-  const SafetensorsTensor* source = nullptr;  // of the weights; null: `computed` instead
+  const SafetensorsTensor* source = nullptr;  // from the weights; if null, `computed` is used
   std::vector<float> computed;
   std::vector<uint64_t> shape;  // as in TensorInfo: row length first
   TensorType type = TensorType::kF32;
-  // Not 0: heads of this many rows, which change from RoPE's half splits to adjacent pairs.
+  // If not 0, the rows of a head, which are permuted from RoPE's half splits to adjacent pairs.
   uint64_t permuted_head = 0;
 
-  // The source's row for row `row` of the result. With a head of n rows, rows 2i and 2i + 1 are the
-  // source's i and i + n / 2: the two that RoPE turns together.
+  // Returns the source's row for row `row` of the result. In a head of n rows, rows 2i and 2i + 1
+  // are the source's rows i and i + n / 2, which RoPE rotates together.
   uint64_t SourceRow(uint64_t row) const;
 };
 
-// Finds the place of every tensor, in the order of GGUF's layers, and its format by `scheme`.
+// Decides the place of every tensor, in the order of GGUF's layers, and its format by `scheme`.
 // `architecture` is one of GGUF's names; llada and llama pair adjacent values in RoPE, so the rows
 // of q and k are permuted. MODEL_CORRUPT for a tensor that is missing or has another shape than the
-// configuration says, MODEL_UNSUPPORTED for one that belongs to no such network. Tensors of the
+// configuration requires; MODEL_UNSUPPORTED for a tensor that no such network has. Tensors of the
 // result point into `weights`.
 absl::StatusOr<std::vector<ImportedTensor>> PlanTensors(const HfConfig& config,
                                                         const std::string& architecture,

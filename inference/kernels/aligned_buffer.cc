@@ -38,10 +38,11 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : size_(RoundUp(bytes, kLine)) {
   }
   const bool huge = size_ >= kHugePage;
   void* made = nullptr;
-  // Not aligned_alloc: that one wants whole multiples of the alignment.
+  // aligned_alloc is not used, because it requires a size that is a multiple of the alignment.
   RUVD_CHECK(posix_memalign(&made, huge ? kHugePage : kLine, size_) == 0);
   if (huge) {
-    madvise(made, size_, MADV_HUGEPAGE);  // advice: works without, a little slower
+    // only advice: without it the buffer works, a little slower
+    madvise(made, size_, MADV_HUGEPAGE);
   }
   data_.reset(static_cast<uint8_t*>(made));
 }

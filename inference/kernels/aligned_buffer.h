@@ -10,17 +10,18 @@
 
 namespace ruvd::inference {
 
-// Owned bytes, aligned to 64 or, from 2 MiB on, to 2 MiB with the system asked for huge pages.
-// Movable; not thread-safe. Contents are not initialised.
+// An owned buffer, aligned to 64 bytes, or from 2 MiB on to 2 MiB, with a request for huge pages.
+// It is movable but not thread-safe. The contents are not initialised.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
-  // Whether the system would give so many bytes now. What a caller can refuse it asks before.
+  // Returns whether the system would provide this many bytes now. A caller that can refuse work
+  // asks this before it allocates.
   static bool Available(size_t bytes);
-  // Aborts when the system has no memory left.
+  // Aborts if the system has no memory left.
   explicit AlignedBuffer(size_t bytes);
 
-  // At least `bytes`; what was in a smaller buffer is lost.
+  // Makes the buffer at least `bytes` long. If it has to grow, its contents are lost.
   void Reserve(size_t bytes);
 
   uint8_t* data() { return data_.get(); }

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Included once per instruction set by kernels.cc. Attention over tiles of keys and values.
+// Included once per instruction set by kernels.cc. Computes attention over tiles of keys and
+// values.
 #if defined(RUVD_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUVD_KERNELS_ATTENTION_INL_H_
 #undef RUVD_KERNELS_ATTENTION_INL_H_
@@ -23,7 +24,8 @@ HWY_BEFORE_NAMESPACE();
 namespace ruvd::inference {
 namespace HWY_NAMESPACE {
 
-// Queries of a register tile, and the most that one tile takes rather than leave a small rest.
+// Queries of a register tile, and the most queries that one tile takes when a small rest would
+// remain.
 inline constexpr size_t kQueryRows = 6;
 inline constexpr size_t kMaxQueryRows = 8;
 inline constexpr size_t kLanes = hn::MaxLanes(Floats());
@@ -32,14 +34,15 @@ inline constexpr bool kManyRegisters = true;
 #else
 inline constexpr bool kManyRegisters = kLanes == 16;
 #endif
-// Vectors of a register tile: at most 24 accumulators of 32 registers, or 12 of 16.
+// Returns the vectors of a register tile: at most 24 accumulators if there are 32 registers, or 12
+// if there are 16.
 constexpr size_t QueryVectors(size_t rows) {
   const size_t vectors = rows <= kQueryRows ? 2 : 1;
   return kManyRegisters ? 2 * vectors : vectors;
 }
 static_assert(kKvTileTokens % kLanes == 0);
 
-// How one stored format becomes vectors of float32.
+// How one stored format is loaded as vectors of float32.
 struct F32Element {
   using Value = float;
   static HWY_INLINE FloatVector Load(const float* from) { return hn::LoadU(Floats(), from); }
@@ -60,8 +63,8 @@ struct Q8Element {
   }
 };
 
-// 2^x for x <= 0, zero below -126; exactly one at zero. Relative error below 2e-7 (polynomial of
-// Cephes' exp2f).
+// Returns 2^x for x <= 0: zero below -126 and exactly one at zero. The relative error is below 2e-7
+// (polynomial of Cephes' exp2f).
 HWY_INLINE FloatVector PowerOfTwo(FloatVector x) {
   const Floats d;
   const Integers integers;
@@ -79,8 +82,8 @@ HWY_INLINE FloatVector PowerOfTwo(FloatVector x) {
   return hn::IfThenElseZero(hn::Ge(x, hn::Set(d, -126.0F)), power);
 }
 
-// scores (kRows x kVectors vectors, rows kKvStepKeys apart) = queries times the keys of the vectors
-// from `first` on. Sums run over the head's components in ascending order.
+// Computes scores (kRows x kVectors vectors, rows kKvStepKeys apart) = queries times the keys, for
+// the vectors from `first` on. Sums run over the head's components in ascending order.
 template <class Element, size_t kRows, size_t kVectors>
 HWY_INLINE void ScoreTile(const AttentionStep& step, const float* queries, size_t first,
                           float* scores) {
@@ -121,8 +124,8 @@ HWY_INLINE void ScoreTile(const AttentionStep& step, const float* queries, size_
   }
 }
 
-// sums (kRows x kVectors vectors from `column` on) = factors * sums + powers times values. Sums run
-// over the keys in ascending order.
+// Computes sums (kRows x kVectors vectors from `column` on) = factors * sums + powers times values.
+// Sums run over the keys in ascending order.
 template <class Element, size_t kRows, size_t kVectors>
 HWY_INLINE void ValueTile(const AttentionStep& step, const float* powers, const float* factors,
                           size_t column, float* sums) {
@@ -167,7 +170,7 @@ HWY_INLINE void ValueTile(const AttentionStep& step, const float* powers, const 
   }
 }
 
-// Lanes of vector `v` that lie in one of the two ranges.
+// Returns the lanes of vector `v` that lie in one of the two ranges.
 HWY_INLINE hn::Mask<Floats> Seen(const KeysOfStep& keys, size_t v) {
   const Floats d;
   const FloatVector index = hn::Iota(d, static_cast<float>(v * kLanes));
@@ -183,15 +186,15 @@ inline bool SeesAll(const KeysOfStep& keys, size_t count) {
          (keys.begin[1] == 0 && keys.end[1] == count);
 }
 
-// The scales of a step's keys or values; one where a tile has none.
+// The scales of a step's keys or values. A tile without scales has ones here.
 struct StepScales {
   bool any = false;
   float keys[kKvStepKeys];
   float values[kKvStepKeys];
 };
 
-// Scores of one query become powers of two relative to the largest one so far. Returns the factor
-// for what was summed before.
+// Replaces the scores of one query by powers of two relative to the largest score so far. Returns
+// the factor for the sums of the earlier steps.
 HWY_INLINE float SoftmaxRow(const AttentionStep& step, const StepScales& scales, size_t row,
                             float* scores) {
   const Floats d;
@@ -228,7 +231,7 @@ HWY_INLINE float SoftmaxRow(const AttentionStep& step, const StepScales& scales,
   return factor;
 }
 
-// Queries [row, row + kRows) over all keys of the step.
+// Computes queries [row, row + kRows) over all keys of the step.
 template <class Element, size_t kRows>
 HWY_NOINLINE void AttendRows(const AttentionStep& step, const StepScales& scales, size_t row) {
   HWY_ALIGN float scores[kRows * kKvStepKeys];
@@ -293,7 +296,7 @@ HWY_INLINE void WidenElements(const void* from, size_t count, float* out) {
   }
 }
 
-// Stored values as float32, without their scales. `count` is a multiple of 16.
+// Converts stored values to float32, without their scales. `count` is a multiple of 16.
 inline void Widen(KvFormat format, const void* from, size_t count, float* out) {
   switch (format) {
     case KvFormat::kF32:
@@ -305,7 +308,7 @@ inline void Widen(KvFormat format, const void* from, size_t count, float* out) {
   }
 }
 
-// Replaces tiles of other formats by float32 copies in the step's scratch; scales stay separate, so
+// Replaces tiles of other formats by float32 copies in the step's scratch. Scales stay separate, so
 // that the result is the same as without copies.
 inline void WidenTiles(const AttentionStep& step, size_t count, KvTile* tiles) {
   const size_t key_floats = step.head_size * kKvTileTokens;
@@ -349,7 +352,7 @@ inline void Attend(const AttentionStep& step) {
   if (same && format == KvFormat::kF32) {
     return AttendAllRows<F32Element>(step, scales);
   }
-  // Few queries widen in registers what they read once.
+  // With few queries each value is read only once, so it is widened in registers.
   if (same && step.rows <= kMaxQueryRows) {
     return format == KvFormat::kF16 ? AttendAllRows<F16Element>(step, scales)
                                     : AttendAllRows<Q8Element>(step, scales);
@@ -361,8 +364,8 @@ inline void Attend(const AttentionStep& step) {
   AttendAllRows<F32Element>(wide, scales);
 }
 
-// What attention may store: a value that is not finite would spoil rows that do not even see it, as
-// zero times NaN is NaN.
+// Attention stores zero instead of a value that is not finite. Since zero times NaN is NaN, such a
+// value would spoil even rows that do not see it.
 HWY_INLINE FloatVector FiniteOrZero(FloatVector x) {
   const FloatVector most = hn::Set(Floats(), std::numeric_limits<float>::max());
   return hn::IfThenElseZero(hn::Le(hn::Abs(x), most), x);
@@ -383,7 +386,7 @@ inline void NarrowF32(const float* x, size_t n, float* out) {
   }
 }
 
-// Values beyond the range become the largest half.
+// Values beyond the range become the largest half-precision number.
 inline void NarrowF16(const float* x, size_t n, hwy::float16_t* out) {
   const Floats d;
   constexpr float kLargestHalf = 65504.0F;
@@ -423,8 +426,8 @@ inline float NarrowQ8(const float* x, size_t n, int8_t* out) {
   return bound / 127.0F;
 }
 
-// One row of n values in a format, zero for those that are not finite; returns its scale (one but
-// for kQ8).
+// Stores one row of n values in a format, with zero for values that are not finite. Returns its
+// scale (one except for kQ8).
 inline float Narrow(KvFormat format, const float* x, size_t n, void* out) {
   switch (format) {
     case KvFormat::kF32:

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Included once per instruction set by kernels.cc: a plain include guard would drop all but one.
-// Reads vectors of float32 out of rows in the formats of GGUF.
+// Included once per instruction set by kernels.cc; a plain include guard would skip all but the
+// first. Reads vectors of float32 from rows in the formats of GGUF.
 #if defined(RUVD_KERNELS_DECODE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUVD_KERNELS_DECODE_INL_H_
 #undef RUVD_KERNELS_DECODE_INL_H_
@@ -24,7 +24,7 @@ namespace ruvd::inference {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most 16 lanes, so that a vector never spans two halves of a 32-value block.
+// The type has at most 16 lanes, so that a vector never spans the two halves of a 32-value block.
 using Floats = hn::CappedTag<float, 16>;
 using FloatVector = hn::Vec<Floats>;
 using Halves = hn::Rebind<hwy::float16_t, Floats>;
@@ -37,13 +37,14 @@ inline uint16_t LoadBits16(const uint8_t* bytes) {
   return bits;
 }
 
-// A block's half-precision scale in every lane.
+// Returns a block's half-precision scale in every lane.
 HWY_INLINE FloatVector BroadcastHalf(const uint8_t* bytes) {
   return hn::PromoteTo(Floats(), hn::BitCast(Halves(), hn::Set(HalfBits(), LoadBits16(bytes))));
 }
 
-// Each format offers Vector(row, k): values k .. k + lanes - 1 of a row, k a multiple of the
-// lanes; and Scalar(row, k), used for the rest of rows that no vector divides.
+// Each format has Vector(row, k), which returns values k .. k + lanes - 1 of a row for k a multiple
+// of the lanes, and Scalar(row, k), which reads the remaining values of a row that vectors do not
+// divide.
 
 struct F32Row {
   static HWY_INLINE FloatVector Vector(const uint8_t* row, size_t k) {

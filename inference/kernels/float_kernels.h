@@ -9,14 +9,14 @@
 
 namespace ruvd::inference {
 
-// How far up the instruction sets the float kernels may go.
+// The highest instruction set that the float kernels may use.
 enum class FloatLevel : uint8_t {
-  kBaseline,  // what every machine of the build's target has
+  kBaseline,  // only what every machine of the build's target supports
   kAvx2,
   kBest,
 };
 
-// Fills all of the table but the integer kernels. Not thread-safe.
+// Fills the table except for the integer kernels. Not thread-safe.
 void FillFloatKernels(FloatLevel level, KernelTable* table);
 
 }  // namespace ruvd::inference

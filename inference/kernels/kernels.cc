@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiles the kernels once for each instruction set and chooses among them at run time.
+// Compiles the kernels once for each instruction set. The choice among them is made at run time.
 
-// Vectors of unknown size cannot be kept in arrays, which the register tiles are made of.
-// SSSE3 alone is found on no machine of the last fifteen years.
+// SVE and RISC-V vectors have a size unknown at compile time and cannot be kept in arrays, which
+// the register tiles need. SSSE3 without SSE4 is not found on any machine of the last fifteen
+// years.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | HWY_SSSE3)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "inference/kernels/kernels.cc"
-#include <hwy/foreach_target.h>  // must come before highway.h and whatever includes it
+#include <hwy/foreach_target.h>  // must come before highway.h and all headers that include it
 #include <hwy/highway.h>
 
 #include "inference/kernels/attention-inl.h"
@@ -57,7 +58,7 @@ HWY_EXPORT(FillTable);
 
 namespace {
 
-// Fills the float kernels with the best of `targets` that this machine has.
+// Fills the float kernels with the best of `targets` that this machine supports.
 void FillFrom(int64_t targets, KernelTable* table) {
   hwy::SetSupportedTargetsForTest(targets);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());

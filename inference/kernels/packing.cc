@@ -35,8 +35,8 @@ void AddFifthBits(uint32_t high, Codes& codes) {
   }
 }
 
-// `in` is the file's block of 32, or of 256 with `sub` counting its runs of 32. Layouts are those
-// that gguf/dequantize_blocks.cc decodes.
+// Reads the codes of one block. `in` is the file's block of 32, or of 256, where `sub` counts its
+// runs of 32. The layouts are those that gguf/dequantize_blocks.cc decodes.
 void CodesOfBlock(TensorType type, const uint8_t* in, size_t sub, Codes& codes) {
   switch (type) {
     case TensorType::kQ8_0:
@@ -78,7 +78,7 @@ void CodesOfBlock(TensorType type, const uint8_t* in, size_t sub, Codes& codes) 
   }
 }
 
-// The 6-bit scale and minimum of sub-block `sub` of a K-quant.
+// Reads the 6-bit scale and minimum of sub-block `sub` of a K format.
 void SubScales(const uint8_t* packed, size_t sub, uint8_t* scale, uint8_t* minimum) {
   if (sub < 4) {
     *scale = packed[sub] & 63U;
@@ -89,8 +89,8 @@ void SubScales(const uint8_t* packed, size_t sub, uint8_t* scale, uint8_t* minim
   *minimum = static_cast<uint8_t>((packed[sub + 4] >> 4U) | (packed[sub] >> 6U) << 4U);
 }
 
-// Writes what the headers hold for output `lane`; `in` is the file's block, `block` its number in
-// units of 32 columns, `unit` the header.
+// Writes the part of the header that belongs to output `lane`. `in` is the file's block, `block`
+// its number in units of 32 columns, `unit` the header.
 void WriteHeader(TensorType type, const uint8_t* in, size_t block, size_t lane, uint8_t* unit) {
   switch (type) {
     case TensorType::kQ8_0:
@@ -102,7 +102,7 @@ void WriteHeader(TensorType type, const uint8_t* in, size_t block, size_t lane, 
     case TensorType::kQ5_1:
       std::memcpy(unit + 2 * lane, in, 2);
       unit[32 + 2 * lane] = in[2];
-      unit[33 + 2 * lane] = in[3] ^ 0x80U;  // negated: minima are subtracted
+      unit[33 + 2 * lane] = in[3] ^ 0x80U;  // negated, because minima are subtracted
       return;
     case TensorType::kQ6_K:
       std::memcpy(unit + 2 * lane, in + 208, 2);
@@ -121,7 +121,7 @@ void WriteHeader(TensorType type, const uint8_t* in, size_t block, size_t lane, 
   }
 }
 
-// Vectors of one byte per code (see packed.h) to the format's bits.
+// Compresses vectors with one byte per code (see packed.h) to the format's bits.
 void CompressCodes(int bits, const uint8_t* vectors, uint8_t* out) {
   if (bits == 8) {
     std::memcpy(out, vectors, kBlockVectors * kVectorBytes);
@@ -149,7 +149,7 @@ void CompressCodes(int bits, const uint8_t* vectors, uint8_t* out) {
   }
 }
 
-// One group; `outputs` of its rows exist.
+// Packs one group, of which `outputs` rows exist.
 void PackGroup(const PackSource& source, const uint8_t* rows, size_t outputs, uint8_t* out) {
   const PackedFormat format = PackedFormatOf(source.type);
   const size_t file_blocks = format.file_columns / kBlockColumns;
@@ -180,7 +180,7 @@ void PackGroup(const PackSource& source, const uint8_t* rows, size_t outputs, ui
 
 void PackGroups(const PackSource& source, size_t first_group, size_t groups, uint8_t* out) {
   const PackedFormat format = PackedFormatOf(source.type);
-  RUVD_CHECK(format.unit_blocks > 0);  // a type that is packed
+  RUVD_CHECK(format.unit_blocks > 0);  // the type can be packed
   const size_t bytes = PackedGroupBytes(format, source.columns / kBlockColumns);
   std::memset(out, 0, groups * bytes);
   for (size_t i = 0; i < groups; ++i) {

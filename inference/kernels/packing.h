@@ -10,7 +10,7 @@
 
 namespace ruvd::inference {
 
-// Rows of a matrix as they lie in a file, to be packed as packed.h describes.
+// The rows of a matrix as they lie in a file; packed.h describes how they are packed.
 struct PackSource {
   TensorType type = TensorType::kQ8_0;  // one with a PackedFormat
   size_t outputs = 0;                   // rows of the whole matrix
@@ -19,9 +19,9 @@ struct PackSource {
   size_t row_bytes = 0;
 };
 
-// Packs groups [first_group, first_group + groups); `out` points at the first of them and is
-// overwritten completely, rows beyond the last output with zeros. Pure; different groups may be
-// packed by different threads.
+// Packs groups [first_group, first_group + groups). `out` points at the first of them. It is
+// overwritten completely, with zeros for rows beyond the last output. Pure; several threads may
+// pack different groups at the same time.
 void PackGroups(const PackSource& source, size_t first_group, size_t groups, uint8_t* out);
 
 }  // namespace ruvd::inference

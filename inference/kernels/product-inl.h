@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Included once per instruction set by kernels.cc. The two matrix products, register-blocked.
+// Included once per instruction set by kernels.cc. Computes the two matrix products in register
+// tiles.
 #if defined(RUVD_KERNELS_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUVD_KERNELS_PRODUCT_INL_H_
 #undef RUVD_KERNELS_PRODUCT_INL_H_
@@ -18,8 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace ruvd::inference {
 namespace HWY_NAMESPACE {
 
-// Rows of a, and outputs or vectors of y, that one tile keeps in registers: 24 or 16 accumulators
-// of 32 registers (AVX-512, NEON), 12 or 8 of 16.
+// The rows of a, and the outputs or vectors of y, that one tile keeps in registers: 24 or 16
+// accumulators if there are 32 registers (AVX-512, NEON), 12 or 8 if there are 16.
 inline constexpr size_t kTileRows = 4;
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
 inline constexpr size_t kTileOutputs = 6;
@@ -29,8 +30,8 @@ inline constexpr size_t kTileOutputs = 3;
 inline constexpr size_t kTileVectors = 2;
 #endif
 
-// kRows x kOutputs dot products; lanes are summed at the end, the part of a row that fills no
-// vector is added last.
+// Computes kRows x kOutputs dot products. Lanes are summed at the end; the part of a row that does
+// not fill a vector is added last.
 template <class Row, size_t kRows, size_t kOutputs>
 HWY_NOINLINE void DotTile(const float* a, size_t a_stride, const uint8_t* b, size_t b_stride,
                           size_t columns, float* y, size_t y_stride) {
@@ -71,11 +72,11 @@ HWY_NOINLINE void DotTile(const float* a, size_t a_stride, const uint8_t* b, siz
   }
 }
 
-// kRows rows of a against all outputs.
+// Multiplies kRows rows of a with all outputs.
 template <class Row, size_t kRows>
 HWY_INLINE void DotRows(const float* a, const ProductAbt& p, const uint8_t* b, size_t b_stride,
                         size_t outputs, float* y) {
-  // A single row needs more outputs at once to hide the latency of its multiply-adds.
+  // For a single row, more outputs at once are needed to hide the latency of the multiply-adds.
   constexpr size_t kOutputs = kRows == 1 ? 8 : kTileOutputs;
   size_t j = 0;
   for (; j + kOutputs <= outputs; j += kOutputs) {
@@ -87,7 +88,7 @@ HWY_INLINE void DotRows(const float* a, const ProductAbt& p, const uint8_t* b, s
   }
 }
 
-// All rows of a against `outputs` rows of b.
+// Multiplies all rows of a with `outputs` rows of b.
 template <class Row>
 HWY_INLINE void DotAllRows(const ProductAbt& p, const uint8_t* b, size_t b_stride, size_t outputs,
                            float* y) {
@@ -109,8 +110,8 @@ HWY_INLINE void DotAllRows(const ProductAbt& p, const uint8_t* b, size_t b_strid
   }
 }
 
-// Few rows: decodes in registers, writes nothing but y. More: decodes as many rows of b as the
-// panel holds (it stays in the L2 cache), then multiplies all rows of a with it.
+// For few rows, decodes in registers and writes nothing but y. For more rows, decodes as many rows
+// of b as the panel holds (it stays in the level-2 cache), then multiplies all rows of a with it.
 template <class Row>
 HWY_INLINE void MultiplyDecoded(const ProductAbt& p) {
   if (p.rows <= kTileRows) {
@@ -142,7 +143,7 @@ inline void MultiplyAbt(const ProductAbt& p) {
   }
 }
 
-// kRows x (kVectors vectors) of y, as a sum of outer products.
+// Computes kRows x (kVectors vectors) of y as a sum of outer products.
 template <size_t kRows, size_t kVectors>
 HWY_NOINLINE void OuterTile(const float* a, size_t a_stride, size_t inner, const float* b,
                             size_t b_stride, float* y, size_t y_stride, bool accumulate) {
@@ -180,7 +181,8 @@ HWY_NOINLINE void OuterTile(const float* a, size_t a_stride, size_t inner, const
   }
 }
 
-// kVectors vectors of columns from `c` on of all rows: that part of b stays in the level-1 cache.
+// Computes kVectors vectors of columns from `c` on, for all rows. That part of b stays in the
+// level-1 cache.
 template <size_t kVectors>
 HWY_INLINE void OuterColumns(const ProductAb& p, size_t c) {
   size_t i = 0;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Included once per instruction set by kernels.cc. Element-wise operations and reductions.
+// Included once per instruction set by kernels.cc. Computes element-wise operations and reductions.
 #if defined(RUVD_KERNELS_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUVD_KERNELS_VECTOR_INL_H_
 #undef RUVD_KERNELS_VECTOR_INL_H_
@@ -49,7 +49,7 @@ inline void RmsNorm(const float* x, const float* weight, float epsilon, size_t n
   }
 }
 
-// With s = 1 / rms(x): dx_i += s w_i dy_i - x_i s^3 / n * sum_j(dy_j w_j x_j).
+// The formula, with s = 1 / rms(x), is dx_i += s w_i dy_i - x_i s^3 / n * sum_j(dy_j w_j x_j).
 inline void RmsNormBackward(const float* x, const float* weight, float epsilon, const float* dy,
                             size_t n, float* dx) {
   const Floats d;
@@ -126,7 +126,7 @@ inline void RotateAdjacent(float* x, const float* cosine, const float* sine, siz
   }
 }
 
-// exp(-gate) overflows beyond 88; the sigmoid is zero in float32 there.
+// Beyond 88, exp overflows float32. The sigmoid is zero in float32 there.
 inline constexpr float kLargestExponent = 88.0F;
 
 inline void Swiglu(const float* gate, const float* up, size_t n, float* out) {
@@ -145,7 +145,7 @@ inline void Swiglu(const float* gate, const float* up, size_t n, float* out) {
   }
 }
 
-// silu'(g) = s (1 + g (1 - s)) with s = 1 / (1 + exp(-g)).
+// The derivative is silu'(g) = s (1 + g (1 - s)) with s = 1 / (1 + exp(-g)).
 inline void SwigluBackward(const float* dy, size_t n, float* gate, float* up) {
   const Floats d;
   const size_t lanes = hn::Lanes(d);
@@ -268,12 +268,12 @@ inline TopTwo FindTopTwo(const float* x, size_t n) {
   while (top.place + 1 < n && x[top.place] != top.first) {
     ++top.place;
   }
-  top.place = HWY_MIN(top.place, n > 0 ? n - 1 : 0);  // of a row of NaN no value is the first
+  top.place = HWY_MIN(top.place, n > 0 ? n - 1 : 0);  // in a row of NaN no value equals the largest
   return top;
 }
 
 inline size_t FindAbove(const float* x, size_t n, float least, uint32_t* places) {
-  constexpr size_t kGroup = 64;  // values whose comparisons make one word
+  constexpr size_t kGroup = 64;  // values whose comparisons fill one word
   const Floats d;
   const size_t lanes = hn::Lanes(d);
   const FloatVector bound = hn::Set(d, least);
@@ -301,7 +301,7 @@ inline size_t FindAbove(const float* x, size_t n, float least, uint32_t* places)
 }
 
 inline ExpSums SumExpEnergy(const float* x, size_t n, float shift) {
-  constexpr float kLeast = -100.0F;  // keeps -infinity from making 0 * -infinity
+  constexpr float kLeast = -100.0F;  // avoids 0 * -infinity for a value of -infinity
   constexpr float kMost = std::numeric_limits<float>::max();
   const Floats d;
   const size_t lanes = hn::Lanes(d);

@@ -38,7 +38,7 @@ absl::StatusOr<Architecture> ReadArchitecture(const GgufReader& gguf) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", traits.name);
   }
   return UnsupportedModel(
-      fmt::format("the file's architecture is \"{}\"; this build runs {}", Shown(name), known));
+      fmt::format("the file's architecture is \"{}\"; this build supports {}", Shown(name), known));
 }
 
 absl::Status ReadSizes(const ConfigKeys& keys, ModelConfig* config) {
@@ -54,8 +54,9 @@ absl::Status ReadSizes(const ConfigKeys& keys, ModelConfig* config) {
                                     config->heads, config->kv_heads));
   }
   if (!keys.Has("attention.key_length") && config->width % config->heads != 0) {
-    return CorruptModel(fmt::format("embedding_length {} is no multiple of {} attention heads",
-                                    config->width, config->heads));
+    return CorruptModel(
+        fmt::format("embedding_length {} is not a multiple of the {} attention heads",
+                    config->width, config->heads));
   }
   const int natural = config->width / config->heads;
   ASSIGN_OR_RETURN(config->head_size,
@@ -65,12 +66,12 @@ absl::Status ReadSizes(const ConfigKeys& keys, ModelConfig* config) {
   if (config->head_size < 2 || config->head_size % 2 != 0 ||
       static_cast<uint64_t>(config->head_size) > limits::kMaxHeadSize) {
     return CorruptModel(
-        fmt::format("heads of size {}; it must be even and from 2 to {}: see the keys "
+        fmt::format("the head size is {}; it must be even and from 2 to {}: see the keys "
                     "embedding_length, attention.head_count and attention.key_length",
                     config->head_size, limits::kMaxHeadSize));
   }
   if (value_length != config->head_size) {
-    return UnsupportedModel(fmt::format("value heads of size {} beside key heads of size {}",
+    return UnsupportedModel(fmt::format("value heads have size {}, but key heads have size {}",
                                         value_length, config->head_size));
   }
   return absl::OkStatus();
@@ -85,10 +86,10 @@ absl::Status ReadAttention(const ConfigKeys& keys, ModelConfig* config) {
     ASSIGN_OR_RETURN(const uint64_t window,
                      keys.gguf().GetUnsigned(keys.Name("attention.sliding_window")));
     if (window > 0 && !config->causal) {
-      return UnsupportedModel(fmt::format("key {} is {} for attention in both directions",
+      return UnsupportedModel(fmt::format("key {} is {}, but attention is bidirectional",
                                           keys.Name("attention.sliding_window"), window));
     }
-    // One as long as the context hides nothing.
+    // A window as long as the context hides nothing.
     config->sliding_window =
         window >= static_cast<uint64_t>(config->context) ? 0 : static_cast<int>(window);
   }
@@ -126,7 +127,7 @@ absl::Status ReadDiffusion(const GgufReader& gguf, ModelConfig* config) {
   if (gguf.Has("ruvd.block_length")) {
     ASSIGN_OR_RETURN(const uint64_t block, gguf.GetUnsigned("ruvd.block_length"));
     if (block > static_cast<uint64_t>(config->context)) {
-      return CorruptModel(fmt::format("key ruvd.block_length is {}, the context is {} tokens",
+      return CorruptModel(fmt::format("key ruvd.block_length is {}, but the context has {} tokens",
                                       block, config->context));
     }
     config->block_length = static_cast<int>(block);
@@ -150,7 +151,8 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const GgufReader& gguf) {
   const ConfigKeys keys(gguf, ArchitectureName(config.architecture));
   if (gguf.Has("general.name")) {
     ASSIGN_OR_RETURN(config.name, gguf.GetString("general.name"));
-    config.name = ValidUtf8(config.name);  // answers and logs are protobuf
+    // the name is sent in protobuf messages, which must be UTF-8
+    config.name = ValidUtf8(config.name);
   }
   RETURN_IF_ERROR(keys.RefuseUnknown());
   RETURN_IF_ERROR(ReadSizes(keys, &config));

@@ -13,7 +13,7 @@
 namespace ruvd::inference {
 namespace {
 
-// Keys that we compute by, and those that change no result.
+// Keys that the computation uses, and keys that do not affect the result.
 constexpr std::string_view kKnownKeys[] = {
     "attention.causal",
     "attention.head_count",
@@ -39,7 +39,7 @@ constexpr std::string_view kKnownKeys[] = {
     "tensor_data_layout",
     "vocab_size",
 };
-// Keys whose number zero says that the file does without.
+// For these keys zero means that the feature is not used. Any other value is refused.
 constexpr std::string_view kZeroOnlyKeys[] = {
     "attn_logit_softcapping",  "expert_count",
     "expert_shared_count",     "expert_used_count",
@@ -56,7 +56,7 @@ bool Holds(std::span<const std::string_view> names, std::string_view name) {
 
 absl::Status CorruptModel(const std::string& message) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kModelCorrupt,
-               "{}; obtain the file again or convert the model anew", message);
+               "{}; obtain the file again or convert the model again", message);
 }
 
 absl::Status UnsupportedModel(const std::string& message) {

@@ -14,12 +14,12 @@
 
 namespace ruvd::inference {
 
-// MODEL_CORRUPT and MODEL_UNSUPPORTED: the message with what to do added.
+// Return MODEL_CORRUPT and MODEL_UNSUPPORTED. They add to the message what to do.
 absl::Status CorruptModel(const std::string& message);
 absl::Status UnsupportedModel(const std::string& message);
 
-// The keys of a file below "<architecture>.". Values of the wrong kind or out of range are
-// MODEL_CORRUPT and name the key.
+// The keys of a file below "<architecture>.". A value of the wrong kind or out of range gives
+// MODEL_CORRUPT with the name of the key.
 class ConfigKeys {
  public:
   ConfigKeys(const GgufReader& gguf, std::string_view architecture)
@@ -29,15 +29,15 @@ class ConfigKeys {
   std::string Name(std::string_view key) const { return prefix_ + std::string(key); }
   bool Has(std::string_view key) const { return gguf_.Has(Name(key)); }
 
-  // A whole number in [1, largest].
+  // Returns a whole number in [1, largest].
   absl::StatusOr<int> Count(std::string_view key, uint64_t largest) const;
   absl::StatusOr<int> Count(std::string_view key, uint64_t largest, int absent) const;
-  // A finite number above zero.
+  // Returns a finite number above zero.
   absl::StatusOr<float> Positive(std::string_view key) const;
   absl::StatusOr<float> Positive(std::string_view key, float absent) const;
 
-  // MODEL_UNSUPPORTED with the name of the first key that this build does not know: it might change
-  // the result.
+  // Returns MODEL_UNSUPPORTED with the name of the first key that this build does not know, because
+  // the key might change the result.
   absl::Status RefuseUnknown() const;
 
  private:
@@ -45,7 +45,7 @@ class ConfigKeys {
   std::string prefix_;
 };
 
-// Fills the rope_* fields; head_size and context must be set.
+// Fills the rope_* fields. head_size and context must be set before.
 absl::Status ReadRopeConfig(const ConfigKeys& keys, ModelConfig* config);
 
 }  // namespace ruvd::inference

@@ -14,8 +14,8 @@
 namespace ruvd::inference {
 namespace {
 
-// llama.cpp reads the older key where the newer one is missing, and a factor without a type as
-// linear.
+// As llama.cpp does, reads the older key if the newer one is missing, and treats a factor without a
+// type as linear.
 absl::Status ReadScaling(const ConfigKeys& keys, ModelConfig* config) {
   RopeScaling& scaling = config->rope_scaling;
   ASSIGN_OR_RETURN(
@@ -37,10 +37,10 @@ absl::Status ReadScaling(const ConfigKeys& keys, ModelConfig* config) {
   }
   if (type != "linear" && type != "none") {
     return UnsupportedModel(
-        fmt::format("key {} is \"{}\"; this build computes none, linear and yarn",
+        fmt::format("key {} is \"{}\"; this build supports none, linear and yarn",
                     keys.Name("rope.scaling.type"), Shown(type)));
   }
-  // What is not scaled compares and hashes as a file that says nothing of scaling.
+  // A file with a scaling that changes nothing must compare and hash like a file without scaling.
   const float attn_factor = scaling.attn_factor;
   const float factor = type == "none" ? 1.0F : scaling.factor;
   scaling = {.kind = factor == 1.0F ? RopeScaling::Kind::kNone : RopeScaling::Kind::kLinear,
@@ -55,7 +55,8 @@ absl::Status ReadDivisors(const GgufReader& gguf, ModelConfig* config) {
     return absl::OkStatus();
   }
   if (config->architecture != Architecture::kLlama) {
-    return absl::OkStatus();  // a tensor without a place, which the weights' reader names
+    // the reader of the weights then reports it as a tensor without a place
+    return absl::OkStatus();
   }
   const auto pairs = static_cast<uint64_t>(config->rope_dimensions) / 2;
   if (tensor->shape != std::array<uint64_t, 4>{pairs, 1, 1, 1}) {
@@ -79,7 +80,7 @@ absl::Status ReadDivisors(const GgufReader& gguf, ModelConfig* config) {
 
 absl::Status ReadRopeConfig(const ConfigKeys& keys, ModelConfig* config) {
   config->rope_adjacent = TraitsOf(config->architecture).adjacent_pairs;
-  // llama.cpp's default
+  // The default is llama.cpp's.
   ASSIGN_OR_RETURN(config->rope_base, keys.Positive("rope.freq_base", 10000.0F));
   ASSIGN_OR_RETURN(config->rope_dimensions,
                    keys.Count("rope.dimension_count", limits::kMaxHeadSize, config->head_size));

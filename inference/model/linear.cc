@@ -14,14 +14,15 @@
 namespace ruvd::inference {
 namespace {
 
-// Columns of w that one task of MultiplyTransposed owns: whole blocks of every format.
+// Columns of w that belong to one task of MultiplyTransposed: whole blocks of every format.
 constexpr size_t kColumnChunk = 256;
-// Rows of w decoded at a time by MultiplyTransposed.
+// Rows of w that MultiplyTransposed decodes at a time.
 constexpr size_t kRowChunk = 32;
-// Panels are multiples of every register tile's height.
+// The height of a panel is a multiple of this number, which every register tile's height divides.
 constexpr size_t kPanelStep = 24;
 
-// Scratch of the calling thread, at least `floats` long; valid until its next call.
+// Returns scratch memory of the calling thread, at least `floats` long, valid until the thread's
+// next call.
 float* ThreadPanel(size_t floats) {
   thread_local std::vector<float> panel;
   if (panel.size() < floats) {
@@ -35,7 +36,8 @@ size_t PanelRows(size_t columns) {
   return std::max(rows / kPanelStep * kPanelStep, kPanelStep);
 }
 
-// Columns [begin, begin + count) of rows [row, row + rows) of w, `count` floats apart.
+// Decodes columns [begin, begin + count) of rows [row, row + rows) of w. The results of two rows
+// are `count` floats apart.
 void DecodeRows(const Matrix& w, size_t row, size_t rows, size_t begin, size_t count, float* out) {
   const KernelTable& kernels = Kernels();
   const size_t stride = RowBytes(w);
@@ -51,7 +53,7 @@ void DecodeRows(const Matrix& w, size_t row, size_t rows, size_t begin, size_t c
   }
 }
 
-// Outputs [begin, begin + outputs) of y = x w^T, at most a panel of them.
+// Computes outputs [begin, begin + outputs) of y = x w^T; they must fit into one panel.
 void MultiplyPanel(const Matrix& w, size_t begin, size_t outputs, ProductAbt product) {
   const KernelTable& kernels = Kernels();
   const size_t panel_floats = outputs * product.columns;

@@ -14,40 +14,43 @@
 
 namespace ruvd::inference {
 
-// Products with the weight matrices of a file: activations float32, weights decoded exactly. The
-// work is divided at fixed borders, so results are equal bit for bit whatever the runner's threads.
+// Products with the weight matrices of a file: activations are float32 and weights are decoded
+// exactly. The work is divided at fixed borders, so results are equal bit for bit for any number of
+// the runner's threads.
 
-// Bytes from one row of `w` to the next.
+// Returns the bytes from one row of `w` to the next.
 size_t RowBytes(const Matrix& w);
 
-// y (rows x w.rows) = x (rows x w.columns) times w transposed. The sizes of x and y decide rows.
+// Computes y (rows x w.rows) = x (rows x w.columns) times the transpose of w. The sizes of x and y
+// determine the number of rows.
 void Multiply(ParallelRunner& runner, std::span<const float> x, const Matrix& w,
               std::span<float> y);
 
-// dx (rows x w.columns) = dy (rows x w.rows) times w; added to dx with `accumulate`.
+// Computes dx (rows x w.columns) = dy (rows x w.rows) times w. With `accumulate` the product is
+// added to dx.
 void MultiplyTransposed(ParallelRunner& runner, std::span<const float> dy, const Matrix& w,
                         std::span<float> dx, bool accumulate = false);
 
-// Row `row` of `w` as float32; out has w.columns values.
+// Decodes row `row` of `w` to float32; `out` must have w.columns values.
 void DecodeRow(const Matrix& w, size_t row, std::span<float> out);
 
-// The fast path: weights as they are in the file, repacked for the integer kernels; activations
-// rounded to 8 bits with one scale for 32 values (kernels/packed.h says how). Results are equal bit
-// for bit on every machine, for any number of threads and rows.
+// The fast path: weights keep the file's precision but are repacked for the integer kernels, and
+// activations are rounded to 8 bits with one scale for each 32 values (see kernels/packed.h).
+// Results are equal bit for bit on every machine, for any number of threads and rows.
 
-// A weight matrix repacked into memory of its own. Immutable after Pack; movable.
+// A weight matrix repacked into its own memory. Immutable after Pack; movable.
 class PackedMatrix {
  public:
-  // Formats with integer kernels: Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K.
+  // Returns whether the format has integer kernels: Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K.
   static bool Supports(TensorType type);
-  // Memory that Pack will take for `w`: the file's bytes and at most 3 % more, for outputs that are
-  // a multiple of 16.
+  // Returns the memory that Pack will take for `w`: the file's bytes and, if the number of outputs
+  // is a multiple of 16, at most 3 % more.
   static size_t Bytes(const Matrix& w);
 
   PackedMatrix() = default;
-  // Repacks `w`, whose type must be supported. After each slice of a few MiB calls
-  // `done(rows)` with the number of leading rows that are not needed any more, so that a caller can
-  // give their pages back; it is called between loops of `runner`, on the calling thread.
+  // Repacks `w`, whose type must be supported. After each slice of a few MiB it calls `done(rows)`,
+  // where `rows` is the number of leading rows that are no longer needed, so that the caller can
+  // release their pages. The call is made on the calling thread, between loops of `runner`.
   static PackedMatrix Pack(ParallelRunner& runner, const Matrix& w,
                            const std::function<void(size_t rows)>& done = {});
 
@@ -55,7 +58,7 @@ class PackedMatrix {
   TensorType type() const { return view_.type; }
   size_t outputs() const { return view_.outputs; }
   size_t columns() const { return view_.blocks * kBlockColumns; }
-  // Memory held.
+  // Returns the memory held, in bytes.
   size_t bytes() const { return buffer_.size(); }
   const PackedView& view() const { return view_; }
 
@@ -64,14 +67,14 @@ class PackedMatrix {
   PackedView view_;
 };
 
-// Activations rounded for the products with packed matrices. Reusable: keeps its memory from one
-// use to the next. Not thread-safe.
+// Activations rounded for products with packed matrices. Can be reused: the memory is kept between
+// uses. Not thread-safe.
 class QuantizedRows {
  public:
   size_t rows() const { return view_.rows; }
   size_t columns() const { return view_.blocks * kBlockColumns; }
   const QuantizedView& view() const { return view_; }
-  // Memory held.
+  // Returns the memory held, in bytes.
   size_t bytes() const { return buffer_.size(); }
 
  private:
@@ -83,20 +86,20 @@ class QuantizedRows {
   QuantizedView view_;
 };
 
-// Rounds x (rows x columns, columns a multiple of 32). One result serves every matrix that these
-// activations are multiplied with. A block with a value that is not finite gives NaN in every
-// product of its row, and nothing else.
+// Rounds x (rows x columns; columns must be a multiple of 32). The result serves every matrix that
+// these activations are multiplied with. A block with a value that is not finite gives NaN in every
+// product of its row and affects no other row.
 void Quantize(ParallelRunner& runner, std::span<const float> x, size_t columns, QuantizedRows* out);
 
-// One product of a region: y[i * y_stride + j] = sum over k of x[i][k] * w[j][k], for all rows i
-// and outputs j.
+// One product of a loop: y[i * y_stride + j] = sum over k of x[i][k] * w[j][k], for all rows i and
+// outputs j.
 struct PackedTask {
   const PackedMatrix* w = nullptr;
   float* y = nullptr;
-  size_t y_stride = 0;  // at least w->outputs(); fastest with y and the rows at borders of 64 bytes
+  size_t y_stride = 0;  // at least w->outputs(); fastest if y and its rows are aligned to 64 bytes
 };
 
-// All tasks, each with as many columns as x, in one loop of the runner.
+// Computes all tasks in one loop of the runner. Each matrix must have as many columns as x.
 void Multiply(ParallelRunner& runner, const QuantizedRows& x, std::span<const PackedTask> tasks);
 
 }  // namespace ruvd::inference

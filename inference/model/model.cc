@@ -21,8 +21,8 @@
 namespace ruvd::inference {
 namespace {
 
-// Tensors that llama.cpp loads for these architectures and never uses: names, or their ends within
-// a block.
+// Tensors that llama.cpp loads for these architectures but never uses. The entry is a whole name or
+// the end of a name within a block.
 struct Ignored {
   std::string_view name;
   Architecture architecture;
@@ -37,7 +37,7 @@ constexpr Ignored kIgnored[] = {
     {"ffn_down.bias", Architecture::kLlada, true},
 };
 
-// Whether `name` is "blk.N.<part>" with N below `layers`.
+// Returns whether `name` is "blk.N.<part>" with N below `layers`.
 bool IsBlockTensor(std::string_view name, std::string_view part, int layers) {
   for (int i = 0; i < layers; ++i) {
     if (name == fmt::format("blk.{}.{}", i, part)) {
@@ -62,8 +62,8 @@ struct Weights {
   std::vector<float> output_norm;
 };
 
-// Takes tensors out of a file by name, each checked against the shape that the configuration
-// demands.
+// Takes tensors from a file by name, and checks each against the shape that the configuration
+// requires.
 class WeightReader {
  public:
   WeightReader(const GgufReader& gguf, const ModelConfig& config) : gguf_(gguf), config_(config) {}
@@ -139,7 +139,7 @@ absl::Status WeightReader::ReadQkv(const std::string& blk, LayerWeights* layer) 
   return ReadBias(blk + "attn_v.bias", kv, &layer->v_bias);
 }
 
-// The rows of queries, keys and values below each other in one tensor.
+// Reads one tensor that holds the rows of queries, keys and values below each other.
 absl::Status WeightReader::ReadFusedQkv(const std::string& blk, LayerWeights* layer) {
   const int q = config_.heads * config_.head_size;
   const int kv = config_.kv_heads * config_.head_size;
@@ -200,19 +200,20 @@ absl::Status WeightReader::Read(Weights* weights) {
   return CheckNothingIsLeft();
 }
 
-// A tensor that nobody took would change the result in a program that knows it.
+// A tensor that was not used would change the result in a program that knows it.
 absl::Status WeightReader::CheckNothingIsLeft() const {
   for (const TensorInfo& tensor : gguf_.tensors()) {
     if (!taken_.contains(tensor.name) && !IsIgnored(tensor.name, config_)) {
       return UnsupportedModel(
-          fmt::format("tensor {} belongs to no part of the {} architecture that this build knows",
+          fmt::format("tensor {} is not part of the {} architecture as this build knows it",
                       Shown(tensor.name), ArchitectureName(config_.architecture)));
     }
   }
   return absl::OkStatus();
 }
 
-// The lines of what most models do without; nothing for those.
+// Returns lines for settings that most models do not use, or nothing if the model does not use
+// them.
 std::string OptionalLines(const ModelConfig& config) {
   std::string text;
   if (config.rope_dimensions != config.head_size) {
@@ -232,11 +233,11 @@ std::string OptionalLines(const ModelConfig& config) {
   return text;
 }
 
-// SHA-256 over one line for each field of the configuration that decides the result, then, sorted
-// by name, one for each tensor: name, format, shape, SHA-256 of its bytes. The name of the model
-// and the tokenizer are not part of it; the architecture is, so the same weights read as dream and
-// as qwen2 are two models. On the way weights that are no numbers are refused: the hash reads every
-// byte anyway and takes longer.
+// Computes a SHA-256 over one line for each field of the configuration that affects the result, and
+// then one line for each tensor, sorted by name: name, format, shape, SHA-256 of its bytes. The
+// name of the model and the tokenizer are not included. The architecture is, so the same weights
+// read as dream and as qwen2 are two models. Weights that are not finite are refused here, because
+// the hash reads every byte anyway and takes longer than this check.
 absl::StatusOr<Digest> HashModel(const ModelConfig& config, const GgufReader& gguf) {
   std::string text = fmt::format(
       "ruvd model 1\narchitecture {}\nlayers {}\nwidth {}\nheads {}\nkv_heads {}\nhead_size {}\n"
@@ -258,14 +259,14 @@ absl::StatusOr<Digest> HashModel(const ModelConfig& config, const GgufReader& gg
     }
     text += fmt::format("{} {} {} {}\n", tensor->name, TensorTypeName(tensor->type),
                         ShapeText(*tensor), ToHex(Sha256(gguf.Data(*tensor))));
-    gguf.ReleasePages(gguf.Data(*tensor));  // whoever runs the model reads what it needs
+    gguf.ReleasePages(gguf.Data(*tensor));  // a forward pass reads back the pages it needs
   }
   return Sha256(text);
 }
 
 class LoadedModel final : public Model {
  public:
-  // In order of need: the weights point into the file.
+  // The order matters for destruction: the weights point into the file.
   std::unique_ptr<GgufReader> gguf;
   ModelConfig loaded_config;
   Weights weights;
@@ -303,8 +304,9 @@ absl::Status Fill(LoadedModel* model) {
   ASSIGN_OR_RETURN(model->loaded_tokenizer, Tokenizer::FromGguf(*model->gguf));
   const auto vocabulary = static_cast<size_t>(model->loaded_config.vocabulary);
   if (model->loaded_tokenizer->size() > vocabulary) {
-    return CorruptModel(fmt::format("the tokenizer has {} tokens, token_embd.weight only {} rows",
-                                    model->loaded_tokenizer->size(), vocabulary));
+    return CorruptModel(
+        fmt::format("the tokenizer has {} tokens, but token_embd.weight has only {} rows",
+                    model->loaded_tokenizer->size(), vocabulary));
   }
   ASSIGN_OR_RETURN(model->digest, HashModel(model->loaded_config, *model->gguf));
   return absl::OkStatus();

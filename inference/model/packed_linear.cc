@@ -18,7 +18,7 @@
 namespace ruvd::inference {
 namespace {
 
-// Scratch of the calling thread for multiply_packed.
+// Returns the calling thread's scratch memory for multiply_packed.
 uint8_t* ThreadScratch() {
   thread_local AlignedBuffer scratch(kPackedScratchBytes);
   return scratch.data();
@@ -36,12 +36,12 @@ PackedView ViewOf(const Matrix& w) {
           .group_bytes = PackedGroupBytes(PackedFormatOf(w.type), blocks)};
 }
 
-// How the product of one task is cut into items. Items of the same rows follow each other, so that
-// the activations stay in the cache.
+// How the product of one task is cut into items. Items of the same rows are neighbours, so that the
+// activations stay in the cache.
 struct Cut {
-  size_t groups = 0;  // of one item
+  size_t groups = 0;  // in one item
   size_t slices = 0;  // items along the outputs
-  size_t rows = 0;    // of one item
+  size_t rows = 0;    // in one item
   size_t first_item = 0;
 };
 
@@ -52,7 +52,8 @@ Cut CutOf(const PackedView& w, size_t rows, size_t threads, size_t first_item) {
       std::max(limits::kMinPackedProducts / products, limits::kMinPackedBytes / w.group_bytes);
   cut.groups = (wanted / kPanelGroups + 1) * kPanelGroups;
   cut.slices = (Groups(w.outputs) + cut.groups - 1) / cut.groups;
-  // Too few items for threads to end at the same time: half the rows in each.
+  // If there are too few items for all threads to finish at the same time, each item gets half the
+  // rows.
   const size_t row_items = (rows + cut.rows - 1) / cut.rows;
   if (threads > 1 && cut.slices * row_items < threads * limits::kPackedItemsPerThread &&
       cut.rows >= 2 * limits::kLeastPackedItemRows) {
@@ -116,7 +117,8 @@ PackedMatrix PackedMatrix::Pack(ParallelRunner& runner, const Matrix& w,
 
 QuantizedOutput QuantizedRows::Shape(size_t rows, size_t columns) {
   const size_t blocks = columns / kBlockColumns;
-  // One part of the buffer, at a border of 64 bytes, as vectors are read over an end.
+  // Returns the size of one part of the buffer, rounded up to 64 bytes. Each part has reserve
+  // space, because vector reads may go beyond its end.
   const auto room = [](size_t bytes) {
     return (bytes + 2 * kVectorBytes - 1) / kVectorBytes * kVectorBytes;
   };

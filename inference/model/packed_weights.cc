@@ -48,7 +48,8 @@ std::shared_ptr<const PackedWeights> PackedWeights::Pack(std::shared_ptr<const M
                                .down = pack(layer.down)});
   }
   packed->output_ = pack(packed->model_->output());
-  // Reading a matrix maps pages of its neighbours again: systems fetch 64 KiB around a page.
+  // Reading a matrix maps pages of its neighbours again, because the system reads 64 KiB around a
+  // page.
   for (const std::span<const uint8_t> bytes : read) {
     packed->model_->ReleasePages(bytes);
   }

@@ -15,27 +15,27 @@
 
 namespace ruvd::inference {
 
-// A model's matrices repacked for the integer kernels. Matrices in formats without such kernels
-// stay empty and are used as they lie in the file. Immutable and thread-safe: the transformers of a
-// model share one.
+// A model's matrices repacked for the integer kernels. A matrix in a format without such kernels
+// stays empty here and is used as it is in the file. Immutable and thread-safe: all transformers of
+// a model share one.
 class PackedWeights {
  public:
   struct Layer {
     PackedMatrix q, k, v, output, gate, up, down;
   };
 
-  // Packs matrix by matrix and gives back the file's pages behind it, so that hardly more memory
-  // is in use at a time than for the file.
+  // Packs matrix by matrix and releases the file's pages as it goes, so that memory use is never
+  // much more than the size of the file.
   static std::shared_ptr<const PackedWeights> Pack(std::shared_ptr<const Model> model,
                                                    ParallelRunner& runner);
 
-  // Memory that Pack will take.
+  // Returns the memory that Pack will take, in bytes.
   static uint64_t BytesFor(const Model& model);
 
   const std::shared_ptr<const Model>& model() const { return model_; }
   const Layer& layer(size_t index) const { return layers_[index]; }
   const PackedMatrix& output() const { return output_; }
-  // Memory held by all matrices.
+  // Returns the memory held by all matrices, in bytes.
   size_t bytes() const { return bytes_; }
 
  private:

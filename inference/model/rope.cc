@@ -17,7 +17,7 @@ size_t RotatedValues(const ModelConfig& config) {
                                                         : config.head_size);
 }
 
-// The pair, as a fraction, that turns `turns` times within the original context.
+// Returns the (fractional) index of the pair that turns `turns` times within the original context.
 double PairThatTurns(const ModelConfig& config, double turns) {
   const double context = config.rope_scaling.original_context;
   return static_cast<double>(RotatedValues(config)) *
@@ -25,7 +25,8 @@ double PairThatTurns(const ModelConfig& config, double turns) {
          (2 * std::log(static_cast<double>(config.rope_base)));
 }
 
-// How much of a pair's frequency YaRN divides by the factor: 0 for the fast pairs, 1 for the slow.
+// Returns how much of a pair's frequency YaRN divides by the factor: 0 for the fast pairs, 1 for
+// the slow pairs.
 double YarnShare(const ModelConfig& config, double pair) {
   const double last = static_cast<double>(RotatedValues(config)) - 1;
   const double low = std::max(

@@ -10,22 +10,22 @@
 
 namespace ruvd::inference {
 
-// The angle by which each rotated pair turns from one position to the next, slowest last. Pair i of
-// d rotated values turns by base^(-2i/d), divided by its entry of rope_divisors (RoFormer, arXiv
-// 2104.09864), and with scaling:
-// - linear (arXiv 2306.15595): divided by the factor;
-// - YaRN (arXiv 2309.00071, "NTK-by-parts"): a blend of divided and undivided, by how often the
-//   pair turns within the original context L: undivided where it turns beta_fast times or more,
-//   divided where it turns beta_slow times or less. Pair i turns r times at
-//   i = d ln(L / (2 pi r)) / (2 ln base); the borders are rounded outwards to whole pairs.
+// Returns the angle by which each rotated pair turns from one position to the next; the slowest
+// pair is last. Pair i of d rotated values turns by base^(-2i/d), divided by its entry of
+// rope_divisors (RoFormer, arXiv 2104.09864). Scaling changes this:
+// - linear (arXiv 2306.15595): all angles are divided by the factor;
+// - YaRN (arXiv 2309.00071, "NTK-by-parts"): divided and undivided angles are blended by how often
+//   the pair turns within the original context L: undivided if it turns beta_fast times or more,
+//   divided if it turns beta_slow times or less. Pair i turns r times at i = d ln(L / (2 pi r)) /
+//   (2 ln base). The borders are rounded outwards to whole pairs.
 std::vector<double> RopeFrequencies(const ModelConfig& config);
 
-// Factor of the rotated queries' and keys' magnitude: attn_factor, with YaRN times
-// 0.1 ln(factor) + 1.
+// Returns the factor of the magnitude of rotated queries and keys: attn_factor; with YaRN,
+// attn_factor times 0.1 ln(factor) + 1.
 double RopeMagnitude(const ModelConfig& config);
 
-// Cosines and sines of rotary position embedding, times the magnitude. Grows with the positions
-// asked for. Not thread-safe while growing.
+// Cosines and sines of the rotary position embedding, multiplied by the magnitude. The table grows
+// as needed. Not thread-safe while it grows.
 class RopeTable {
  public:
   explicit RopeTable(const ModelConfig& config);

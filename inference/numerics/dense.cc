@@ -13,7 +13,7 @@
 namespace ruvd::inference {
 namespace {
 
-constexpr int kMaxSweeps = 60;  // Jacobi needs fewer than ten; a bound, not a wish
+constexpr int kMaxSweeps = 60;  // Jacobi needs fewer than ten; this is only a safety limit
 
 void AddScaled(double factor, const double* x, size_t n, double* y) {
   for (size_t i = 0; i < n; ++i) {
@@ -30,7 +30,8 @@ void Rotate(double cosine, double sine, size_t n, double* x, double* y) {
   }
 }
 
-// Cosine and sine of the rotation that makes the pair (a, b) with inner product c orthogonal.
+// Returns the cosine and sine of the rotation that makes two vectors orthogonal, given their
+// squared lengths a and b and their inner product c.
 std::pair<double, double> Rotation(double a, double b, double c) {
   const double zeta = (b - a) / (2 * c);
   const double tangent = std::copysign(1.0, zeta) / (std::abs(zeta) + std::hypot(1.0, zeta));
@@ -38,7 +39,8 @@ std::pair<double, double> Rotation(double a, double b, double c) {
   return {cosine, cosine * tangent};
 }
 
-// Makes the entry of the largest size positive; true where the sign changed.
+// Flips signs so that the entry of largest magnitude is positive. Returns true if the signs
+// changed.
 bool FixSign(double* x, size_t n) {
   const double* largest =
       std::max_element(x, x + n, [](double a, double b) { return std::abs(a) < std::abs(b); });
@@ -49,7 +51,7 @@ bool FixSign(double* x, size_t n) {
   return true;
 }
 
-// Places of `values` in descending order, equal ones in their order.
+// Returns the indices of `values` in descending order of value. Equal values keep their order.
 std::vector<size_t> Descending(const std::vector<double>& values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -58,7 +60,8 @@ std::vector<size_t> Descending(const std::vector<double>& values) {
   return order;
 }
 
-// Applies I - 2 v v^T / (v^T v), v in column `pivot` of `reflectors` from its row on, to m.
+// Applies I - 2 v v^T / (v^T v) to m, where v is column `pivot` of `reflectors` from row `pivot`
+// on.
 void Reflect(const DenseMatrix& reflectors, size_t pivot, size_t first_column, DenseMatrix* m) {
   double norm = 0;
   for (size_t r = pivot; r < m->rows; ++r) {
@@ -77,7 +80,7 @@ void Reflect(const DenseMatrix& reflectors, size_t pivot, size_t first_column, D
   }
 }
 
-// Rotates pairs of rows until all are orthogonal to each other; returns the product of the
+// Rotates pairs of rows until all are orthogonal to each other. Returns the product of the
 // rotations.
 DenseMatrix OrthogonaliseRows(DenseMatrix* a) {
   const size_t k = a->rows;
@@ -107,8 +110,8 @@ DenseMatrix OrthogonaliseRows(DenseMatrix* a) {
   return basis;
 }
 
-// Rotates rows and columns of the symmetric a until it is diagonal, and the rows of `vectors` with
-// them; entries up to `small` count as zero.
+// Rotates rows and columns of the symmetric matrix a until it is diagonal, and the rows of
+// `vectors` with them. Entries of at most `small` count as zero.
 void Diagonalise(double small, DenseMatrix* a, DenseMatrix* vectors) {
   const size_t n = a->rows;
   bool rotated = true;
@@ -134,7 +137,7 @@ void Diagonalise(double small, DenseMatrix* a, DenseMatrix* vectors) {
 }  // namespace
 
 double Dot(const double* a, const double* b, size_t n) {
-  // Four sums, so that the processor need not wait for each addition.
+  // Four separate sums, so that the processor does not have to wait for each addition.
   double sums[4] = {0, 0, 0, 0};
   size_t i = 0;
   for (; i + 4 <= n; i += 4) {
@@ -190,7 +193,8 @@ QrFactors Qr(const DenseMatrix& m) {
       reflectors.at(r, pivot) = work.at(r, pivot);
       norm += work.at(r, pivot) * work.at(r, pivot);
     }
-    // Away from zero, so that nothing cancels. A zero column keeps a zero reflector: none.
+    // The sign is the one that avoids cancellation. For a zero column the reflector stays zero,
+    // which means no reflection.
     reflectors.at(pivot, pivot) += std::copysign(std::sqrt(norm), work.at(pivot, pivot));
     Reflect(reflectors, pivot, pivot, &work);
   }

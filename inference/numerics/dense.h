@@ -10,9 +10,9 @@
 
 namespace ruvd::inference {
 
-// Small dense linear algebra in double, for frames and merges: off the request path, single
-// threaded, the same result for the same input. Nothing here allocates more than a few times its
-// arguments.
+// Small dense linear algebra in double precision, for frames and merges. It is off the request path
+// and single threaded, and gives the same result for the same input. No function allocates more
+// than a few times the size of its arguments.
 
 // A row-major matrix.
 struct DenseMatrix {
@@ -34,23 +34,25 @@ struct DenseMatrix {
 
 double Dot(const double* a, const double* b, size_t n);
 DenseMatrix Transposed(const DenseMatrix& m);
-// a (n x k) times b (k x m).
+// Returns a (n x k) times b (k x m).
 DenseMatrix Product(const DenseMatrix& a, const DenseMatrix& b);
-// a (n x k) times b (m x k) transposed.
+// Returns a (n x k) times the transpose of b (m x k).
 DenseMatrix ProductTransposed(const DenseMatrix& a, const DenseMatrix& b);
 
-// m = Q R with k = min(rows, columns): Q (rows x k) has orthonormal columns whatever the rank of m,
-// R (k x columns) is upper triangular. Householder reflections (Golub and Van Loan 5.2).
+// The factors of m = Q R with k = min(rows, columns). Q (rows x k) has orthonormal columns whatever
+// the rank of m; R (k x columns) is upper triangular. They are computed by Householder reflections
+// (Golub and Van Loan, section 5.2).
 struct QrFactors {
   DenseMatrix q;
   DenseMatrix r;
 };
 QrFactors Qr(const DenseMatrix& m);
 
-// m = U diag(s) V^T with k = min(rows, columns), s descending. Row i of `left` and `right` is the
-// i-th singular vector; where s is zero (below rounding of the largest) they are zero. The entry of
-// `right` with the largest size is positive, the first of equal ones. One-sided Jacobi (Hestenes
-// 1958), accurate also for small singular values; cost of some ten products of m with itself.
+// The factors of m = U diag(s) V^T with k = min(rows, columns) and s descending. Row i of `left`
+// and of `right` is the i-th singular vector. If s is zero (below the rounding error of the largest
+// value), both vectors are zero. The entry of `right` with the largest magnitude (the first of
+// equal ones) is positive. One-sided Jacobi rotations (Hestenes 1958) are accurate for small
+// singular values too. The cost is about that of ten products of m with itself.
 struct SvdFactors {
   DenseMatrix left;  // k x rows
   std::vector<double> s;
@@ -58,30 +60,32 @@ struct SvdFactors {
 };
 SvdFactors Svd(const DenseMatrix& m);
 
-// Eigenvalues, descending, and unit eigenvectors as rows, signs as for Svd.
+// Eigenvalues in descending order, and unit eigenvectors as rows with the signs of SvdFactors.
 struct EigenPairs {
   std::vector<double> values;
   DenseMatrix vectors;
 };
-// All of a symmetric matrix, by cyclic Jacobi rotations (Golub and Van Loan 8.5); only the upper
-// triangle is read. For some hundred rows.
+// Returns all eigenvalues and eigenvectors of a symmetric matrix, by cyclic Jacobi rotations (Golub
+// and Van Loan, section 8.5). Only the upper triangle is read. Made for up to a few hundred rows.
 EigenPairs SymmetricEigen(const DenseMatrix& m);
 
-// y = C x for each row of x, with C symmetric; x and y have the same shape.
+// Computes y = C x for each row of x, with C symmetric. x and y have the same shape.
 using SymmetricOperator = std::function<void(const DenseMatrix& x, DenseMatrix* y)>;
 
-// The `count` largest eigenvalues of a symmetric positive semidefinite operator on vectors of
-// length `n` >= count, by a restarted block Krylov method with Rayleigh-Ritz (Musco and Musco 2015,
-// arXiv 1504.05477): from a fixed start, until each residual |C v - lambda v| is below 1e-7 of the
-// largest eigenvalue or after a fixed number of restarts, which only spectra that decide nothing
-// reach. Finds multiple eigenvalues. The vectors are orthonormal in every case, also for C = 0.
+// Returns the `count` largest eigenvalues of a symmetric positive semidefinite operator on vectors
+// of length `n` >= count, by a restarted block Krylov method with Rayleigh-Ritz (Musco and Musco
+// 2015, arXiv 1504.05477). It starts from a fixed block and stops when each residual |C v - lambda
+// v| is below 1e-7 of the largest eigenvalue, or after a fixed number of restarts; only spectra
+// without a clear order reach that number. Multiple eigenvalues are found. The vectors are always
+// orthonormal, even for C = 0.
 EigenPairs TopEigen(const SymmetricOperator& c, size_t n, size_t count);
 
-// The same for a matrix that is given (n x n, float32, row major, symmetric).
+// Does what the function above does, for a given matrix (n x n, float32, row major, symmetric).
 EigenPairs TopEigen(std::span<const float> c, size_t n, size_t count);
 
-// The `count` leading singular triples of m; fewer where its sides are shorter. Left and right
-// vectors are orthonormal in every case: where singular values are zero, any that complete them.
+// Returns the `count` leading singular triples of m, or fewer if a side of m is shorter. Left and
+// right vectors are always orthonormal: for singular values of zero, any vectors that complete the
+// set.
 SvdFactors TopSvd(const DenseMatrix& m, size_t count);
 
 }  // namespace ruvd::inference

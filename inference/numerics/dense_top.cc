@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Leading eigenvectors and singular vectors of larger matrices.
+// Computes leading eigenvectors and singular vectors of larger matrices.
 
 #include <algorithm>
 #include <cmath>
@@ -14,15 +14,16 @@
 namespace ruvd::inference {
 namespace {
 
-constexpr size_t kSpareVectors = 8;  // beyond those wanted: what they converge by
-constexpr size_t kKrylovBlocks = 4;  // of a restart
+constexpr size_t kSpareVectors = 8;  // vectors beyond those wanted, which speed up convergence
+constexpr size_t kKrylovBlocks = 4;  // blocks of one restart
 constexpr int kMaxRestarts = 60;
-constexpr double kTolerance = 1e-7;  // of the largest eigenvalue
+constexpr double kTolerance = 1e-7;  // relative to the largest eigenvalue
 constexpr uint64_t kStartSeed = 0x9e3779b97f4a7c15;
 
-// Orthonormal rows that span the rows of `block` and are orthogonal to the first `count` rows of
-// `basis`, appended to it; a row that the others contain is replaced by a random one. Gram-Schmidt,
-// twice (Giraud, Langou, Rozloznik 2005). At most basis.rows rows in all.
+// Appends to `basis` orthonormal rows that span the rows of `block` and are orthogonal to the first
+// `count` rows of `basis`. A row that lies in the span of the others is replaced by a random one.
+// Gram-Schmidt, done twice (Giraud, Langou, Rozloznik 2005). `basis` never gets more than
+// basis.rows rows.
 void AppendOrthonormal(const DenseMatrix& block, Random& random, DenseMatrix* basis,
                        size_t* count) {
   const size_t n = basis->columns;
@@ -60,14 +61,14 @@ DenseMatrix RandomRows(size_t rows, size_t columns, Random& random) {
   return block;
 }
 
-// Rows `begin` to `end`.
+// Returns the rows from `begin` to `end`.
 DenseMatrix Rows(const DenseMatrix& m, size_t begin, size_t end) {
   DenseMatrix rows(end - begin, m.columns);
   std::copy(m.row(begin), m.row(begin) + rows.values.size(), rows.values.begin());
   return rows;
 }
 
-// An orthonormal basis of `start` and its images under C, and the images of the basis.
+// Computes an orthonormal basis of `start` and its images under C, and the images of that basis.
 void BuildKrylov(const SymmetricOperator& c, const DenseMatrix& start, size_t rows, Random& random,
                  DenseMatrix* basis, DenseMatrix* images) {
   *basis = DenseMatrix(rows, start.columns);
@@ -84,7 +85,7 @@ void BuildKrylov(const SymmetricOperator& c, const DenseMatrix& start, size_t ro
   }
 }
 
-// Largest residual of the first `count` pairs; `images` are those of the vectors.
+// Returns the largest residual of the first `count` pairs. `images` are those of the vectors.
 double LargestResidual(const EigenPairs& pairs, const DenseMatrix& images, size_t count) {
   double largest = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -121,7 +122,7 @@ EigenPairs TopEigen(const SymmetricOperator& c, size_t n, size_t count) {
     }
     start = pairs.vectors;
   }
-  // Products lose a little orthogonality; the values stay.
+  // Products lose a little orthogonality, which is restored here. The eigenvalues stay.
   DenseMatrix vectors(count, n);
   size_t done = 0;
   AppendOrthonormal(Rows(pairs.vectors, 0, count), random, &vectors, &done);
@@ -143,7 +144,7 @@ EigenPairs TopEigen(std::span<const float> c, size_t n, size_t count) {
   return TopEigen(
       [c, n](const DenseMatrix& x, DenseMatrix* y) {
         std::vector<double> wide(n);
-        for (size_t r = 0; r < n; ++r) {  // a row of C at a time serves all vectors
+        for (size_t r = 0; r < n; ++r) {  // each row of C is read once for all vectors
           std::copy_n(c.begin() + static_cast<std::ptrdiff_t>(r * n), n, wide.begin());
           for (size_t v = 0; v < x.rows; ++v) {
             y->at(v, r) = Dot(wide.data(), x.row(v), n);
@@ -156,8 +157,8 @@ EigenPairs TopEigen(std::span<const float> c, size_t n, size_t count) {
 SvdFactors TopSvd(const DenseMatrix& m, size_t count) {
   const bool wide = m.columns > m.rows;
   const DenseMatrix transposed = Transposed(m);
-  // Singular vectors of the shorter side are eigenvectors of m m^T or m^T m; the others are their
-  // images.
+  // The singular vectors of the shorter side are eigenvectors of m m^T or m^T m. The other singular
+  // vectors are their images.
   const DenseMatrix& tall = wide ? transposed : m;  // longer x shorter
   const DenseMatrix& flat = wide ? m : transposed;  // shorter x longer
   const size_t k = std::min(count, flat.rows);

@@ -9,10 +9,10 @@
 
 namespace ruvd::inference {
 
-// `count` orthonormal vectors of `length` >= count, one after the other, spanning a uniformly
-// random subspace: Gaussian entries, rounded to 2^-24 so that the last bit of libm's logarithm does
-// not matter, then modified Gram-Schmidt in double, twice (Giraud, Langou, Rozloznik 2005: twice is
-// enough).
+// Returns `count` orthonormal vectors of `length` >= count, one after the other, that span a
+// uniformly random subspace. Gaussian entries are rounded to 2^-24, so that the last bit of the C
+// library's logarithm does not matter, and then pass modified Gram-Schmidt in double precision
+// twice (Giraud, Langou, Rozloznik 2005: twice is enough).
 std::vector<double> OrthonormalRows(int count, int length, Random& random);
 
 }  // namespace ruvd::inference

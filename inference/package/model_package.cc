@@ -27,17 +27,18 @@ absl::StatusOr<ModelPackage> LoadModelPackage(const std::string& model_path) {
   ASSIGN_OR_RETURN(package.model, Model::Load(model_path));
   package.id = package.model->hash();
   const std::string path = WhiteningPath(model_path);
-  std::error_code ignored;  // a file that cannot be seen is reported by Load
+  std::error_code ignored;  // Load reports a file that cannot be accessed
   if (std::filesystem::symlink_status(path, ignored).type() ==
       std::filesystem::file_type::not_found) {
     return package;
   }
   ASSIGN_OR_RETURN(Whitening whitening, Whitening::Load(path, package.model->hash()));
   if (whitening.width() != package.model->config().width) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
-                 "{} is for embeddings of {} values, the model's have {}; make it anew with 'ruvd "
-                 "model whiten' or move it away",
-                 path, whitening.width(), package.model->config().width);
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
+        "{} is for embeddings of {} values, but the model's have {}; make it again with 'ruvd "
+        "model whiten' or remove it",
+        path, whitening.width(), package.model->config().width);
   }
   package.id = Sha256({package.model->hash(), whitening.id()});
   package.whitening = std::make_shared<Whitening>(std::move(whitening));

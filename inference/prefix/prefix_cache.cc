@@ -47,7 +47,7 @@ PrefixCaches::Prefix& PrefixCaches::Find(const AdapterMix& mix) {
     entries_.splice(entries_.begin(), entries_, found);
     return entries_.front();
   }
-  if (entries_.size() == limits::kMaxPrefixCaches) {  // recycle the memory of the oldest
+  if (entries_.size() == limits::kMaxPrefixCaches) {  // reuses the memory of the oldest
     entries_.splice(entries_.begin(), entries_, std::prev(entries_.end()));
     entries_.front().mix = mix;
     Empty(&entries_.front());
@@ -70,8 +70,8 @@ void PrefixCaches::Share(Prefix& prefix, std::span<const TokenId> tokens) {
   }
   const int length = prefix.cache.length();
   constexpr int kPage = static_cast<int>(kKvTileTokens);
-  // The prompt as a whole, with its end; later only whole pages, since an incomplete one would have
-  // to be copied for every token that follows.
+  // A prompt is inserted as a whole, including its incomplete last page. Later, only whole pages
+  // are inserted, because an incomplete page would have to be copied for every following token.
   const bool prompt = static_cast<size_t>(length) + 1 >= tokens.size() && !prefix.shared_prompt &&
                       !prefix.last_hidden.empty();
   if (length == prefix.published || (!prompt && length / kPage == prefix.published / kPage)) {
@@ -92,7 +92,7 @@ std::optional<ForwardInput> PrefixCaches::Missing(Prefix& prefix, std::span<cons
     return std::nullopt;
   }
   size_t piece = limits::kPrefillRows;
-  if (attention_.kind == Attention::Kind::kBlockCausal) {  // pieces end between blocks
+  if (attention_.kind == Attention::Kind::kBlockCausal) {  // a piece must end between two blocks
     const auto block = static_cast<size_t>(attention_.block_length);
     piece = std::max(piece / block * block, block);
   }

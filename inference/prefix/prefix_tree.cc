@@ -21,7 +21,7 @@ bool SameKey(const PrefixTree::Key& a, const PrefixTree::Key& b) {
          a.attention.window == b.attention.window && SameMix(a.mix, b.mix);
 }
 
-// Tokens that both begin with.
+// Returns the number of leading tokens that both have in common.
 size_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
   const size_t most = std::min(a.size(), b.size());
   return static_cast<size_t>(
@@ -33,7 +33,7 @@ size_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
 
 struct PrefixTree::Node {
   Node* parent = nullptr;  // null at a root
-  // Of the page; fewer than sixteen only where the node is a leaf.
+  // These are the tokens of the page. Only a leaf may have fewer than sixteen.
   Tokens tokens;
   KvPage page;
   std::vector<float> last_hidden;
@@ -48,8 +48,8 @@ struct PrefixTree::Root {
 };
 
 struct PrefixTree::Path {
-  std::vector<Node*> nodes;  // full pages, all of whose tokens match
-  Node* partial = nullptr;   // the child behind them that begins with `extra` more tokens
+  std::vector<Node*> nodes;  // full pages whose tokens all match
+  Node* partial = nullptr;   // the child after them whose first `extra` tokens match
   size_t extra = 0;
 };
 
@@ -166,7 +166,8 @@ void PrefixTree::Insert(const Key& key, std::span<const TokenId> tokens, const K
   RUVD_CHECK(key.attention.kind == Attention::Kind::kCausal ||
              (key.attention.kind == Attention::Kind::kBlockCausal &&
               tokens.size() % static_cast<size_t>(key.attention.block_length) == 0));
-  if (last_hidden.empty()) {  // an incomplete page is worth its memory only as an end
+  // an incomplete page is worth its memory only at the end of a prefix with its hidden state
+  if (last_hidden.empty()) {
     tokens = tokens.first(tokens.size() / kKvTileTokens * kKvTileTokens);
   }
   if (tokens.empty()) {
@@ -191,7 +192,7 @@ void PrefixTree::Insert(const Key& key, std::span<const TokenId> tokens, const K
   Use(node);
 }
 
-// Returns the parent if that is now a leaf itself.
+// Removes a leaf. Returns its parent if that is now a leaf, else null.
 PrefixTree::Node* PrefixTree::Remove(Node* leaf) {
   Node* parent = leaf->parent;
   parent->children.erase(leaf->tokens);

@@ -16,56 +16,57 @@
 
 namespace ruvd::inference {
 
-// Keys and values of token prefixes that requests have in common, kept after the requests until
-// their memory is needed. A radix tree over tokens whose edges are pages: a child is reached by the
-// tokens of its page, sixteen of them or, for the end of an inserted prefix, fewer. What is found
-// is exact for causal and block-causal attention, and bit for bit what computing it would give,
-// because keys and values are rounded to the pool's format as soon as they are computed.
+// Keys and values of token prefixes that requests have in common. They are kept after the requests
+// until their memory is needed. This is a radix tree over tokens whose edges are pages: the tokens
+// of its page lead to a child, sixteen of them or, at the end of an inserted prefix, fewer. What is
+// found is exact for causal and block-causal attention, and equals bit for bit what computing it
+// would give, because keys and values are rounded to the pool's format as soon as they are
+// computed.
 //
-// Prefixes are kept apart by what else keys and values depend on: the adapter mix and the
-// attention. Pages are the pool's, so they count against its budget; the tree is the pool's
-// reclaimer and gives back least recently used pages that nobody else holds. Thread-safe.
+// Prefixes are separate for each adapter mix and attention, because keys and values depend on them.
+// Pages belong to the pool and count against its budget. The tree is the pool's reclaimer: it gives
+// back the least recently used pages that only the tree holds. Thread-safe.
 class PrefixTree {
  public:
-  // What computes different keys and values for the same tokens.
+  // Everything except the tokens that keys and values depend on.
   struct Key {
     AdapterMix mix;
     Attention attention;  // kCausal or kBlockCausal
   };
   struct Match {
-    int length = 0;  // tokens that the cache holds now
-    // The final hidden state of the last token, where length is that of the whole prefix.
+    int length = 0;  // tokens that the cache holds after the lookup
+    // The final hidden state of the last token, if length is that of the whole prefix.
     std::vector<float> last_hidden;
   };
   struct Stats {
     uint64_t lookups = 0;
-    uint64_t hits = 0;  // that found at least one token
+    uint64_t hits = 0;  // lookups that found at least one token
     uint64_t looked_up_tokens = 0;
     uint64_t reused_tokens = 0;
     uint64_t evicted_pages = 0;
-    uint64_t pages = 0;  // held now
+    uint64_t pages = 0;  // held at present
   };
 
   explicit PrefixTree(std::shared_ptr<KvPool> pool);
-  // Gives back all pages. Forwards that extend caches of the pool must be over.
+  // Releases all pages. No forward that extends a cache of the pool may be running.
   ~PrefixTree();
   PrefixTree(const PrefixTree&) = delete;
   PrefixTree& operator=(const PrefixTree&) = delete;
 
   const std::shared_ptr<KvPool>& pool() const { return pool_; }
 
-  // Makes `cache`, a cache of the pool, hold the longest known prefix of `tokens`, sharing its
-  // pages. With block-causal attention it ends at a block's end. It is shorter than `tokens` if the
-  // last token's hidden state is not known, so that the caller computes it.
+  // Makes `cache`, which must use the same pool, hold the longest known prefix of `tokens`, sharing
+  // its pages. With block-causal attention the prefix ends at the end of a block. It is shorter
+  // than `tokens` if the last token's hidden state is unknown, so that the caller computes it.
   Match Lookup(const Key& key, std::span<const TokenId> tokens, KvCache* cache);
 
-  // Keeps the pages of `tokens`, which are the tokens that `cache` holds. `last_hidden`, if not
-  // empty, is kept with them (width floats, not counted against the budget). What is known already
-  // is not kept twice.
+  // Keeps the pages of `tokens`, which must be the tokens that `cache` holds. A `last_hidden` that
+  // is not empty is kept with them (width floats, not counted against the budget). Nothing is
+  // stored twice.
   void Insert(const Key& key, std::span<const TokenId> tokens, const KvCache& cache,
               std::span<const float> last_hidden);
 
-  // Gives back up to `pages` pages, least recently used first, that only this tree holds.
+  // Releases up to `pages` pages that only this tree holds, least recently used first.
   void Evict(uint64_t pages);
 
   Stats stats() const;
@@ -85,8 +86,9 @@ class PrefixTree {
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Root>> roots_;
   std::list<Node>
-      nodes_;           // all but the roots' own, in no order; flat, so that none is too deep
-  uint64_t clock_ = 0;  // of uses
+      // all except the roots' own, unordered; a flat list keeps destruction from recursing deeply
+      nodes_;
+  uint64_t clock_ = 0;  // counts uses
   Stats stats_;
 };
 

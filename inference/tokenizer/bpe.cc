@@ -53,7 +53,7 @@ absl::StatusOr<BytePairMerges> BytePairMerges::Create(const WordTable& ids,
     }
     const Symbol left_symbol = intern(*left);
     const Symbol right_symbol = intern(*right);
-    // A pair listed twice keeps its first, better rank.
+    // If a pair is listed twice, its first and better rank counts.
     out.merges_.Add(left_symbol, right_symbol,
                     {static_cast<uint32_t>(rank), intern(*left + *right)});
   }
@@ -94,9 +94,9 @@ absl::StatusOr<std::unique_ptr<BytePairEncoder>> BytePairEncoder::Create(Vocabul
     const std::string_view spelling = vocabulary->pieces[id];
     if (!vocabulary->IsKind(id, TokenKind::kNormal)) {
       pieces.Add(spelling);
-      continue;  // found as whole words only, or never
+      continue;  // found as a whole word or not at all
     }
-    // A spelling outside the alphabet cannot come from bytes; it stays as it is written.
+    // A spelling with characters outside the alphabet cannot come from bytes. It stays as written.
     const auto bytes = BytesOfSpelling(spelling);
     pieces.Add(bytes ? std::string_view(*bytes) : spelling);
     if (!ids.Add(pieces[id], id)) {
@@ -116,7 +116,8 @@ absl::StatusOr<std::unique_ptr<BytePairEncoder>> BytePairEncoder::Create(Vocabul
   return out;
 }
 
-// Most words of a text are tokens: these need no merging when it is known to lead there.
+// Most words of a text are tokens. Where merging is known to give exactly that token, it can be
+// skipped.
 void BytePairEncoder::FindWholeWords(const Vocabulary& vocabulary) {
   whole_word_.assign(vocabulary.pieces.size(), false);
   EncodeWorkspace workspace;

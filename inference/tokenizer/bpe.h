@@ -19,35 +19,36 @@
 
 namespace ruvd::inference {
 
-// Byte-pair merging (Sennrich et al. 2016, arXiv 1508.07909) with ranked merges over raw bytes.
-// Immutable and thread-safe.
+// Byte-pair merging (Sennrich et al. 2016, arXiv 1508.07909) with ranked merges over raw bytes. It
+// is immutable and thread-safe.
 class BytePairMerges {
  public:
   // `ids` maps the raw bytes of each token to its id. `merges` are "left right" in GPT-2's
-  // alphabet, most important first. TOKENIZER_INVALID for a line that is none.
+  // alphabet, most important first. TOKENIZER_INVALID if a line does not have this form.
   static absl::StatusOr<BytePairMerges> Create(const WordTable& ids,
                                                std::span<const std::string_view> merges);
 
-  // Appends the ids of a word in O(n log n). A merged piece that is not a token falls back to the
-  // tokens of its bytes; a byte without a token is left out.
+  // Appends the ids of a word, in O(n log n). If a merged piece is not a token, the tokens of its
+  // bytes are appended instead; a byte without a token is skipped.
   void Encode(std::string_view word, EncodeWorkspace* workspace, std::vector<TokenId>* out) const;
 
  private:
-  // Merging works on interned byte strings: the 256 bytes first, then what merges speak of.
+  // Merging works on numbered byte strings: first the 256 single bytes, then those that occur in
+  // merges.
   using Symbol = MergeTable::Symbol;
   static constexpr TokenId kNoToken = UINT32_MAX;
   void AppendBytes(std::string_view bytes, std::vector<TokenId>* out) const;
 
-  std::vector<TokenId> tokens_;  // by symbol; kNoToken where it is not in the vocabulary
-  std::unordered_map<Symbol, std::string> tokenless_;  // bytes of the symbols without a token
+  std::vector<TokenId> tokens_;  // by symbol; kNoToken if it is not in the vocabulary
+  std::unordered_map<Symbol, std::string> tokenless_;  // bytes of each symbol without a token
   MergeTable merges_;
 };
 
-// Byte-level BPE: words, cut by the pre-tokeniser, are merged one by one.
+// Byte-level BPE: the pre-tokeniser cuts the text into words, and each word is merged on its own.
 class BytePairEncoder final : public TextEncoder {
  public:
-  // Turns the normal pieces of `vocabulary` from their spelling into raw bytes, and takes its
-  // merges. TOKENIZER_INVALID where two pieces are alike, and as BytePairMerges::Create.
+  // Replaces the spelling of the normal pieces of `vocabulary` by raw bytes, and takes its merges.
+  // TOKENIZER_INVALID if two pieces are equal, and as for BytePairMerges::Create.
   static absl::StatusOr<std::unique_ptr<BytePairEncoder>> Create(Vocabulary* vocabulary);
 
   void Append(std::string_view text, bool at_start, EncodeWorkspace* workspace,
@@ -60,7 +61,7 @@ class BytePairEncoder final : public TextEncoder {
   PreTokenizer splitter_;
   WordTable ids_;
   BytePairMerges merges_;
-  std::vector<bool> whole_word_;  // by token: its bytes encode as itself
+  std::vector<bool> whole_word_;  // by token: encoding its bytes gives the token itself
 };
 
 }  // namespace ruvd::inference

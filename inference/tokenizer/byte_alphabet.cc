@@ -17,7 +17,7 @@ constexpr bool IsPrintable(uint32_t byte) {
   return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
-// Code point of each byte, and the byte of each code point below 256 + 68.
+// The code point of each byte, and the byte of each code point below 256 + 68.
 struct Alphabet {
   std::array<uint16_t, 256> code_point{};
   std::array<uint8_t, 256 + kExtraBytes> byte{};

@@ -9,13 +9,13 @@
 
 namespace ruvd::inference {
 
-// GPT-2's printable alphabet: vocabularies of byte-level BPE spell the bytes that are printable in
-// Latin-1 as themselves and the other 68 as U+0100 and following, in byte order.
+// In GPT-2's printable alphabet, vocabularies of byte-level BPE spell each byte that is printable
+// in Latin-1 as itself, and the other 68 as U+0100 and following, in byte order.
 
-// The spelling of raw bytes, as UTF-8.
+// Returns the spelling of raw bytes, as UTF-8.
 std::string SpellBytes(std::string_view bytes);
 
-// The raw bytes of a spelling; nullopt where it has a character outside the alphabet.
+// Returns the raw bytes of a spelling, or nullopt if it has a character outside the alphabet.
 std::optional<std::string> BytesOfSpelling(std::string_view spelling);
 
 }  // namespace ruvd::inference

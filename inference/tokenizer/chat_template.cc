@@ -47,8 +47,8 @@ bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Whether what follows a user's turn is the end-of-text token, as in Zephyr's template and unlike
-// others with the same markers.
+// Returns whether the end-of-text token follows a user's turn. Zephyr's template has it; other
+// templates with the same markers do not.
 bool EndsTurnsWithEndOfText(std::string_view jinja) {
   constexpr std::string_view kMarker = "<|user|>";
   for (size_t at = jinja.find(kMarker); at != std::string_view::npos;
@@ -70,7 +70,7 @@ std::string_view Trimmed(std::string_view text) {
   return end == std::string_view::npos ? "" : text.substr(begin, end - begin + 1);
 }
 
-// Collects segments; neighbours of one kind are joined.
+// Collects segments. Neighbouring segments that are both trusted or both untrusted are joined.
 class Writer {
  public:
   void Marker(std::string_view text) { Add(text, /*trusted=*/true); }
@@ -103,8 +103,8 @@ void WritePlain(std::span<const ChatMessage> messages, Writer* out) {
   }
 }
 
-// Formats whose turns are independent: what stands before the role, between role and content, and
-// behind the content.
+// A format whose turns are independent: the text before the role, between role and content, and
+// after the content.
 struct TurnForm {
   std::string before, between, behind;
   bool trimmed = false;
@@ -135,7 +135,8 @@ void WriteTurns(const TurnForm& form, std::span<const ChatMessage> messages,
   }
 }
 
-// User and assistant take turns, the user first, behind at most one system message.
+// Checks that user and assistant take turns, beginning with the user, after at most one system
+// message.
 absl::Status CheckTurns(ChatFormat format, std::span<const ChatMessage> messages) {
   std::string_view expected = kUser;
   for (size_t i = 0; i < messages.size(); ++i) {
@@ -144,8 +145,8 @@ absl::Status CheckTurns(ChatFormat format, std::span<const ChatMessage> messages
     }
     if (messages[i].role != expected) {
       return Refused(
-          "message {} is the {}'s where the format {} wants the {}'s: user and "
-          "assistant take turns, behind at most one system message",
+          "message {} has the role {} where the format {} expects {}: user and assistant must "
+          "take turns, after at most one system message",
           i, messages[i].role, ChatFormatName(format), expected);
     }
     expected = expected == kUser ? kAssistant : kUser;
@@ -157,7 +158,7 @@ absl::Status CheckTurns(ChatFormat format, std::span<const ChatMessage> messages
   return absl::OkStatus();
 }
 
-// What distinguishes the formats with [INST].
+// The differences between the formats with [INST].
 struct InstructionForm {
   std::string_view before = "[INST] ";
   std::string_view system_before, system_behind = "\n\n";
@@ -198,7 +199,7 @@ void WriteInstructions(const InstructionForm& form, std::span<const ChatMessage>
     out->Content(form.trimmed ? Trimmed(message.content) : std::string_view(message.content));
     out->Marker(behind);
   };
-  bool inside = false;  // of an instruction that the system message has begun
+  bool inside = false;  // an instruction that the system message has begun is still open
   for (const ChatMessage& message : messages) {
     if (message.role == kAssistant) {
       write(form.answer_before, message, form.answer_behind);
@@ -236,8 +237,8 @@ std::vector<std::string> MarkersOf(ChatFormat format, const Markers& markers) {
   return {};
 }
 
-// A marker that is no control token reads the same in a content: such a content is refused, and so
-// is one that makes a marker together with what stands beside it.
+// A marker that is not a control token looks the same in a message. Refuses messages that contain
+// such a marker, or that form one together with the text next to them.
 absl::Status CheckForgery(std::span<const TextSegment> segments,
                           const std::vector<std::string>& markers, const Tokenizer& tokenizer) {
   std::string text;
@@ -277,9 +278,9 @@ absl::Status CheckMessages(std::span<const ChatMessage> messages) {
                    limits::kMaxChatMessages);
   }
   for (size_t i = 0; i < messages.size(); ++i) {
-    // The role becomes part of a marker, so nothing but these.
+    // The role becomes part of a marker, so only known roles are allowed.
     if (std::find(kRoles.begin(), kRoles.end(), messages[i].role) == kRoles.end()) {
-      return Refused("the role of message {} is none of {}", i, fmt::join(kRoles, ", "));
+      return Refused("the role of message {} is not one of {}", i, fmt::join(kRoles, ", "));
     }
   }
   return absl::OkStatus();
@@ -343,7 +344,7 @@ absl::StatusOr<ChatFormat> ChatFormatOf(const Tokenizer& tokenizer) {
     return *format;
   }
   return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
-               "the model's chat template is none of those we know; choose one of {}, or send the "
+               "the model's chat template is not known; choose one of {}, or send the "
                "conversation as plain text in the model's own form",
                ChatFormatNames());
 }

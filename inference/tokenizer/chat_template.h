@@ -20,11 +20,11 @@ struct ChatMessage {
   std::string content;
 };
 
-// How a conversation is written down for a model. We know the forms below and interpret no
-// templates: a template is a program of strangers.
+// How a conversation is written as text for a model. Only the forms below are known. Chat templates
+// are never executed, because a template is a program from an untrusted source.
 enum class ChatFormat : uint8_t {
-  // Of models without a template: the contents with an empty line between them, nothing else. One
-  // message is its own text.
+  // For models without a template: only the contents, with an empty line between them. A single
+  // message is just its own text.
   kPlain,
   kChatMl,         // <|im_start|>ROLE\nTEXT<|im_end|>\n
   kLlama3,         // <|start_header_id|>ROLE<|end_header_id|>\n\nTEXT<|eot_id|>, TEXT trimmed
@@ -36,28 +36,28 @@ enum class ChatFormat : uint8_t {
   kZephyr,         // <|ROLE|>\nTEXT + EOS + \n
 };
 
-// "plain", "chatml", "llama-3", "llama-2", "mistral", "mistral-v3", "mistral-tekken", "phi-3",
-// "zephyr".
+// Returns "plain", "chatml", "llama-3", "llama-2", "mistral", "mistral-v3", "mistral-tekken",
+// "phi-3" or "zephyr".
 std::string_view ChatFormatName(ChatFormat format);
 std::optional<ChatFormat> ChatFormatByName(std::string_view name);
-// All of them, separated by ", ".
+// Returns all names, separated by ", ".
 std::string ChatFormatNames();
 
-// The format that a Jinja template (tokenizer.chat_template) writes, known by its markers. Nullopt
-// where it is none of ours.
+// Returns the format that a Jinja template (tokenizer.chat_template) writes, recognised by its
+// markers, or nullopt if it is not one of those above.
 std::optional<ChatFormat> RecognizeChatTemplate(std::string_view jinja);
 
-// The format of a model; kPlain where its file has no template. MODEL_UNSUPPORTED, naming the
-// formats to choose from, for a template that is not recognised.
+// Returns the format of a model; kPlain if its file has no template. If the template is not
+// recognised, returns MODEL_UNSUPPORTED and lists the formats to choose from.
 absl::StatusOr<ChatFormat> ChatFormatOf(const Tokenizer& tokenizer);
 
-// Writes a conversation down for Tokenizer::EncodeSegments: markers are trusted, contents are not,
-// so that no content can become a marker. With `add_generation_prompt` the text ends where the
-// assistant's answer begins. The beginning-of-text token is left to EncodeSegments.
+// Writes a conversation as segments for Tokenizer::EncodeSegments. Markers are trusted and contents
+// are not, so no content can become a marker. With `add_generation_prompt` the text ends where the
+// assistant's answer begins. EncodeSegments adds the beginning-of-text token.
 //
-// INVALID_ARGUMENT for another role, for turns that the format cannot express (those with [INST]
-// want user and assistant alternately, the system first), for too many messages, and for a content
-// that spells a marker which is plain text in this vocabulary.
+// INVALID_ARGUMENT for an unknown role; for turns that the format cannot express (the formats with
+// [INST] require user and assistant to alternate, after an optional system message); for too many
+// messages; and for a content that spells a marker which is plain text in this vocabulary.
 absl::StatusOr<std::vector<TextSegment>> ApplyChatTemplate(ChatFormat format,
                                                            std::span<const ChatMessage> messages,
                                                            bool add_generation_prompt,

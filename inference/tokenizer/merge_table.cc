@@ -13,7 +13,7 @@ namespace ruvd::inference {
 namespace {
 
 constexpr int kNone = -1;
-// Up to here looking at every pair beats keeping a queue.
+// Up to this length, examining every pair is faster than a queue.
 constexpr size_t kShortWord = 40;
 constexpr uint32_t kNever = UINT32_MAX;
 
@@ -63,7 +63,7 @@ void MergeTable::Apply(std::vector<Symbol>* symbols, Workspace* workspace, Symbo
 void MergeTable::ApplyToShort(std::vector<Symbol>* symbols, Workspace* workspace,
                               Symbol forbidden) const {
   std::vector<Symbol>& word = *symbols;
-  std::vector<Merge>& pairs = workspace->pairs_;  // pairs[i]: of word[i] and word[i + 1]
+  std::vector<Merge>& pairs = workspace->pairs_;  // pairs[i] merges word[i] and word[i + 1]
   const auto look_up = [&](size_t i) {
     const Merge* merge = Find(word[i], word[i + 1]);
     return merge == nullptr || merge->result == forbidden ? Merge{kNever, 0} : *merge;
@@ -104,7 +104,7 @@ void MergeTable::Offer(int left, int right, Workspace* workspace, Symbol forbidd
   workspace->queue_.push_back({merge->rank, left, right, left_symbol, right_symbol, merge->result});
 }
 
-// A queue of candidate pairs over a linked list of pieces.
+// Uses a queue of candidate pairs over a linked list of pieces.
 void MergeTable::ApplyToLong(std::vector<Symbol>* symbols, Workspace* workspace,
                              Symbol forbidden) const {
   using Candidate = Workspace::Candidate;
@@ -137,7 +137,8 @@ void MergeTable::ApplyToLong(std::vector<Symbol>* symbols, Workspace* workspace,
     queue.pop_back();
     auto& left = pieces[static_cast<size_t>(best.left)];
     auto& right = pieces[static_cast<size_t>(best.right)];
-    // Pieces only grow or vanish, so equal symbols mean that nothing changed since the offer.
+    // Pieces only grow or vanish, so equal symbols mean that nothing has changed since the pair was
+    // queued.
     if (left.gone || right.gone || left.symbol != best.left_symbol ||
         right.symbol != best.right_symbol || left.next != best.right) {
       continue;

@@ -11,9 +11,9 @@
 
 namespace ruvd::inference {
 
-// Which neighbouring symbols merge into which, and in what order: the pair of lowest rank first,
-// the leftmost on ties. Both families of tokenizers are such tables (bpe.h, sentence_piece.h).
-// Thread-safe once filled.
+// A table of which neighbouring symbols merge into which, and in what order: the pair with the
+// lowest rank first, and the leftmost of equal ranks. Both tokenizer families are such tables
+// (bpe.h, sentence_piece.h). Thread-safe once filled.
 class MergeTable {
  public:
   using Symbol = uint32_t;
@@ -21,10 +21,10 @@ class MergeTable {
     uint32_t rank;
     Symbol result;
   };
-  // What a merge must not result in, where nothing is forbidden.
+  // The `forbidden` symbol of Apply when every merge is allowed.
   static constexpr Symbol kNothing = UINT32_MAX;
 
-  // Memory that `Apply` uses again from word to word.
+  // Memory that `Apply` reuses from word to word.
   class Workspace {
    private:
     friend class MergeTable;
@@ -42,14 +42,14 @@ class MergeTable {
       Symbol right_symbol;
       Symbol result;
     };
-    std::vector<Merge> pairs_;  // short words
+    std::vector<Merge> pairs_;  // for short words
     std::vector<Piece> pieces_;
     std::vector<Candidate> queue_;
   };
 
-  // Keeps the first merge of a pair. Symbols must be below kNothing.
+  // Adds a merge. If the pair already has one, the first is kept. Symbols must be below kNothing.
   void Add(Symbol left, Symbol right, Merge merge);
-  // Null where the two do not merge.
+  // Returns null if the two do not merge.
   const Merge* Find(Symbol left, Symbol right) const {
     if (slots_.empty()) {
       return nullptr;
@@ -65,7 +65,7 @@ class MergeTable {
     }
   }
   // Merges the symbols of a word until no pair is left, in O(n log n). A merge that would result in
-  // `forbidden` is not made.
+  // `forbidden` is skipped.
   void Apply(std::vector<Symbol>* symbols, Workspace* workspace, Symbol forbidden = kNothing) const;
 
  private:
@@ -75,8 +75,8 @@ class MergeTable {
     Merge merge{};
   };
   static uint64_t Key(Symbol left, Symbol right) { return (uint64_t{left} << 32) | right; }
-  // Multiply-shift by a secret odd number (Dietzfelbinger et al. 1997): universal, so no choice of
-  // pairs makes them meet but by chance. Upper bits count.
+  // Multiply-shift by a secret odd number (Dietzfelbinger et al. 1997). This hash is universal, so
+  // chosen pairs collide only by chance. The upper bits are used.
   size_t Place(uint64_t key) const { return (key * multiplier_) >> shift_; }
   void Grow();
   void ApplyToShort(std::vector<Symbol>* symbols, Workspace* workspace, Symbol forbidden) const;
@@ -84,8 +84,8 @@ class MergeTable {
   void Offer(int left, int right, Workspace* workspace, Symbol forbidden) const;
 
   uint64_t multiplier_ = ProcessHashKey().low | 1;
-  int shift_ = 63;  // 64 - log2 of the slots
-  // Open addressing, at most three quarters full.
+  int shift_ = 63;  // 64 - log2(number of slots)
+  // Open addressing; at most three quarters of the slots are full.
   std::vector<Slot> slots_;
   size_t mask_ = 0;
   size_t used_ = 0;

@@ -13,7 +13,8 @@
 
 namespace ruvd::inference {
 
-// Many short strings in one piece of memory; less than 4 GiB together. Thread-safe once filled.
+// A table that keeps many short strings, less than 4 GiB together, in one piece of memory.
+// Thread-safe once filled.
 class PieceTable {
  public:
   void Add(std::string_view piece) {
@@ -26,7 +27,7 @@ class PieceTable {
   }
   size_t size() const { return starts_.size() - 1; }
   bool empty() const { return size() == 0; }
-  // Gives back memory kept for more pieces.
+  // Frees memory reserved for more pieces.
   void Shrink() {
     bytes_.shrink_to_fit();
     starts_.shrink_to_fit();

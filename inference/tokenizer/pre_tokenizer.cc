@@ -58,8 +58,8 @@ struct NamedEntry {
 
 constexpr PreTokenizerEntry kPlainGpt2{.kind = PreTokenizer::kGpt2};
 constexpr PreTokenizerEntry kJina2{.kind = PreTokenizer::kGpt2, .mask_strips_left = true};
-// Qwen2's expression under other names. "bailingmoe" matches one newline where Qwen2 matches
-// several, which comes to the same: the white space before takes the others.
+// Other names of Qwen2's expression. "bailingmoe" matches one newline where Qwen2 matches several;
+// the result is the same, because the preceding white space takes the other newlines.
 constexpr PreTokenizerEntry kPlainQwen2{.kind = PreTokenizer::kQwen2};
 constexpr PreTokenizerEntry kLlamaFamily{
     .kind = PreTokenizer::kLlama3, .ignore_merges = true, .add_bos = true};

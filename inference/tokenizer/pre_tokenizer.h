@@ -17,8 +17,9 @@ namespace ruvd::inference {
 
 // How a text is cut into the words within which byte pairs are merged. Each kind is a row of
 // expressions (word_patterns.h): the first one cuts the text at its matches, the next one cuts the
-// parts, and so on; what lies between two matches is a part too, and an expression sees nothing
-// beyond its part. Where the published expressions leave room, llama.cpp's splitters decide.
+// parts, and so on. The text between two matches is a part too, and an expression sees nothing
+// beyond its part. Where the published expressions are ambiguous, the result is that of llama.cpp's
+// splitters.
 enum class PreTokenizer : uint8_t {
   kGpt2,
   kQwen2,
@@ -30,35 +31,36 @@ enum class PreTokenizer : uint8_t {
   kFalcon,
   kDeepSeekLlm,
   kDeepSeekCoder,
-  kDefault,  // of files that name none
+  kDefault,  // for files that name no pre-tokeniser
 };
 
-// What goes with a value of tokenizer.ggml.pre.
+// The settings that a value of tokenizer.ggml.pre implies.
 struct PreTokenizerEntry {
   PreTokenizer kind;
-  // A word that is a token is taken whole, whatever the merges say.
+  // A word that is a token is taken whole, without merging.
   bool ignore_merges = false;
-  // Where the file has no add_bos_token.
+  // Used if the file has no add_bos_token.
   bool add_bos = false;
-  // The token "<mask>" swallows white space before it.
+  // The token "<mask>" removes the white space before it.
   bool mask_strips_left = false;
 };
 
-// Nullopt for a name we do not have.
+// Returns nullopt for an unknown name.
 std::optional<PreTokenizerEntry> PreTokenizerByName(std::string_view name);
 
-// The words of a text in order; together they are the whole text. Linear time. Borrows the text.
+// Yields the words of a text in order; together they are the whole text. Takes linear time. The
+// text must outlive the splitter.
 class WordSplitter {
  public:
   WordSplitter(PreTokenizer kind, std::string_view text);
-  // False at the end. Words are not empty.
+  // Returns false at the end. Words are not empty.
   bool Next(std::string_view* word) { return NextOf(patterns_.size() - 1, word); }
 
  private:
   static constexpr size_t kMaxPatterns = 6;
   struct Level {
-    std::string_view rest;   // of the part that this pattern cuts
-    std::string_view match;  // found already, behind the gap that was returned
+    std::string_view rest;   // the rest of the part that this pattern cuts
+    std::string_view match;  // a match found already; it follows the gap that was returned
   };
   bool NextOf(size_t level, std::string_view* word);
 
@@ -66,7 +68,7 @@ class WordSplitter {
   std::array<Level, kMaxPatterns> levels_;
 };
 
-// All words at once.
+// Returns all words at once.
 std::vector<std::string_view> SplitWords(PreTokenizer kind, std::string_view text);
 
 }  // namespace ruvd::inference

@@ -79,7 +79,7 @@ absl::Status SentencePieceEncoder::AddPieces(Vocabulary* vocabulary) {
       continue;
     }
     const bool unused = vocabulary->IsKind(id, TokenKind::kUnused);
-    // A space can only be meant where it is spelled U+2581.
+    // In a SentencePiece spelling a space is U+2581, so a piece with a plain space can never match.
     const bool merges = (unused || vocabulary->IsKind(id, TokenKind::kNormal)) &&
                         !spelling.empty() && spelling.find(' ') == std::string_view::npos;
     pieces.Add(merges ? WithSpaces(spelling) : spelling);
@@ -133,7 +133,7 @@ bool SentencePieceEncoder::Merges(const Vocabulary& vocabulary, TokenId id) cons
 }
 
 absl::Status SentencePieceEncoder::AddMerges(const Vocabulary& vocabulary) {
-  std::vector<float> scores;  // of the pieces that merge, the highest first, each once
+  std::vector<float> scores;  // scores of the pieces that merge, highest first, without repeats
   uint64_t cuts = 0;
   for (TokenId id = 0; id < vocabulary.pieces.size(); ++id) {
     if (Merges(vocabulary, id)) {
@@ -158,7 +158,7 @@ absl::Status SentencePieceEncoder::AddMerges(const Vocabulary& vocabulary) {
   return absl::OkStatus();
 }
 
-// Every cut of a piece into two that can stand side by side while merging.
+// Adds a merge for every cut of a piece into two parts that can be neighbours during merging.
 void SentencePieceEncoder::AddMergesOf(TokenId id, std::string_view piece, uint32_t rank) {
   for (size_t at = FirstLength(piece); at < piece.size(); at += FirstLength(piece.substr(at))) {
     const auto left = SymbolOf(piece.substr(0, at));
@@ -237,7 +237,8 @@ std::string_view SentencePieceEncoder::Normalized(std::string_view text, bool at
   buffer->erase(buffer->find_last_not_of(' ') + 1);
   const auto extra = [](char a, char b) { return a == ' ' && b == ' '; };
   buffer->erase(std::unique(buffer->begin(), buffer->end(), extra), buffer->end());
-  // A space at the beginning stays only as the prefix; where text goes on it parts two words.
+  // A space at the beginning stays only if it serves as the prefix. In a continuation it separates
+  // two words.
   const bool strip = at_start && !prefix && buffer->starts_with(' ');
   return std::string_view(*buffer).substr(strip ? 1 : 0);
 }
@@ -277,7 +278,8 @@ void SentencePieceEncoder::Emit(Symbol symbol, EncodeWorkspace* workspace,
     out->push_back(symbol);
     return;
   }
-  // What its text comes to without it; the parts may be unused too. The last one lies on top.
+  // An unused piece is replaced by the encoding of its text in which merging may not result in that
+  // piece. The parts may be unused too, so they go onto a stack; the last part lies on top.
   std::vector<Symbol>& stack = workspace->pending;
   stack.assign(1, symbol);
   std::vector<Symbol>& parts = workspace->parts;

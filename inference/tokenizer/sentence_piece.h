@@ -22,28 +22,29 @@
 namespace ruvd::inference {
 
 // SentencePiece's byte-pair encoding (Kudo and Richardson 2018, arXiv 1808.06226): neighbours whose
-// concatenation is a piece merge, the highest score first, the leftmost on ties. Immutable and
-// thread-safe.
+// concatenation is a piece merge, the pair with the highest score first and the leftmost of equal
+// scores. It is immutable and thread-safe.
 //
 // Merging never results in a control, unknown, user-defined or byte token, however the text is
-// spelled. A piece marked as unused takes part in merging but is cut apart again in the result.
-// Characters that are no piece become byte tokens, or the unknown token where those are missing.
+// spelled. A piece marked as unused takes part in merging but is cut apart again in the result. A
+// character that is not a piece becomes byte tokens, or the unknown token if the vocabulary has no
+// byte tokens.
 class SentencePieceEncoder final : public TextEncoder {
  public:
-  // Turns the pieces of `vocabulary` from their spelling into the bytes they stand for: U+2581 into
-  // a space, "<0x41>" into the byte. TOKENIZER_INVALID where two pieces are alike, one is too long,
-  // all together have too many cuts or a byte token is misspelled.
+  // Replaces the spelling of the pieces of `vocabulary` by the bytes they stand for: U+2581 by a
+  // space, "<0x41>" by the byte. TOKENIZER_INVALID if two pieces are equal, a piece is too long,
+  // all pieces together have too many cuts, or a byte token is misspelled.
   static absl::StatusOr<std::unique_ptr<SentencePieceEncoder>> Create(Vocabulary* vocabulary);
 
-  // O(n log n), and nearly linear where no piece goes across the beginning of a word. Puts a space
-  // before the text at a start, and joins runs of spaces, where the vocabulary says so.
+  // Takes O(n log n), and nearly linear time if no piece crosses the beginning of a word. If the
+  // vocabulary says so, puts a space before the text at a start and joins runs of spaces.
   void Append(std::string_view text, bool at_start, EncodeWorkspace* workspace,
               std::vector<TokenId>* out) const override;
 
  private:
   using Symbol = MergeTable::Symbol;
-  // Symbols are token ids and, from here on, characters that are no piece: kCharacters + code
-  // point, or kBytes + byte for what is not UTF-8.
+  // A symbol below kCharacters is a token id. The others are characters without a piece:
+  // kCharacters + code point, or kBytes + byte if the byte is not valid UTF-8.
   static constexpr Symbol kCharacters = 1U << 30;
   static constexpr Symbol kBytes = kCharacters + (1U << 29);
 
@@ -51,20 +52,20 @@ class SentencePieceEncoder final : public TextEncoder {
   absl::Status AddPieces(Vocabulary* vocabulary);
   absl::Status AddByteToken(TokenId id, std::string_view spelling, PieceTable* pieces);
   absl::Status AddPiece(TokenId id, const std::string& piece, bool unused);
-  // Whether merging may result in the token.
+  // Returns whether merging may result in the token.
   bool Merges(const Vocabulary& vocabulary, TokenId id) const;
   absl::Status AddMerges(const Vocabulary& vocabulary);
   void AddMergesOf(TokenId id, std::string_view piece, uint32_t rank);
   void FindWholeWords(const Vocabulary& vocabulary);
 
-  // The text with spaces as the vocabulary wants them; may be kept in `buffer`.
+  // Returns the text with spaces as the vocabulary wants them. The result may point into `buffer`.
   std::string_view Normalized(std::string_view text, bool at_start, std::string* buffer) const;
-  // The first character of a text as a symbol, and its length.
+  // Returns the first character of a text as a symbol, and its length in bytes.
   std::pair<Symbol, size_t> FirstSymbol(std::string_view text) const;
   void SymbolsOf(std::string_view text, std::vector<Symbol>* out) const;
-  // The symbol of a text that is a piece or one character.
+  // Returns the symbol of a text that is a piece or a single character.
   std::optional<Symbol> SymbolOf(std::string_view text) const;
-  // Where the word that starts a text ends; nothing merges across that place.
+  // Returns where the first word of a text ends. No piece crosses that place.
   size_t WordEnd(std::string_view text) const;
   void EncodeWord(std::string_view word, EncodeWorkspace* workspace,
                   std::vector<TokenId>* out) const;
@@ -73,14 +74,15 @@ class SentencePieceEncoder final : public TextEncoder {
 
   bool add_space_prefix_;
   bool remove_extra_spaces_;
-  WordTable pieces_;  // those that merge
+  WordTable pieces_;  // the pieces that merge
   std::array<Symbol, 128> ascii_{};
-  std::vector<bool> unused_;                       // by token
-  std::vector<bool> whole_word_;                   // by token: its text encodes as itself
-  std::unordered_map<TokenId, std::string> text_;  // of the unused tokens
+  std::vector<bool> unused_;      // by token
+  std::vector<bool> whole_word_;  // by token: encoding its text gives the token itself
+  std::unordered_map<TokenId, std::string> text_;  // texts of the unused tokens
   std::array<std::optional<TokenId>, 256> byte_tokens_;
   std::optional<TokenId> unknown_;
-  std::array<bool, 256> joins_space_{};  // last bytes of characters that have a space behind them
+  // last bytes of characters that may be followed by a space within a piece
+  std::array<bool, 256> joins_space_{};
   MergeTable merges_;
 };
 

@@ -44,7 +44,8 @@ SpecialTokens::SpecialTokens(const Vocabulary& vocabulary) {
   ReadStripRules(vocabulary);
 }
 
-// Of tokens spelled alike the one with the smallest id counts, for trusted and for other text.
+// If several tokens have the same spelling, the smallest id is used; control tokens and other
+// tokens are counted separately.
 void SpecialTokens::DropRepeated() {
   std::vector<Token> kept;
   for (Token& token : tokens_) {
@@ -59,7 +60,7 @@ void SpecialTokens::DropRepeated() {
   tokens_ = std::move(kept);
 }
 
-// GGUF has no key for these attributes; llama.cpp knows them by the model's name.
+// GGUF has no key for these attributes. llama.cpp recognises these models by their name.
 void SpecialTokens::ReadStripRules(const Vocabulary& vocabulary) {
   const std::string name = LowerCase(vocabulary.model_name);
   const bool phi3 = name.find("phi-3") != std::string::npos ||  //
@@ -78,8 +79,8 @@ bool SpecialTokens::IsControl(std::string_view text) const {
   return begin != end && std::all_of(begin, end, [](const Token& token) { return token.control; });
 }
 
-// The longest token at `at` of at most `longest` bytes that may stand there, or null: the sorted
-// tokens are narrowed down byte by byte.
+// Returns the longest token at `at` with at most `longest` bytes that is allowed there, or null.
+// The sorted tokens are narrowed down byte by byte.
 const SpecialTokens::Token* SpecialTokens::LongestAt(std::string_view text, size_t at,
                                                      size_t longest, Trusted trusted) const {
   const auto span = std::ranges::upper_bound(trusted, at, {}, &TextSpan::end);
@@ -90,7 +91,7 @@ const SpecialTokens::Token* SpecialTokens::LongestAt(std::string_view text, size
   auto end = tokens_.end();
   for (size_t depth = 0; depth < limit && begin != end; ++depth) {
     const auto byte = static_cast<uint8_t>(text[at + depth]);
-    // Tokens that end here sort before those that go on.
+    // Tokens that end here are sorted before longer ones.
     begin = std::partition_point(begin, end, [&](const Token& token) {
       return token.text.size() <= depth || static_cast<uint8_t>(token.text[depth]) < byte;
     });
@@ -125,7 +126,7 @@ std::vector<SpecialTokens::Candidate> SpecialTokens::CandidatesIn(std::string_vi
   return out;
 }
 
-// Takes the candidate with the white space that it swallows.
+// Marks the candidate as taken, together with the white space that it removes.
 TextSpan SpecialTokens::Taken(std::string_view text, const Candidate& next,
                               std::vector<bool>* taken) {
   TextSpan span{next.begin, next.begin + next.token->text.size()};
@@ -142,7 +143,7 @@ TextSpan SpecialTokens::Taken(std::string_view text, const Candidate& next,
   return span;
 }
 
-// A place offers its next shorter token only when its longest did not fit.
+// A place offers its next shorter token only if its longest one did not fit.
 std::vector<SpecialTokens::Chosen> SpecialTokens::Choose(std::string_view text, Trusted trusted,
                                                          std::vector<Candidate> queue) const {
   const auto later = [](const Candidate& a, const Candidate& b) {
@@ -158,7 +159,8 @@ std::vector<SpecialTokens::Chosen> SpecialTokens::Choose(std::string_view text, 
     if (taken[next.begin]) {
       continue;
     }
-    // What was taken before is at least as long, so it overlaps at one of the ends or not at all.
+    // Every token taken before is at least as long, so it overlaps this one at an end or not at
+    // all.
     size_t end = next.begin + next.token->text.size();
     if (!taken[end - 1]) {
       out.push_back({next.token, Taken(text, next, &taken)});

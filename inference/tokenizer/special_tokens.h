@@ -16,29 +16,28 @@
 
 namespace ruvd::inference {
 
-// A part of a text: plain, or one special token.
+// A part of a text: either plain text or one special token.
 struct TextFragment {
   std::string_view text;
   std::optional<TokenId> token;
 };
 
-// Finds the tokens that are recognised in text as they are spelled: user-defined tokens anywhere,
-// control and unknown tokens only where the text is trusted. Of tokens that overlap the longest
-// wins, then the one with the smaller id, then the leftmost, as in llama.cpp. Immutable and
-// thread-safe.
+// Finds the tokens that are recognised in text by their spelling: user-defined tokens anywhere,
+// control and unknown tokens only in trusted text. If tokens overlap, the longest wins, then the
+// one with the smaller id, then the leftmost, as in llama.cpp. It is immutable and thread-safe.
 class SpecialTokens {
  public:
   explicit SpecialTokens(const Vocabulary& vocabulary);
 
-  // The fragments of the text in order, none of them empty. Memory is linear in the text, however
-  // many tokens begin alike. `trusted` holds parts of the text in
-  // ascending order; a control token must lie in one of them whole. White space beside a token that
-  // swallows it is left out.
+  // Returns the fragments of the text in order; no fragment is empty. Memory is linear in the text,
+  // however many tokens have the same beginning. `trusted` holds parts of the text in ascending
+  // order; a control token must lie entirely in one of them. White space that a token removes is
+  // left out.
   std::vector<TextFragment> Partition(std::string_view text,
                                       std::span<const TextSpan> trusted) const;
 
-  // Whether trusted text spelled like this is one control or unknown token, and other text never
-  // is.
+  // Returns whether this text is one control or unknown token if it is trusted, and is not
+  // recognised if it is untrusted.
   bool IsControl(std::string_view text) const;
 
  private:
@@ -46,7 +45,7 @@ class SpecialTokens {
     std::string text;
     TokenId id;
     uint32_t order;  // 0 is searched first
-    bool control;    // only in trusted text
+    bool control;    // recognised only in trusted text
     bool strips_left = false;
     bool strips_right = false;
   };
@@ -54,7 +53,7 @@ class SpecialTokens {
     const Token* token;
     TextSpan span;
   };
-  // The token to try at a place next.
+  // The token to try next at a place.
   struct Candidate {
     const Token* token;
     size_t begin;
@@ -68,7 +67,8 @@ class SpecialTokens {
                              std::vector<Candidate> queue) const;
   static TextSpan Taken(std::string_view text, const Candidate& next, std::vector<bool>* taken);
 
-  std::vector<Token> tokens_;  // sorted by text; at most one control and one other of each
+  // sorted by text; for each text at most one control and one other token
+  std::vector<Token> tokens_;
   std::array<bool, 256> starts_{};
 };
 

@@ -10,22 +10,23 @@
 
 namespace ruvd::inference {
 
-// Decodes tokens as they come into whole UTF-8 characters: the parts together are Tokenizer::Decode
-// of all tokens, with U+FFFD for what is not UTF-8. Borrows the tokenizer; not thread-safe.
+// Decodes tokens, as they arrive, into whole UTF-8 characters. The parts together equal
+// Tokenizer::Decode of all tokens, with U+FFFD for bytes that are not UTF-8. The tokenizer must
+// outlive the decoder. Not thread-safe.
 class StreamDecoder {
  public:
-  // `continues_text`: the tokens follow others, so that a space at their beginning belongs to the
+  // `continues_text`: the tokens follow other text, so a space at their beginning belongs to the
   // text.
   explicit StreamDecoder(const Tokenizer& tokenizer, bool continues_text = false)
       : tokenizer_(tokenizer), at_start_(!continues_text) {}
 
-  // The text that became complete with this token; may be empty.
+  // Returns the text that became complete with this token; may be empty.
   std::string Append(TokenId token) {
     std::string bytes;
     tokenizer_.AppendText(token, &at_start_, &bytes);
     return assembler_.Append(bytes);
   }
-  // The rest at the end of the stream: U+FFFD if a character was cut off, else "".
+  // Returns the rest at the end of the stream: U+FFFD if a character was cut off, else "".
   std::string Finish() { return assembler_.Finish(); }
 
  private:

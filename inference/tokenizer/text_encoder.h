@@ -12,7 +12,7 @@
 
 namespace ruvd::inference {
 
-// Memory that encoding uses again from word to word; its contents mean nothing between two calls.
+// Memory that encoding reuses from word to word. Its contents mean nothing between two calls.
 struct EncodeWorkspace {
   MergeTable::Workspace merging;
   std::vector<MergeTable::Symbol> symbols;
@@ -21,12 +21,12 @@ struct EncodeWorkspace {
   std::string text;
 };
 
-// One family of tokenizers. Immutable and thread-safe.
+// One tokenizer family. Encoders are immutable and thread-safe.
 class TextEncoder {
  public:
   virtual ~TextEncoder() = default;
 
-  // Appends the ids of a text that holds no special token. `at_start`: it begins the whole text or
+  // Appends the ids of a text without special tokens. `at_start`: the text is the beginning or
   // follows a special token.
   virtual void Append(std::string_view text, bool at_start, EncodeWorkspace* workspace,
                       std::vector<TokenId>* out) const = 0;

@@ -20,7 +20,7 @@ struct Tokenizer::Impl {
   SpecialTokens special;
   std::unique_ptr<const TextEncoder> encoder;
 
-  // `at_start`: no other text stands before this one.
+  // `at_start`: no other text precedes this one.
   void AppendIds(std::string_view text, std::span<const TextSpan> trusted, bool at_start,
                  std::vector<TokenId>* out) const {
     EncodeWorkspace workspace;
@@ -36,7 +36,7 @@ struct Tokenizer::Impl {
 
   void AppendSegments(std::span<const TextSegment> segments, std::vector<TokenId>* out) const {
     std::string text;
-    std::vector<TextSpan> trusted;  // neighbours joined
+    std::vector<TextSpan> trusted;  // neighbouring spans are joined
     for (const TextSegment& segment : segments) {
       const size_t begin = text.size();
       text += segment.text;

@@ -18,8 +18,8 @@ constexpr uint32_t kClassBits = 3;
 constexpr uint32_t kCodePoints = 0x110000;
 constexpr uint32_t kPageSize = 256;
 
-// The classes in pages of 256 code points; equal pages, such as those of one script's letters, are
-// kept once.
+// The classes in pages of 256 code points. Equal pages, such as those of one script's letters, are
+// stored once.
 struct Pages {
   std::array<uint16_t, kCodePoints / kPageSize> page_of{};
   std::vector<std::array<CharClass, kPageSize>> pages;

@@ -7,9 +7,9 @@
 
 namespace ruvd::inference {
 
-// What pre-tokenisers want to know of a character: its general category, by first letter, with the
-// property White_Space taken out of the others. Data of Unicode 15.0 (Debian's unicode-data; see
-// generate_unicode_tables.py).
+// The class of a character for pre-tokenisers: the first letter of its general category, except
+// that characters with the property White_Space form a class of their own. The data is that of
+// Unicode 15.0 (Debian's unicode-data; see generate_unicode_tables.py).
 enum class CharClass : uint8_t {
   kOther = 0,  // controls, formats, unassigned, private use
   kLetter = 1,
@@ -20,7 +20,7 @@ enum class CharClass : uint8_t {
   kWhiteSpace = 6,
 };
 
-// Beyond U+10FFFF: kOther.
+// Returns kOther beyond U+10FFFF.
 CharClass ClassOf(uint32_t code_point);
 
 }  // namespace ruvd::inference

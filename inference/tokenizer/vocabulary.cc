@@ -49,7 +49,7 @@ absl::Status ReadPreTokenizer(const GgufReader& gguf, Vocabulary* out) {
   const auto known = PreTokenizerByName(name);
   if (!known) {
     return Invalid(
-        "pre-tokeniser \"{}\" (key {}) is not known; a guess would give wrong tokens: use a model "
+        "pre-tokeniser \"{}\" (key {}) is not known; guessing would give wrong tokens: use a model "
         "with gpt-2, qwen2, llama-bpe, starcoder, deepseek-llm or one of their relatives",
         Shown(name), kKey);
   }
@@ -57,7 +57,7 @@ absl::Status ReadPreTokenizer(const GgufReader& gguf, Vocabulary* out) {
   return absl::OkStatus();
 }
 
-// The array's length, which must not exceed `limit`.
+// Returns the array's length, which must not exceed `limit`.
 absl::StatusOr<uint64_t> LimitedLength(const GgufReader& gguf, std::string_view key,
                                        uint64_t limit) {
   ASSIGN_OR_RETURN(const uint64_t length, gguf.GetArrayLength(key));
@@ -134,7 +134,7 @@ absl::Status ReadMerges(const GgufReader& gguf, Vocabulary* out) {
   for (size_t rank = 0; rank < out->merges.size(); ++rank) {
     const uint64_t length = out->merges[rank].size();
     bytes += length;
-    // A merge makes a token of two, and a space stands between them.
+    // A merge makes one token of two, and a space separates the two.
     if (length > limits::kMaxTokenBytes + 1 || bytes > limits::kMaxVocabularyBytes) {
       return Invalid("merge {} has {} bytes, {} with those before it; the limits are {} and {}",
                      rank, length, bytes, limits::kMaxTokenBytes + 1, limits::kMaxVocabularyBytes);
@@ -159,7 +159,7 @@ absl::Status ReadScores(const GgufReader& gguf, Vocabulary* out) {
   return absl::OkStatus();
 }
 
-// The id that a key names, or `standard` where there is no key.
+// Reads the id that a key names, or `standard` if the key is missing.
 absl::Status ReadId(const GgufReader& gguf, std::string_view name, std::optional<TokenId> standard,
                     const Vocabulary& vocabulary, std::optional<TokenId>* out) {
   const std::string key = fmt::format("tokenizer.ggml.{}_token_id", name);
@@ -177,7 +177,7 @@ absl::Status ReadId(const GgufReader& gguf, std::string_view name, std::optional
   return absl::OkStatus();
 }
 
-// Files often name only one of the two tokens that end a model's words.
+// A model may end its text with either of two tokens, and files often name only one of them.
 std::optional<TokenId> FindEndOfTurn(const Vocabulary& vocabulary) {
   for (const std::string_view spelling : {"<|im_end|>", "<|eot_id|>", "<|end|>"}) {
     for (TokenId id = 0; id < vocabulary.pieces.size(); ++id) {
@@ -190,14 +190,14 @@ std::optional<TokenId> FindEndOfTurn(const Vocabulary& vocabulary) {
 }
 
 absl::Status ReadIds(const GgufReader& gguf, Vocabulary* out) {
-  // SentencePiece's own defaults.
+  // These are the default ids of SentencePiece.
   const bool pieces = out->model == TokenizerModel::kSentencePiece;
   const auto standard = [&](TokenId id, TokenKind kind) {
     const bool fits = pieces && id < out->pieces.size() && out->IsKind(id, kind);
     return fits ? std::optional(id) : std::nullopt;
   };
-  // Text becomes the unknown token where nothing else fits, so a control token must not be it
-  // unless the file says so.
+  // Text that fits nothing else becomes the unknown token, so a control token must not serve as the
+  // unknown token unless the file says so.
   RETURN_IF_ERROR(ReadId(gguf, "unknown", standard(0, TokenKind::kUnknown), *out, &out->unknown));
   RETURN_IF_ERROR(ReadId(gguf, "bos", standard(1, TokenKind::kControl), *out, &out->bos));
   RETURN_IF_ERROR(ReadId(gguf, "eos", standard(2, TokenKind::kControl), *out, &out->eos));

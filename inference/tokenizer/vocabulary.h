@@ -34,16 +34,16 @@ enum class TokenizerModel : uint8_t {
   kSentencePiece,  // "llama": SentencePiece's byte-pair encoding by score
 };
 
-// The tokenizer.ggml.* keys of a file, checked.
+// The tokenizer.ggml.* keys of a file, after checking.
 struct Vocabulary {
   TokenizerModel model = TokenizerModel::kBytePair;
   PreTokenizerEntry pre{.kind = PreTokenizer::kDefault};  // kBytePair only
-  // By id, equally many of each. The pieces are as the file spells them until an encoder turns
-  // them into the bytes they stand for.
+  // Both are indexed by id and have the same length. The pieces have the file's spelling until an
+  // encoder replaces it by the bytes they stand for.
   PieceTable pieces;
   std::vector<TokenKind> kinds;
   std::vector<float> scores;             // kSentencePiece only; finite
-  std::vector<std::string_view> merges;  // kBytePair only; live as long as the file is open
+  std::vector<std::string_view> merges;  // kBytePair only; valid as long as the file is open
 
   std::optional<TokenId> mask, eos, bos, pad, unknown, end_of_turn;
   bool add_bos = false;
@@ -51,15 +51,15 @@ struct Vocabulary {
   bool add_space_prefix = false;     // kSentencePiece only
   bool remove_extra_spaces = false;  // kSentencePiece only
   std::string model_name;            // general.name
-  std::string chat_template;         // "" where there is none
+  std::string chat_template;         // "" if absent
   std::vector<std::string> warnings;
 
   bool IsKind(TokenId token, TokenKind kind) const { return kinds[token] == kind; }
 };
 
-// TOKENIZER_INVALID for keys that are missing or contradict each other, for more tokens or merges
-// and longer tokens than limits.h allows, and for a tokenizer model or a pre-tokeniser we do not
-// know: a wrong split would silently give wrong ids.
+// TOKENIZER_INVALID for keys that are missing or contradict each other, for more or longer tokens
+// and merges than limits.h allows, and for an unknown tokenizer model or pre-tokeniser: a wrong
+// split would silently give wrong ids.
 absl::StatusOr<Vocabulary> ReadVocabulary(const GgufReader& gguf);
 
 }  // namespace ruvd::inference

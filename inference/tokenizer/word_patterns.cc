@@ -25,7 +25,7 @@ constexpr ClassSet kSpaces = Only(CharClass::kWhiteSpace);
 constexpr ClassSet kAllClasses = 0x7F;
 constexpr ClassSet kSymbols = kAllClasses & ~(kLetters | kNumbers | kSpaces);
 
-// The class sets of the ASCII characters; 0 for bytes that start or continue something longer.
+// The class sets of the ASCII characters; 0 for bytes that belong to a longer character.
 const std::array<ClassSet, 256>& AsciiClasses() {
   static const std::array<ClassSet, 256> kTable = [] {
     std::array<ClassSet, 256> table{};
@@ -37,7 +37,7 @@ const std::array<ClassSet, 256>& AsciiClasses() {
   return kTable;
 }
 
-// One character of a text; at its end `classes` is empty and `length` 0.
+// One character of a text. At the end of the text `classes` is empty and `length` is 0.
 struct Char {
   ClassSet classes = 0;
   uint8_t length = 0;
@@ -61,10 +61,10 @@ class Scanner {
     const bool valid = next.state == Utf8Char::State::kValid;
     return {Only(ClassOf(next.code_point)), valid ? next.length : uint8_t{1}, next.code_point};
   }
-  // The byte there, or NUL at the end.
+  // Returns the byte at `at`, or NUL at the end.
   char Byte(size_t at) const { return at < text_.size() ? text_[at] : '\0'; }
   bool IsNewline(size_t at) const { return Byte(at) == '\r' || Byte(at) == '\n'; }
-  // The end of the run of characters of `set` that starts at `at`.
+  // Returns the end of the run of characters of `set` that starts at `at`.
   size_t RunEnd(size_t at, ClassSet set) const {
     while (true) {
       const Char c = At(at);
@@ -84,7 +84,7 @@ char Lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// Length of 's 't 'm 'd 're 've 'll at the beginning of the text, or 0.
+// Returns the length of 's 't 'm 'd 're 've 'll at the beginning of the text, or 0.
 size_t Contraction(const Scanner& text, bool any_case) {
   if (text.Byte(0) != '\'') {
     return 0;
@@ -99,8 +99,8 @@ size_t Contraction(const Scanner& text, bool any_case) {
   return two ? 3 : 0;
 }
 
-// \s+(?!\S)|\s+ at the beginning: a run of white space, without its last character if something
-// follows it (a run of one stays whole). 0 where there is none.
+// Matches \s+(?!\S)|\s+ at the beginning: a run of white space, without its last character if other
+// text follows it (a run of one character stays whole). Returns 0 if there is no such run.
 size_t SpaceRun(const Scanner& text) {
   size_t end = 0;
   size_t last = 0;  // where the last character of the run starts
@@ -111,7 +111,8 @@ size_t SpaceRun(const Scanner& text) {
   return last > 0 && end < text.size() ? last : end;
 }
 
-// \s*[\r\n]+ at the beginning: up to the last newline of the run of white space; 0 without one.
+// Matches \s*[\r\n]+ at the beginning: up to the last newline of the run of white space. Returns 0
+// without a newline.
 size_t NewlineRun(const Scanner& text) {
   size_t end = 0;
   size_t at = 0;
@@ -124,10 +125,10 @@ size_t NewlineRun(const Scanner& text) {
   return end;
 }
 
-// What distinguishes the relatives of Qwen2's expression.
+// The differences between the relatives of Qwen2's expression.
 struct Qwen2Rules {
   size_t max_digits = 1;
-  ClassSet letters = kLetters;  // what a run of letters consists of
+  ClassSet letters = kLetters;  // the characters of a run of letters
   bool newlines_after_symbols = true;
 };
 
@@ -145,7 +146,7 @@ TextSpan FindLikeQwen2(std::string_view all, Qwen2Rules rules) {
     }
     return {0, end};
   }
-  // Any one character but a newline or number may lead a run of letters.
+  // Any single character except a newline or a number may precede a run of letters.
   if ((first.classes & rules.letters) != 0 ||
       (!text.IsNewline(0) && (text.At(first.length).classes & rules.letters) != 0)) {
     return {0, text.RunEnd(first.length, rules.letters)};
@@ -172,16 +173,16 @@ bool IsLower(const Char& c) {
   return c.length == 1 && c.code_point >= 'a' && c.code_point <= 'z';
 }
 
-// U*D+|U+D* (word_patterns.h) at `start`, where a letter stands: its end.
+// Returns the end of U*D+|U+D* (see word_patterns.h) at `start`, where a letter stands.
 size_t CasedRunEnd(const Scanner& text, size_t start) {
   size_t at = start;
-  size_t after_both = 0;  // behind the last letter of the run that is both U and D
+  size_t after_both = 0;  // after the last letter of the run that is both U and D
   Char c = text.At(at);
   for (; IsLetter(c) && !IsLower(c); c = text.At(at)) {
     at += c.length;
     after_both = IsUpper(c) ? after_both : at;
   }
-  if (!IsLetter(c)) {  // D+ must take from what U* took, or there is no D
+  if (!IsLetter(c)) {  // D+ must take a letter back from U*, or there is no D
     return after_both > 0 ? after_both : at;
   }
   for (; IsLetter(c) && !IsUpper(c); c = text.At(at)) {
@@ -190,12 +191,12 @@ size_t CasedRunEnd(const Scanner& text, size_t start) {
   return at;
 }
 
-// The first run of characters that satisfy `wanted`, up to `most` of them; with `spaced`, together
-// with one character of white space before it (\s?).
+// Finds the first run of at most `most` characters that satisfy `wanted`; with `spaced`, together
+// with one preceding character of white space (\s?).
 template <typename Predicate>
 TextSpan FindRun(std::string_view all, bool spaced, Predicate wanted, size_t most = SIZE_MAX) {
   const Scanner text(all);
-  size_t space_before = 0;  // length of the character before `at` where that is white space
+  size_t space_before = 0;  // length of the character before `at` if that is white space
   for (size_t at = 0; at < all.size();) {
     Char c = text.At(at);
     if (!wanted(c)) {
@@ -226,7 +227,7 @@ bool IsIn(uint32_t code_point, const CodePointRange (&ranges)[kCount]) {
   return after != std::begin(ranges) && code_point <= (after - 1)->last;
 }
 
-// The letters with a case that DeepSeek LLM's expression lists.
+// The letters with case that DeepSeek LLM's expression lists.
 constexpr CodePointRange kDeepSeekLetters[] = {
     {0x41, 0x5A},       {0x61, 0x7A},       {0xB5, 0xB5},       {0xC0, 0xD6},
     {0xD8, 0xF6},       {0xF8, 0x1BA},      {0x1BC, 0x1BF},     {0x1C4, 0x293},

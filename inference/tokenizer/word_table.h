@@ -15,10 +15,10 @@
 namespace ruvd::inference {
 
 // A hash table from words to numbers that keeps its words in one piece of memory. The words may
-// come from a file: see keyed_hash.h. Thread-safe once filled.
+// come from an untrusted file, so the hash is keyed: see keyed_hash.h. Thread-safe once filled.
 class WordTable {
  public:
-  // False, and no change, where the word is there already.
+  // Adds a word. Returns false, and changes nothing, if the word is already present.
   bool Add(std::string_view word, uint32_t value);
   std::optional<uint32_t> Find(std::string_view word) const {
     if (slots_.empty()) {
@@ -28,7 +28,7 @@ class WordTable {
     return slot.entry == kFree ? std::nullopt : std::optional<uint32_t>(values_[slot.entry]);
   }
   size_t size() const { return values_.size(); }
-  // Gives back memory kept for more words.
+  // Frees memory reserved for more words.
   void Shrink() {
     words_.Shrink();
     values_.shrink_to_fit();
@@ -37,10 +37,10 @@ class WordTable {
  private:
   static constexpr uint32_t kFree = UINT32_MAX;
   struct Slot {
-    uint32_t hash = 0;  // the upper half: the lower one chose the place
+    uint32_t hash = 0;  // the upper half; the lower half chose the slot
     uint32_t entry = kFree;
   };
-  // The slot that holds the word or would.
+  // Returns the slot that holds the word, or the free slot where it would go.
   size_t Place(std::string_view word, uint64_t hash) const {
     const auto upper = static_cast<uint32_t>(hash >> 32);
     size_t at = hash & mask_;
@@ -53,10 +53,10 @@ class WordTable {
   void Grow();
 
   HashKey key_ = ProcessHashKey();
-  // Open addressing, at most three quarters full.
+  // Open addressing; at most three quarters of the slots are full.
   std::vector<Slot> slots_;
   size_t mask_ = 0;
-  PieceTable words_;  // by entry, like their values
+  PieceTable words_;  // by entry, as are their values
   std::vector<uint32_t> values_;
 };
 

@@ -37,7 +37,8 @@ const Matrix& MatrixAt(const Model& model, size_t index) {
   return *matrices[group % kGroupsPerLayer][index % kLargestGroup];
 }
 
-// Adds a change of the group's matrix `member`. Those of a lower member must all come before it.
+// Adds a change of the group's matrix `member`. All changes of lower members must be added before
+// it.
 void Append(const LowRank& change, size_t part, size_t member, PreparedFactors::Group* group) {
   const auto rank = static_cast<size_t>(change.rank);
   if (change.scale == 0 || rank == 0) {
@@ -73,14 +74,14 @@ size_t BytesOf(const PreparedFactors& factors) {
   return packed + floats * sizeof(float);
 }
 
-// Whether the factors are those of the mix's adapters, in its order.
+// Returns whether the factors are those of the mix's adapters, in the same order.
 bool AreFactorsOf(const PreparedFactors& factors, const AdapterMix& mix) {
   return std::equal(
       factors.adapters.begin(), factors.adapters.end(), mix.parts.begin(), mix.parts.end(),
       [](const auto& adapter, const AdapterMix::Part& part) { return adapter == part.adapter; });
 }
 
-// PreparedMix::weights.
+// Returns the value of PreparedMix::weights.
 std::vector<std::vector<float>> RankWeights(const AdapterMix& mix, const PreparedFactors& factors) {
   const bool plain = std::all_of(mix.parts.begin(), mix.parts.end(),
                                  [](const AdapterMix::Part& part) { return part.weight == 1; });
@@ -94,8 +95,8 @@ std::vector<std::vector<float>> RankWeights(const AdapterMix& mix, const Prepare
   return weights;
 }
 
-// A in Q8_0, packed; empty where a row is no whole number of blocks or a value is beyond its
-// scales.
+// Returns A packed in Q8_0. It is empty if a row is not a whole number of blocks or a value is too
+// large for the scales.
 PackedMatrix PackA(const PreparedFactors::Group& group) {
   if (group.rank == 0 || group.in % BlockValues(TensorType::kQ8_0) != 0) {
     return {};
@@ -111,7 +112,7 @@ PackedMatrix PackA(const PreparedFactors::Group& group) {
                              .data = reinterpret_cast<const uint8_t*>(bytes->data())});
 }
 
-// low (rows x rank) = A x.
+// Returns low (rows x rank) = A x.
 const float* ComputeLow(const PreparedFactors::Group& group, const ChangedRows& rows) {
   thread_local std::vector<float> low;
   low.resize(std::max(low.size(), rows.rows * group.rank));
@@ -128,7 +129,7 @@ const float* ComputeLow(const PreparedFactors::Group& group, const ChangedRows& 
   return low.data();
 }
 
-// The rows of `low` with each rank times its weight.
+// Returns the rows of `low` with each rank multiplied by its weight.
 const float* Weighted(const float* low, size_t rows, std::span<const float> weights) {
   thread_local std::vector<float> weighted;
   weighted.resize(std::max(weighted.size(), rows * weights.size()));
@@ -201,7 +202,8 @@ absl::StatusOr<std::shared_ptr<const PreparedFactors>> AdapterStack::FactorsOf(
   RETURN_IF_ERROR(Check(mix));
   auto factors = std::make_shared<PreparedFactors>();
   factors->groups.resize(OutputGroupIndex(model_->config()) + 1);
-  std::multimap<size_t, std::pair<const LowRank*, size_t>> changes;  // by matrix, in mix order
+  // by matrix, in the order of the mix
+  std::multimap<size_t, std::pair<const LowRank*, size_t>> changes;
   for (size_t i = 0; i < mix.parts.size(); ++i) {
     factors->adapters.push_back(mix.parts[i].adapter);
     for (const auto& [name, change] : mix.parts[i].adapter->targets) {
@@ -235,7 +237,7 @@ bool AdapterStack::HasPackedMatrix(size_t group) const {
 void AdapterStack::Trim(size_t in_use) {
   size_t bytes = 0;
   size_t kept = 0;
-  std::set<const PreparedFactors*> counted;  // several mixes may share them
+  std::set<const PreparedFactors*> counted;  // several mixes may share their factors
   for (auto it = mixes_.begin(); it != mixes_.end();) {
     bytes += counted.insert(it->factors.get()).second ? it->factors->bytes : 0;
     const bool keep = kept < in_use ||

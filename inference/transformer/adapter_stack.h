@@ -20,83 +20,87 @@
 
 namespace ruvd::inference {
 
-// The matrices that adapters may change, in groups that share their input: one product with all
-// their stacked A factors serves a group.
+// The matrices that adapters may change, in groups that share their input. One product with all
+// stacked A factors serves a whole group.
 enum class LinearGroup : uint8_t { kQkv, kOutput, kGateUp, kDown };
 inline constexpr size_t kGroupsPerLayer = 4;
 inline constexpr size_t kLargestGroup = 3;
 
-// Number of a group of a model; the output matrix is a group of its own.
+// Returns the number of a group of a model. The output matrix is a group of its own.
 inline size_t GroupIndex(size_t layer, LinearGroup group) {
   return layer * kGroupsPerLayer + static_cast<size_t>(group);
 }
 size_t OutputGroupIndex(const ModelConfig& config);
 
-// The adapters of a mix as the products want them, whatever their weights: per group all parts' A
-// below each other, per matrix all B, already scaled, side by side.
+// The adapters of a mix in the form that the products need, independent of their weights: for each
+// group the A factors of all parts below each other, and for each matrix all B factors, already
+// scaled, side by side.
 struct PreparedFactors {
   struct Change {
     size_t rank = 0;
-    size_t offset = 0;     // of its rows in `a`
+    size_t offset = 0;     // of this change's rows in `a`
     size_t out = 0;        // rows of the matrix
-    std::vector<float> b;  // rank x out: transposed
+    std::vector<float> b;  // rank x out, which is B transposed
   };
   struct Group {
-    size_t rank = 0;  // of all changes; 0: nothing changes
+    size_t rank = 0;  // of all changes; 0 if nothing changes
     size_t in = 0;
     std::vector<float> a;         // rank x in
-    std::vector<size_t> part_of;  // by rank: the part of the mix it belongs to
-    // The same for the integer kernels, in groups of which any matrix is packed; else empty.
+    std::vector<size_t> part_of;  // by rank: the index of its part in the mix
+    // `a` for the integer kernels, in groups with at least one packed matrix; else empty.
     PackedMatrix packed_a;
     std::array<Change, kLargestGroup> changes;
   };
-  std::vector<std::shared_ptr<const Adapter>> adapters;  // kept alive: equal pointers, equal ones
+  // kept alive, so that equal pointers mean equal adapters
+  std::vector<std::shared_ptr<const Adapter>> adapters;
   std::vector<Group> groups;
   size_t bytes = 0;
 };
 
-// A mix ready for the products. Mixes of the same adapters share their factors, so that weights may
-// change from step to step at little cost.
+// A mix in the form that the products need. Mixes of the same adapters share their factors, so that
+// changing only the weights from step to step costs little.
 struct PreparedMix {
   AdapterMix mix;  // without parts of weight 0
   std::shared_ptr<const PreparedFactors> factors;
-  // By group and rank: the weight of its part. Empty where all weights are 1.
+  // The weight of each rank's part, by group and rank. Empty if all weights are 1.
   std::vector<std::vector<float>> weights;
 
   const PreparedFactors::Group& group(size_t index) const { return factors->groups[index]; }
 };
 
 // Rows [begin, begin + rows) of a product with the matrices of a group: x (all rows x in) and y[m]
-// (all rows x out of matrix m); a null y[m] is left out.
+// (all rows x out of matrix m). A matrix with a null y[m] is skipped.
 struct ChangedRows {
   size_t begin = 0;
   size_t rows = 0;
   const float* x = nullptr;
   std::span<float* const> y;
-  // A x of all rows (rows x rank), without weights, where it is known already, else null.
+  // A x of all rows (rows x rank), without weights, if it is known already; else null.
   const float* low = nullptr;
 };
 
-// y[m] += the change of matrix m of the group. A row's result depends on no other row.
+// Adds the change of each matrix m of the group to y[m]. The result of a row does not depend on
+// other rows.
 void ApplyChange(const PreparedMix& mix, size_t group, const ChangedRows& rows);
 
-// The adapters of a batch. Prepared mixes are kept, because a generation uses the same one for many
+// The adapters of a batch. Prepared mixes are kept, because a completion uses one mix for many
 // steps, or the same adapters with other weights. Not thread-safe.
 class AdapterStack {
  public:
-  // With `pack` the A factors are prepared for the integer kernels, rounded to Q8_0, where the
-  // group has a packed matrix and the factors' scales fit the format.
+  // With `pack` the A factors are prepared for the integer kernels, rounded to Q8_0, if the group
+  // has a packed matrix and the factors' scales fit the format.
   AdapterStack(std::shared_ptr<const Model> model, bool pack);
 
-  // prepared[i] = mixes[i] made ready, null for null or an empty mix; valid until the next call.
-  // ADAPTER_INVALID for a target that the model does not have or more ranks than
-  // limits::kMaxStackedRank on one matrix, WRONG_DIMENSION for factors that do not fit it.
+  // Sets prepared[i] to the prepared form of mixes[i], or to null for a null or empty mix. The
+  // pointers are valid until the next call. Errors: ADAPTER_INVALID for a target that the model
+  // does not have, or for a total rank above limits::kMaxStackedRank on one matrix; WRONG_DIMENSION
+  // for factors that do not fit their matrix.
   absl::Status Select(std::span<const AdapterMix* const> mixes,
                       std::vector<const PreparedMix*>* prepared);
 
  private:
   absl::StatusOr<const PreparedMix*> Prepare(const AdapterMix& mix);
-  // Those of a prepared mix of the same adapters, or new ones.
+  // Returns the factors of a prepared mix of the same adapters, or new ones.
   absl::StatusOr<std::shared_ptr<const PreparedFactors>> FactorsOf(const AdapterMix& mix);
   static absl::Status CheckParts(const AdapterMix& mix);
   absl::Status Check(const AdapterMix& mix) const;

@@ -16,21 +16,22 @@
 namespace ruvd::inference {
 namespace {
 
-// How the work of one sequence is divided: a task is one kv head and some queries, each with all
-// heads of the group that share the kv head, so that a tile of keys is read once for all of them.
+// How the work of one sequence is divided. A task is one kv head and some queries, each with all
+// query heads that share the kv head, so that a tile of keys is read once for all of them.
 struct Plan {
   const AttentionInput* in = nullptr;
-  size_t group = 0;         // query heads of a kv head
-  size_t task_queries = 0;  // tokens of a task
-  size_t blocks = 0;        // tasks of a kv head
+  size_t group = 0;         // query heads that share a kv head
+  size_t task_queries = 0;  // tokens of one task
+  size_t blocks = 0;        // tasks of one kv head
   size_t first_task = 0;
-  // Tiles that hold new tokens are laid out as float32 tiles first, cached neighbours included.
+  // Tiles that contain new tokens are first laid out as float32 tiles, including cached tokens of
+  // the same tile.
   size_t first_tile = 0;
   size_t tiles = 0;
-  size_t first_layout = 0;  // among the tiles of all sequences and kv heads
+  size_t first_layout = 0;  // index among the laid-out tiles of all sequences and kv heads
 };
 
-// A float32 tile: keys, values, and a scale for each of them.
+// A float32 tile: keys, values, and one scale for each key and value.
 struct LaidOutTile {
   float* keys;
   float* values;
@@ -47,8 +48,8 @@ struct LaidOutTile {
   }
 };
 
-// Keys and values of a sequence with a cache are rounded to its format at once: then it makes no
-// difference whether they were computed in this call or found in the cache.
+// With a cache, keys and values of a sequence are rounded to the cache's format at once, so the
+// result does not depend on whether they were computed in this call or found in the cache.
 KvFormat FormatOf(const AttentionInput& in) {
   return in.cache == nullptr ? KvFormat::kF32 : in.cache->layout().format();
 }
@@ -62,7 +63,7 @@ Plan MakePlan(const AttentionInput& in) {
   return plan;
 }
 
-// The cached keys and values of a tile.
+// Copies the cached keys and values of a tile.
 void CopyCached(const AttentionInput& in, size_t kv_head, size_t tile, const LaidOutTile& out) {
   const KvTile cached = in.cache->layout().Tile(in.cache->pages()[tile].bytes(), in.layer, kv_head);
   Kernels().widen(cached.format, cached.keys, in.head_size * kKvTileTokens, out.keys);
@@ -74,8 +75,8 @@ void CopyCached(const AttentionInput& in, size_t kv_head, size_t tile, const Lai
   }
 }
 
-// One new key or value (`size` floats) rounded to a format, without its scale, which is returned.
-// `out` has room for whole vectors.
+// Rounds one new key or value (`size` floats) to a format and returns the scale, which is not
+// applied. `out` must have space for whole vectors.
 float Round(KvFormat format, const float* from, size_t size, float* out) {
   if (format == KvFormat::kF32) {
     return Kernels().narrow(format, from, size, out);
@@ -100,7 +101,8 @@ void CopyNew(const AttentionInput& in, size_t kv_head, size_t token, size_t slot
       Round(format, in.values + row, in.head_size, out.values + slot * KvValueStride(in.head_size));
 }
 
-// Lays out one tile of one head: new tokens, cached ones where they share the tile, zeros behind.
+// Lays out one tile of one head: new tokens, cached tokens that share the tile, and zeros after the
+// end.
 void LayOutTile(const AttentionInput& in, size_t kv_head, size_t tile, float* at) {
   const LaidOutTile out(at, in.head_size);
   const size_t first = tile * kKvTileTokens;
@@ -118,18 +120,18 @@ void LayOutTile(const AttentionInput& in, size_t kv_head, size_t tile, float* at
   }
 }
 
-// One thread's buffers.
+// The buffers of one thread.
 struct Workspace {
   std::vector<float> queries, sums, largest, totals, scratch;
   std::vector<VisibleKeys> ranges;  // by token of the task
   std::vector<KeysOfStep> visible;  // by row
 };
 
-// One task: the queries [first, first + count) of the sequence, with all heads of a kv head. Row
-// q * group + g is query `first + q` of the group's head g.
+// One task: queries [first, first + count) of the sequence with all query heads of a kv head. Row q
+// * group + g is query `first + q` of the group's head g.
 class Task {
  public:
-  // `layout`: the float32 tiles of this sequence and kv head.
+  // `layout` points at the float32 tiles of this sequence and kv head.
   Task(const Plan& plan, size_t kv_head, size_t block, float* layout, Workspace& work)
       : plan_(plan),
         in_(*plan.in),
@@ -166,7 +168,7 @@ class Task {
   }
 
   void Begin() {
-    // Scores in units of log 2, so that softmax needs powers of two only.
+    // Scores are in units of log 2, so that softmax needs only powers of two.
     const float scale =
         static_cast<float>(std::numbers::log2e / std::sqrt(static_cast<double>(in_.head_size)));
     work_.queries.resize(rows_ * in_.head_size);
@@ -187,7 +189,8 @@ class Task {
     }
   }
 
-  // Marks what each row sees of the keys from `key` on; returns how many of them are seen by any.
+  // Marks which keys from `key` on each row sees. Returns how many of these keys are seen by any
+  // row.
   size_t MarkVisible(size_t key) {
     size_t keys = 0;
     if (key >= shared_.begin && key + kKvStepKeys <= shared_.end) {
@@ -252,7 +255,8 @@ class Task {
 
   void End() {
     for (size_t row = 0; row < rows_; ++row) {
-      const float factor = 1.0F / work_.totals[row];  // every token sees at least itself
+      // not zero, because every token sees at least itself
+      const float factor = 1.0F / work_.totals[row];
       const float* sums = work_.sums.data() + row * stride_;
       std::transform(sums, sums + in_.head_size,
                      in_.context + HeadOffset(row / plan_.group, row % plan_.group),
@@ -270,10 +274,11 @@ class Task {
   float* layout_;
   Workspace& work_;
   KeyRange shared_;           // keys that the first range of every query contains
-  bool all_visible_ = false;  // what `visible` says already
+  bool all_visible_ = false;  // whether `visible` already says that all keys are visible
 };
 
-// The plan whose numbers, counted from its field `first`, contain `number`.
+// Returns the plan that contains `number`, where `first` is the field with each plan's first
+// number.
 const Plan& PlanOf(const std::vector<Plan>& plans, size_t Plan::* first, size_t number) {
   return *std::prev(
       std::upper_bound(plans.begin(), plans.end(), number,
@@ -329,8 +334,9 @@ void Attend(ParallelRunner& runner, std::span<const AttentionInput> inputs) {
   const size_t head_size = inputs.front().head_size;
   RUVD_CHECK(head_size > 0);
   const size_t tile_floats = LaidOutTile::Floats(head_size);
-  thread_local std::vector<float> kept;  // too large to be made anew for every layer
-  // Twice what short sequences of so many tokens need, as their last tiles are not full.
+  thread_local std::vector<float> kept;  // too large to allocate again for every layer
+  // Short sequences need up to twice the tiles for the same number of tokens, because their last
+  // tiles are not full.
   const size_t keep = 2 * limits::kKeptRows / kKvTileTokens * inputs.front().kv_heads * tile_floats;
   if (kept.capacity() > keep && layouts * tile_floats <= keep) {
     kept = std::vector<float>();

@@ -33,14 +33,14 @@ absl::Status CheckAttention(const ModelConfig& config, const ForwardInput& input
   }
   if (attention.kind == Attention::Kind::kNoisyAndClean &&
       (input.cache != nullptr || input.tokens.size() % 2 != 0)) {
-    return Invalid("noisy-and-clean attention takes two halves of equal length and no cache");
+    return Invalid("noisy-and-clean attention needs two halves of equal length and no cache");
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckTokens(const ModelConfig& config, const ForwardInput& input) {
   if (input.tokens.empty()) {
-    return Invalid("a forward pass needs at least one token; give it a text that is not empty");
+    return Invalid("a forward pass needs at least one token; give a text that is not empty");
   }
   for (const TokenId token : input.tokens) {
     if (token >= static_cast<TokenId>(config.vocabulary)) {
@@ -49,7 +49,7 @@ absl::Status CheckTokens(const ModelConfig& config, const ForwardInput& input) {
   }
   for (const int row : input.rows.value_or(std::vector<int>())) {
     if (row < 0 || static_cast<size_t>(row) >= input.tokens.size()) {
-      return Invalid("row {} is wanted of {} tokens", row, input.tokens.size());
+      return Invalid("row {} is requested, but there are only {} tokens", row, input.tokens.size());
     }
   }
   return absl::OkStatus();
@@ -58,7 +58,7 @@ absl::Status CheckTokens(const ModelConfig& config, const ForwardInput& input) {
 absl::Status CheckLength(const ModelConfig& config, const ForwardInput& input) {
   const int cached = input.cache == nullptr ? 0 : input.cache->length();
   if (input.position < -1 || input.position > cached) {
-    return Invalid("the first token's position is {}, but {} tokens are cached before it",
+    return Invalid("the first token's position is {}, but only {} tokens are cached before it",
                    input.position, cached);
   }
   size_t length = input.tokens.size();
@@ -83,7 +83,7 @@ absl::Status CheckCaches(std::span<const ForwardInput> inputs) {
     for (size_t j = 0; j < i; ++j) {
       if (inputs[i].cache != nullptr && inputs[i].cache == inputs[j].cache &&
           (inputs[i].extend_cache || inputs[j].extend_cache)) {
-        return Invalid("sequences {} and {} of a batch extend one cache", j, i);
+        return Invalid("sequences {} and {} of a batch extend the same cache", j, i);
       }
     }
   }

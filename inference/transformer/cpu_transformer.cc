@@ -21,8 +21,8 @@
 namespace ruvd::inference {
 namespace {
 
-// Rows of element-wise work handed to a thread at a time, without and with adapters, whose factors
-// are read once for so many rows.
+// Rows of element-wise work given to a thread at a time, without and with adapters. Adapter factors
+// are read once for this many rows.
 constexpr size_t kRowGrain = 8;
 constexpr size_t kAdaptedRowGrain = 16;
 
@@ -34,12 +34,12 @@ size_t QWidth(const ModelConfig& config) {
   return static_cast<size_t>(config.heads) * static_cast<size_t>(config.head_size);
 }
 
-// Buffers do not shrink from pass to pass, so that none clears memory again; see ReleaseMemory.
+// Buffers do not shrink between passes, so that memory is not cleared again; see ReleaseMemory.
 void Grow(size_t size, std::vector<float>* buffer) {
   buffer->resize(std::max(size, buffer->size()));
 }
 
-// rows[i] of `from`, `width` values each.
+// Copies rows[i] of `from`, with `width` values each, to row i of `to`.
 void Gather(const std::vector<float>& from, std::span<const size_t> rows, size_t width,
             std::vector<float>* to) {
   Grow(rows.size() * width, to);
@@ -56,8 +56,8 @@ void AddBias(const std::vector<float>& bias, float* row) {
 
 }  // namespace
 
-// One forward pass: its buffers, kept between calls, and its steps. The sizes are those of the
-// current batch.
+// One forward pass: its steps, and its buffers, which are kept between calls. Sizes are those of
+// the current batch.
 struct CpuTransformer::Pass {
   Pass(const std::shared_ptr<const Model>& loaded, const PackedWeights* weights,
        ParallelRunner& threads)
@@ -72,23 +72,25 @@ struct CpuTransformer::Pass {
 
   absl::Status Begin(std::span<const ForwardInput> inputs);
   absl::Status ReservePages();
-  // All buffers of activations, whose memory depends on the number of rows.
+  // Returns all activation buffers, whose memory depends on the number of rows.
   auto Buffers() {
     return std::to_array(
         {&x, &normed, &gathered, &q, &context, &keys, &values, &projected, &gate, &up});
   }
-  // Gives back what a forward longer than limits::kKeptRows took, once a shorter one comes.
+  // Frees the memory that a forward longer than limits::kKeptRows took, as soon as a shorter one
+  // follows.
   void ReleaseMemory();
   void Embed();
   void RunLayer(size_t index);
-  // Queries, keys and values from `normed`; with `drop` of the wanted rows' queries only.
+  // Computes queries, keys and values from `normed`. With `drop`, queries are computed only for the
+  // wanted rows.
   void ProjectAll(size_t index, bool drop);
-  // Adapters, biases, norms and rotation of the products.
+  // Applies adapters, biases, norms and rotation to the products.
   void FinishKeysAndValues(const LayerWeights& layer, bool with_queries);
   void FinishQueries(const LayerWeights& layer, size_t begin, size_t end);
-  // From here on only the wanted rows exist.
+  // After this call only the wanted rows exist.
   void DropUnwantedRows();
-  // Norms every head of a row, in place, where the model does.
+  // Norms every head of a row in place, if the model has norms of heads.
   void NormHeads(const std::vector<float>& weight, size_t row_width, float* row) const {
     for (size_t i = 0; !weight.empty() && i < row_width; i += weight.size()) {
       Kernels().rms_norm(row + i, weight.data(), config.rms_epsilon, weight.size(), row + i);
@@ -96,21 +98,21 @@ struct CpuTransformer::Pass {
   }
   void AttendAll(size_t index);
   void RunFfn(size_t index);
-  // projected += the adapters' change; x += projected; normed = rms_norm(x).
+  // Computes projected += the adapters' change; x += projected; normed = rms_norm(x).
   void AddAndNorm(const std::vector<float>& weight);
   void End(std::span<ForwardOutput> outputs) const;
   size_t RowGrain() const { return products.changes() ? kAdaptedRowGrain : kRowGrain; }
-  // The rows of a buffer that the current layer uses, `row_width` values each.
+  // Returns the rows of a buffer that the current layer uses, `row_width` values each.
   std::span<const float> Used(const std::vector<float>& buffer, size_t row_width) const {
     return std::span(buffer).first(rows * row_width);
   }
-  // The packed form of a layer's matrix, null without.
+  // Returns the packed form of a layer's matrix, or null without packed weights.
   const PackedMatrix* Packed(size_t layer, PackedMatrix PackedWeights::Layer::* matrix) const {
     return packed == nullptr ? nullptr : &(packed->layer(layer).*matrix);
   }
 
   const Model& model;
-  const PackedWeights* packed;  // null: everything from the file
+  const PackedWeights* packed;  // null: all weights are read from the file
   const ModelConfig& config;
   ParallelRunner& runner;
   GroupProducts products;
@@ -123,8 +125,8 @@ struct CpuTransformer::Pass {
   std::vector<const PreparedMix*> prepared;  // by sequence
   std::vector<AdaptedRows> adapted;          // by sequence: its rows in the current layer
   size_t rows = 0;                           // in the current layer
-  size_t held_rows = 0;                      // that the buffers have grown to
-  bool narrow = false;                       // only the wanted rows are left
+  size_t held_rows = 0;                      // rows for which the buffers have memory
+  bool narrow = false;                       // whether only the wanted rows are left
   std::vector<size_t> wanted;                // by wanted row: its row in its sequence
   std::vector<AttentionInput> attended;      // by sequence
   std::vector<float> x;                      // the residual stream, rows x width
@@ -177,7 +179,7 @@ absl::Status CpuTransformer::Pass::Begin(std::span<const ForwardInput> inputs) {
   return ReservePages();
 }
 
-// The last step that may fail.
+// This is the last step that may fail.
 absl::Status CpuTransformer::Pass::ReservePages() {
   for (const BatchSequence& sequence : batch.sequences) {
     KvCache* cache = sequence.input->cache;
@@ -189,7 +191,7 @@ absl::Status CpuTransformer::Pass::ReservePages() {
     if (!reserved.ok()) {
       for (const BatchSequence& any : batch.sequences) {
         if (any.input->cache != nullptr) {
-          any.input->cache->Truncate(any.input->cache->length());  // gives back empty pages
+          any.input->cache->Truncate(any.input->cache->length());  // frees empty pages
         }
       }
       return reserved;

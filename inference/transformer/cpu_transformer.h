@@ -12,12 +12,12 @@
 
 namespace ruvd::inference {
 
-// The transformer on this machine's cores.
+// The transformer on the processor cores of this machine.
 class CpuTransformer final : public Transformer {
  public:
-  // `runner` is borrowed and must outlive this. With Precision::kExact:
+  // Creates a transformer with Precision::kExact. `runner` must outlive it.
   CpuTransformer(std::shared_ptr<const Model> model, ParallelRunner& runner);
-  // With Precision::kFast, on the weights' model.
+  // Creates a transformer with Precision::kFast for the weights' model. `runner` must outlive it.
   CpuTransformer(std::shared_ptr<const PackedWeights> weights, ParallelRunner& runner);
   ~CpuTransformer() override;
   CpuTransformer(const CpuTransformer&) = delete;
@@ -35,8 +35,8 @@ class CpuTransformer final : public Transformer {
   void Logits(std::span<const LogitsInput> batch, std::span<float> logits) override;
   ParallelRunner& runner() override { return runner_; }
 
-  // Memory that is kept for activations between calls: no more than what forwards of
-  // limits::kKeptRows tokens take, once one that short came after longer ones.
+  // Returns the memory that is kept for activations between calls, in bytes. After a forward of at
+  // most limits::kKeptRows tokens it is no more than such forwards take.
   uint64_t activation_bytes() const;
 
  private:

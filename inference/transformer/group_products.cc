@@ -28,11 +28,12 @@ void GroupProducts::SetRows(std::span<const AdaptedRows> rows) {
   }
 }
 
-// The A factors of all mixes beside the matrices: they share the rounded activations and the loop.
+// Multiplies the A factors of all mixes together with the matrices: they share the rounded
+// activations and the loop.
 void GroupProducts::QueueLows(size_t rows) {
   for (Low& low : std::span(lows_).first(mixes_)) {
     const PreparedFactors::Group& change = low.mix->group(group_);
-    low.known = !change.packed_a.empty();  // whichever of the group's products are asked for
+    low.known = !change.packed_a.empty();  // true whichever of the group's products were requested
     if (low.known) {
       low.values.resize(rows * change.rank);
       tasks_.push_back({.w = &change.packed_a, .y = low.values.data(), .y_stride = change.rank});

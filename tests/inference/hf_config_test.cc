@@ -103,7 +103,7 @@ TEST(HfConfigTest, RefusesRotationsThatContradictEachOther) {
                            {{"rope_theta", 1e6}, {"partial_rotary_factor", 0.5}})),
               HasSubstr("partial_rotary_factor"));
   EXPECT_THAT(Refusal(With(Config("qwen2"), "rope_parameters", {1, 2}), reasons::kModelCorrupt),
-              HasSubstr("no object"));
+              HasSubstr("not an object"));
 }
 
 TEST(HfConfigTest, RefusesByNameWhatChangesResults) {
@@ -123,7 +123,8 @@ TEST(HfConfigTest, RefusesByNameWhatChangesResults) {
 
 TEST(HfConfigTest, RefusesAContextThatTheEngineCannotRun) {
   EXPECT_THAT(Refusal(With(Config("llama"), "max_position_embeddings", 10485760)),
-              HasSubstr("max_position_embeddings is 10485760, more than the 1048576"));
+              HasSubstr("max_position_embeddings is 10485760, more than this build's limit of "
+                        "1048576"));
 }
 
 TEST(HfConfigTest, AWindowCountsWhereEveryLayerHasIt) {

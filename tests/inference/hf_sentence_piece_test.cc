@@ -157,7 +157,7 @@ TEST(HfSentencePieceTest, RefusesMergesThatNoScoresCanSay) {
   dropped["model"]["merges"].erase(4);
   EXPECT_THAT(RefusalOf(dropped), HasSubstr("has 1 merges and 2 cuts"));
   std::swap(merges[2], merges[3]);
-  EXPECT_THAT(RefusalOf(file), HasSubstr("rank between each other"));
+  EXPECT_THAT(RefusalOf(file), HasSubstr("overlap"));
 }
 
 // Llama 2's vocabulary as a tokenizer.json gives the ids that llama.cpp computes from its scores.

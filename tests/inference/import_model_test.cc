@@ -230,7 +230,7 @@ TEST_F(ImportModelTest, RefusesBadConfigurations) {
               HasSubstr("model.layers.1.input_layernorm.weight is missing"));
   EXPECT_THAT(
       with("\"intermediate_size\": 64", "\"intermediate_size\": 96", reasons::kModelCorrupt),
-      HasSubstr("has the shape [64, 32], config.json asks for [96, 32]"));
+      HasSubstr("has the shape [64, 32], but config.json requires [96, 32]"));
   EXPECT_THAT(with("\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false",
                    reasons::kModelCorrupt),
               HasSubstr("lm_head.weight is missing"));

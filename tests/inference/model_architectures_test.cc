@@ -243,7 +243,7 @@ TEST_F(ModelArchitecturesTest, RefusesKeysByName) {
   ExpectCorrupt(partial, "qwen2.rope.dimension_count is 10");
   for (const char* name : {"llada-moe", "rnd1", "qwen3moe", "gemma"}) {
     ExpectUnsupported(Of(name), "architecture is \"" + std::string(name) +
-                                    "\"; this build runs dream, llada, llama, qwen2, qwen3");
+                                    "\"; this build supports dream, llada, llama, qwen2, qwen3");
   }
 }
 

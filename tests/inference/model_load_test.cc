@@ -200,7 +200,7 @@ TEST_F(ModelLoadTest, NamesTheKeyThatIsWrong) {
 TEST_F(ModelLoadTest, HeadsTooLargeWithoutAKeyForTheirSizeAreRefused) {
   FileContents wide;
   wide.numbers["embedding_length"] = 8192;
-  ExpectRefused(wide, reasons::kModelCorrupt, "heads of size 2048");
+  ExpectRefused(wide, reasons::kModelCorrupt, "head size is 2048");
 }
 
 TEST_F(ModelLoadTest, NamesWhatItDoesNotSupport) {
@@ -214,7 +214,7 @@ TEST_F(ModelLoadTest, NamesWhatItDoesNotSupport) {
   EXPECT_TRUE(Load(scaling).ok());
   FileContents values;
   values.numbers["attention.value_length"] = 16;
-  ExpectRefused(values, reasons::kModelUnsupported, "value heads of size 16");
+  ExpectRefused(values, reasons::kModelUnsupported, "value heads have size 16");
 }
 
 TEST_F(ModelLoadTest, RefusesMissingFilesAndSmallEmbeddings) {

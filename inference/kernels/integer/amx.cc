@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integer products with AMX's tiles (Sapphire Rapids and later): 16 rows x 16 outputs x 32 columns
-// in one instruction. A panel holds signed codes here, so that no correction is wanted. The sums of
-// a block are stored, scaled and added in float32 as everywhere else. Measured on Sapphire Rapids,
-// per 16 x 16 sums: product and store 27 cycles, scaling 27, and hardly any overlap, since tiles
-// block a vector port; switching costs too, so each is done for many blocks at a time. Few rows go
-// the way of AVX-512 VNNI.
+// Computes integer products with AMX's tiles (Sapphire Rapids and later): one instruction
+// multiplies 16 rows x 16 outputs x 32 columns. A panel holds signed codes here, so no correction
+// is needed. The sums of a block are stored, scaled and added in float32, as in the other tables.
+// Measured on Sapphire Rapids for 16 x 16 sums, product and store take 27 cycles and scaling takes
+// 27. They hardly overlap, because tiles block a vector port, and switching between them costs
+// time, so each is done for many blocks at once. Products of few rows use the code of AVX-512 VNNI.
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -20,15 +20,16 @@
 namespace ruvd::inference::integer {
 namespace {
 
-// Tile registers. The intrinsics paste their arguments into assembly text and so want digits.
-constexpr int kSums = 0;         // and 1
-constexpr int kActivations = 2;  // and 3
-constexpr int kWeights = 4;      // and 5
+// Numbers of tile registers. They are macro arguments that the intrinsics paste into assembly text,
+// so they must be literal digits.
+constexpr int kSums = 0;         // kSums and kSums + 1
+constexpr int kActivations = 2;  // kActivations and kActivations + 1
+constexpr int kWeights = 4;      // kWeights and kWeights + 1
 
-// Sums kept before they are scaled: 16 KiB.
+// Steps whose sums are kept before they are scaled: 16 KiB.
 constexpr size_t kBatchSteps = 16;
 
-// LDTILECFG's operand (Intel SDM, volume 1, 18.2).
+// The operand of LDTILECFG (Intel SDM, volume 1, section 18.2).
 struct alignas(64) TileShapes {
   uint8_t palette = 1;
   uint8_t start_row = 0;
@@ -37,7 +38,7 @@ struct alignas(64) TileShapes {
   uint8_t rows[16] = {};
 };
 
-// Tiles for `rows` rows of activations and `columns` columns at a time.
+// Sets up tiles for `rows` rows of activations and `columns` columns at a time.
 void ConfigureTiles(size_t rows, size_t columns) {
   TileShapes shapes;
   for (int i = 0; i < 2; ++i) {
@@ -48,12 +49,12 @@ void ConfigureTiles(size_t rows, size_t columns) {
     shapes.rows[kWeights + i] = static_cast<uint8_t>(columns / 4);
     shapes.row_bytes[kWeights + i] = kVectorBytes;
   }
-  // g++ 12's intrinsic names only the operand's first eight bytes as read.
+  // The intrinsic of g++ 12 tells the compiler only that the operand's first eight bytes are read.
   asm volatile("" : : "m"(shapes));
   _tile_loadconfig(&shapes);
 }
 
-// Unpacks codes less their zero point.
+// Unpacks codes and subtracts their zero point.
 template <int kZero>
 struct SignedCodes : Avx512Isa {
   static RUVD_INLINE void StoreCodes(Codes codes, uint8_t* p) {
@@ -61,13 +62,13 @@ struct SignedCodes : Avx512Isa {
   }
 };
 
-// What the tiles multiply: `steps` blocks or halves of blocks.
+// The operands of the tile products: `steps` blocks or halves of blocks.
 template <Kind kKind>
 struct TileOperands {
   static constexpr size_t kColumns = kBlockColumns / kKind.halves;
   const uint8_t* weights;
   const int8_t* activations;
-  size_t block_bytes;  // of activations
+  size_t block_bytes;  // bytes of a block of activations
 
   RUVD_INLINE const uint8_t* WeightsAt(size_t step) const {
     return weights + step * kColumns * kGroupOutputs;
@@ -77,7 +78,7 @@ struct TileOperands {
   }
 };
 
-// The sums of steps [0, steps) into `sums`, 16 x 16 for each.
+// Writes the sums of steps [0, steps) to `sums`, 16 x 16 for each step.
 template <Kind kKind>
 RUVD_INLINE void StoreSums(const TileOperands<kKind>& at, size_t steps, int32_t* sums) {
   constexpr size_t kSumsOfTile = kRowGroup * kGroupOutputs;
@@ -103,7 +104,7 @@ RUVD_INLINE void StoreSums(const TileOperands<kKind>& at, size_t steps, int32_t*
   }
 }
 
-// Sums of `kRows` rows, or of `rows` where kRows is 0, scaled and added to the totals.
+// Scales the sums of `kRows` rows, or of `rows` if kRows is 0, and adds them to the totals.
 struct ScaleStep {
   __m512 scales;
   const int32_t* sums;
@@ -145,7 +146,8 @@ RUVD_INLINE void SubtractStep(const float* minima, const float* x_sums, size_t r
   }
 }
 
-// One row group times one group of a panel. kUnrolled: 16 for a whole row group, else 0.
+// Multiplies one row group with one group of a panel. kUnrolled is 16 for a whole row group, else
+// 0.
 template <Kind kKind, size_t kUnrolled>
 __attribute__((noinline)) void MultiplyTile(const uint8_t* codes, const float* scales,
                                             const float* minima, size_t blocks, TileRows x,
@@ -189,7 +191,8 @@ __attribute__((noinline)) void MultiplyTile(const uint8_t* codes, const float* s
   }
 }
 
-// The panel's groups in turn against each row group, whose activations stay in the cache.
+// Multiplies each row group with the panel's groups in turn, so that its activations stay in the
+// cache.
 template <TensorType kType>
 void MultiplyPanelTiles(const PanelProduct& p, size_t groups, const QuantizedView& x,
                         size_t first_row, size_t rows) {
@@ -247,10 +250,10 @@ void MultiplyTypeByTiles(const PackedProduct& p) {
     MultiplyTilePanel<kType>(p, group, groups, out, p.y_stride);
     group += groups;
   }
-  _tile_release();  // so that the system has no tiles to save
+  _tile_release();  // the system then has no tiles to save on a context switch
 }
 
-// Below this many rows tiles gain nothing.
+// With fewer rows than this, tiles gain nothing.
 constexpr size_t kLeastTileRows = 64;
 
 void MultiplyPackedByTiles(const PackedProduct& p) {
@@ -272,7 +275,7 @@ void MultiplyPackedByTiles(const PackedProduct& p) {
       return MultiplyTypeByTiles<TensorType::kQ4_K>(p);
     case TensorType::kQ5_K:
       return MultiplyTypeByTiles<TensorType::kQ5_K>(p);
-    default:  // Q6_K: twice the scaling for the same products
+    default:  // Q6_K needs twice the scaling for the same products
       return MultiplyPacked<Avx512Isa>(p);
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integer products for processors with AVX2 but no integer dot product (Haswell to Zen 3).
+// Computes integer products on processors with AVX2 but no integer dot product (Haswell to Zen 3).
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -15,8 +15,9 @@
 namespace ruvd::inference::integer {
 namespace {
 
-// Two products are summed in 16 bits: codes up to 63 leave room for 2 x 63 x 127. Wider codes are
-// taken as signed numbers q: |q| times x with the sign of q, at most 2 x 128 x 127 = 32512.
+// Two products are summed in 16 bits. For codes up to 63 the sum is at most 2 x 63 x 127. Wider
+// codes are treated as signed numbers q: |q| times x with the sign of q, at most 2 x 128 x 127 =
+// 32512.
 struct Avx2Isa : Avx2Vectors {
   static constexpr bool kSignedWide = true;
   template <bool kWide>

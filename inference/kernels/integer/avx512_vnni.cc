@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integer products with the 512-bit dot products of AVX-512 VNNI (Ice Lake, Zen 4 and later).
+// Computes integer products with the 512-bit dot products of AVX-512 VNNI (Ice Lake, Zen 4 and
+// later).
 
 #if defined(__x86_64__)
 #include <immintrin.h>

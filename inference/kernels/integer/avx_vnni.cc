@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integer products with the 256-bit dot product of AVX-VNNI (Alder Lake and its successors).
+// Computes integer products with the 256-bit dot product of AVX-VNNI (Alder Lake and its
+// successors).
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Products of few rows: the weights are streamed once, unpacked in registers. See product-inl.h.
+// Products of few rows: the weights are read once and unpacked in registers. See product-inl.h.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace ruvd::inference {
 namespace {
 
-// Bytes between what is used and what is fetched ahead of it.
+// The distance in bytes between the data in use and the data being prefetched.
 inline constexpr size_t kPrefetchAhead = 4096;
 
 RUVD_INLINE void PrefetchAhead(const uint8_t* bytes, size_t count) {
@@ -36,7 +36,7 @@ RUVD_INLINE void AddVectors(const uint8_t* codes, const int8_t* x,
   }
 }
 
-// One half (or the whole) of a block of one group.
+// Adds one half (or the whole) of a block of one group.
 template <class Isa, TensorType kType, size_t kHalf, size_t kRows, size_t kVectors>
 RUVD_INLINE void AddHalf(const uint8_t* unit, size_t block, const TileRows& x,
                          typename Isa::Floats (&totals)[kRows][kVectors]) {
@@ -54,7 +54,7 @@ RUVD_INLINE void AddHalf(const uint8_t* unit, size_t block, const TileRows& x,
   AddScaled<Isa>(sums, scales, x.scales, totals);
 }
 
-// kRows rows times one group of outputs over all columns.
+// Multiplies kRows rows with one group of outputs over all columns.
 template <class Isa, TensorType kType, size_t kRows>
 __attribute__((noinline)) void MultiplyGroup(const uint8_t* group, size_t blocks, TileRows x,
                                              float* y, size_t y_stride) {
@@ -110,7 +110,7 @@ void MultiplyGroupRows(const uint8_t* group, const PackedProduct& p, size_t row,
   }
 }
 
-// All rows, four at a time; the group stays in the level-1 cache for the later ones.
+// Multiplies all rows, four at a time. The group stays in the level-1 cache for the later rows.
 template <class Isa, TensorType kType>
 void MultiplyDirectly(const PackedProduct& p) {
   for (size_t group = p.first_group; group < p.first_group + p.groups; ++group) {
@@ -131,7 +131,7 @@ void MultiplyDirectly(const PackedProduct& p) {
   }
 }
 
-// From this many rows on a panel of unpacked codes pays.
+// From this many rows on, a panel of unpacked codes is faster.
 inline constexpr size_t kPanelRows = 8;
 
 template <class Isa, TensorType kType>

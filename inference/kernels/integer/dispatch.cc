@@ -25,13 +25,13 @@ constexpr char kVariable[] = "RUVD_KERNELS";
 
 struct Entry {
   const char* name;
-  const char* wants;  // "the processor has ..."
+  const char* wants;  // completes "the processor has ..."
   bool available;
   FloatLevel level;
   void (*fill)(KernelTable* table);
 };
 
-// Best first.
+// Returns the entries, best first.
 std::vector<Entry> Entries() {
   [[maybe_unused]] const CpuFeatures& cpu = ThisCpu();
   return {
@@ -47,11 +47,12 @@ std::vector<Entry> Entries() {
        integer::FillNeonDotprod},
       {"neon", "NEON", true, FloatLevel::kBest, integer::FillNeon},
 #endif
-      {"scalar", "what every processor has", true, FloatLevel::kBaseline, integer::FillScalar},
+      {"scalar", "the basic instruction set", true, FloatLevel::kBaseline, integer::FillScalar},
   };
 }
 
-// The tables that this machine can run, never freed: computations keep references to them.
+// Returns the tables that this machine can run. They are never freed, because computations keep
+// references to them.
 const std::vector<KernelTable>& Tables() {
   static const auto* const tables = [] {
     auto* made = new std::vector<KernelTable>;
@@ -91,7 +92,7 @@ std::string_view VariableValue() {
   return value == nullptr ? "" : value;
 }
 
-// The table in use and who named it, nullptr if nobody did.
+// The table in use and what selected it by name; nullptr if it was selected automatically.
 struct Choice {
   std::atomic<const KernelTable*> table;
   std::atomic<const char*> by;
@@ -126,7 +127,7 @@ std::vector<KernelCandidate> KernelCandidates() {
 std::string KernelChoiceReason() {
   const char* name = Kernels().name;
   if (const char* by = Current().by.load(); by != nullptr) {
-    return fmt::format("{} was asked for by {}", name, by);
+    return fmt::format("{} was requested by {}", name, by);
   }
   return fmt::format("{} is the best of the {} that this machine can run", name, Tables().size());
 }

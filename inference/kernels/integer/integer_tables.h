@@ -6,8 +6,9 @@
 #include "inference/kernels/kernel_table.h"
 
 // The integer kernels of each instruction set. Each function sets multiply_packed and
-// quantize_rows; it exists only in builds for its processor family, and may be called on any
-// machine, but what it sets may run only where cpu_features.h finds the instructions.
+// quantize_rows, and exists only in builds for its processor family. It may be called on any
+// machine, but the kernels that it sets may run only on machines where cpu_features.h finds the
+// instructions.
 namespace ruvd::inference::integer {
 
 void FillScalar(KernelTable* table);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Vectors of 256 bits for product-inl.h; isa_scalar-inl.h says what each operation means. The dot
-// product is left to the files that include this one.
+// Vectors of 256 bits for product-inl.h; isa_scalar-inl.h explains each operation. The files that
+// include this one define the dot product.
 #pragma once
 
 #include <immintrin.h>

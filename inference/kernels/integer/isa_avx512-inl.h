@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Vectors of 512 bits for product-inl.h; isa_scalar-inl.h says what each operation means.
+// Vectors of 512 bits for product-inl.h; isa_scalar-inl.h explains each operation.
 #pragma once
 
 #include <immintrin.h>

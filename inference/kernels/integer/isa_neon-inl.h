@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Vectors of 128 bits for product-inl.h; isa_scalar-inl.h says what each operation means. The dot
-// product is left to the files that include this one; all of them multiply signed bytes, so codes
-// of 8 bits lose their zero point first.
+// Vectors of 128 bits for product-inl.h; isa_scalar-inl.h explains each operation. The files that
+// include this one define the dot product. All of them multiply signed bytes, so the zero point of
+// 8-bit codes is subtracted first.
 #pragma once
 
 #include <arm_neon.h>
@@ -49,7 +49,7 @@ struct NeonVectors {
     return vandq_u8(codes, vdupq_n_u8(kMask));
   }
   static RUVD_INLINE Codes Or(Codes a, Codes b) { return vorrq_u8(a, b); }
-  // Codes as the signed numbers that are multiplied.
+  // Returns the codes as the signed numbers that are multiplied.
   template <bool kWide>
   static RUVD_INLINE int8x16_t Signed(Codes codes) {
     return vreinterpretq_s8_u8(kWide ? veorq_u8(codes, vdupq_n_u8(0x80)) : codes);

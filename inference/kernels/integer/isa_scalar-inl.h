@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The vectors of a machine without vectors, and the list of what product-inl.h wants of `Isa`.
+// Provides vectors on a machine without vector instructions. This class also documents what
+// product-inl.h needs from `Isa`.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +14,10 @@ namespace ruvd::inference {
 namespace {
 
 struct ScalarIsa {
-  static constexpr size_t kLanes = 16;       // outputs in a vector; divides 16
-  static constexpr size_t kTileRows = 4;     // of a register tile: 2 or 4
-  static constexpr size_t kTileVectors = 1;  // of a register tile
-  // Codes of 8 bits are taken as code - 128, so that no correction is wanted.
+  static constexpr size_t kLanes = 16;       // outputs in a vector; must divide 16
+  static constexpr size_t kTileRows = 4;     // rows of a register tile: 2 or 4
+  static constexpr size_t kTileVectors = 1;  // vectors of a register tile
+  // If true, 8-bit codes are treated as code - 128, so that no correction is needed.
   static constexpr bool kSignedWide = false;
 
   struct Codes {  // four codes for each lane
@@ -40,7 +41,7 @@ struct ScalarIsa {
   static RUVD_INLINE void StoreCodes(const Codes& codes, uint8_t* p) {
     __builtin_memcpy(p, codes.at, sizeof(codes.at));
   }
-  // Bits may cross the borders of bytes: the callers mask them away.
+  // Bits may cross the borders of bytes; the callers mask them away.
   template <int kBits>
   static RUVD_INLINE Codes Left(Codes codes) {
     for (uint8_t& code : codes.at) {
@@ -78,7 +79,8 @@ struct ScalarIsa {
     return ints;
   }
   static RUVD_INLINE Four BroadcastFour(const int8_t* p) { return {{p[0], p[1], p[2], p[3]}}; }
-  // sums + codes x activations, four products in each lane. kWide: codes above 63 are possible.
+  // Returns sums + codes x activations, with four products in each lane. kWide says that codes
+  // above 63 are possible.
   template <bool kWide>
   static RUVD_INLINE Ints Dot(Ints sums, const Codes& codes, const Four& x) {
     for (size_t i = 0; i < kLanes; ++i) {
@@ -117,7 +119,7 @@ struct ScalarIsa {
     }
     return a;
   }
-  // a * b + c and c - a * b, rounded once.
+  // MulAdd returns a * b + c and NegMulAdd returns c - a * b, each rounded once.
   static RUVD_INLINE Floats MulAdd(const Floats& a, const Floats& b, Floats c) {
     for (size_t i = 0; i < kLanes; ++i) {
       c.at[i] = __builtin_fmaf(a.at[i], b.at[i], c.at[i]);
@@ -130,7 +132,7 @@ struct ScalarIsa {
     }
     return c;
   }
-  // Half-precision numbers, unsigned and signed bytes as floats.
+  // The Load functions convert half-precision numbers, unsigned bytes and signed bytes to floats.
   static RUVD_INLINE Floats LoadHalves(const uint8_t* p) {
     Floats floats;
     for (size_t i = 0; i < kLanes; ++i) {
@@ -156,7 +158,8 @@ struct ScalarIsa {
   }
 
  private:
-  // As HalfToFloat in gguf/half.h, which may not be called from here (see product-inl.h).
+  // Does what HalfToFloat in gguf/half.h does, which may not be called from here (see
+  // product-inl.h).
   static RUVD_INLINE float FromHalf(uint16_t half) {
     const uint32_t sign = static_cast<uint32_t>(half & 0x8000U) << 16;
     const uint32_t magnitude = half & 0x7FFFU;

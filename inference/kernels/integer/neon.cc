@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integer products for 64-bit Arm without the dot product (Cortex-A53, A72).
+// Computes integer products on 64-bit Arm without the dot product (Cortex-A53, A72).
 
 #if defined(__aarch64__)
 #include "inference/kernels/integer/direct-inl.h"

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integer products with the dot product of Armv8.2 (Cortex-A76, Neoverse N1, Apple M1 and later).
+// Computes integer products with the dot product of Armv8.2 (Cortex-A76, Neoverse N1, Apple M1 and
+// later).
 
 #if defined(__aarch64__)
 #include "inference/kernels/integer/direct-inl.h"

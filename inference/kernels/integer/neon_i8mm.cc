@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integer products with the mixed-sign dot product of Armv8.6 (I8MM: Neoverse V1 and N2, Apple M2
-// and later), which takes the codes as they are.
+// Computes integer products with the mixed-sign dot product of Armv8.6 (I8MM: Neoverse V1 and N2,
+// Apple M2 and later), which takes the unsigned codes directly.
 
 #if defined(__aarch64__)
 #include "inference/kernels/integer/direct-inl.h"

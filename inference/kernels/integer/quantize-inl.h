@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Quantises activations; the rules are in packed.h. Written as plain loops over 32 values, which
-// compilers turn into vectors of whatever instruction set the including file is compiled for; every
-// operation is exact or correctly rounded, so all of them agree bit for bit.
+// Quantises activations; the rules are in packed.h. The code is plain loops over 32 values, which
+// compilers vectorise for the instruction set of the including file. Every operation is exact or
+// correctly rounded, so all versions agree bit for bit.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ namespace {
 
 inline constexpr uint32_t kFloatInfinityBits = 0x7F800000;
 
-// Adding and subtracting this rounds a float of magnitude below 2^22 to the nearest integer, ties
-// to even; its bits plus the integer are the bits of the sum.
+// Adding and subtracting this number rounds a float of magnitude below 2^22 to the nearest integer,
+// ties to even. The bits of the sum are kRoundingBits plus that integer.
 inline constexpr float kRoundingShift = 12582912.0F;
 inline constexpr int32_t kRoundingBits = 0x4B400000;
 
-// Scale and its inverse for a block whose largest magnitude has these bits.
+// Computes the scale and its inverse for a block whose largest magnitude has these bits.
 RUVD_INLINE void ScaleOf(uint32_t largest_bits, float* scale, float* inverse) {
   if (largest_bits >= kFloatInfinityBits) {
     *scale = __builtin_nanf("");
@@ -34,7 +34,8 @@ RUVD_INLINE void ScaleOf(uint32_t largest_bits, float* scale, float* inverse) {
   *inverse = counts ? 127.0F / largest : 0.0F;
 }
 
-// One block: 32 values to codes; returns the scale, and the sums of the codes of both halves.
+// Quantises one block of 32 values to codes. Returns the scale, and in `sums` the sum of the codes
+// of each half.
 RUVD_INLINE float QuantizeBlock(const float* x, int8_t* codes, int32_t (&sums)[2]) {
   uint32_t largest = 0;
   for (size_t i = 0; i < kBlockColumns; ++i) {
@@ -71,7 +72,8 @@ RUVD_INLINE float QuantizeBlock(const float* x, int8_t* codes, int32_t (&sums)[2
   return scale;
 }
 
-// `count` rows of the group that begins at row `first_row` (a multiple of 16); x is that row.
+// Quantises `count` rows of the group that begins at row `first_row` (a multiple of 16); x points
+// at that row.
 inline void QuantizeRowGroup(const float* x, size_t x_stride, size_t first_row, size_t count,
                              const QuantizedOutput& out) {
   const size_t base = first_row * out.blocks;

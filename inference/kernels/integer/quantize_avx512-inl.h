@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Quantises activations as quantize-inl.h does, to the same bits, 16 blocks at a time: the blocks
-// of one row that follow each other, or one block of each row of a group. Both leave their numbers
-// next to each other.
+// Quantises activations as quantize-inl.h does, with the same bits, 16 blocks at a time: either
+// consecutive blocks of one row, or one block of each row of a group. In both cases their results
+// are adjacent in memory.
 #pragma once
 
 #include <immintrin.h>
@@ -26,7 +26,8 @@ struct SumOfInts {
   static RUVD_INLINE __m512i Of(__m512i a, __m512i b) { return _mm512_add_epi32(a, b); }
 };
 
-// Lane i of the result is the reduction of v[i]'s lanes: a transposition that reduces on the way.
+// Reduces each v[i]: lane i of the result is the reduction of its lanes. This is a transposition
+// that reduces in each stage.
 template <class Op>
 RUVD_INLINE __m512i ReduceEach(const __m512i (&v)[kBatch]) {
   __m512i pairs[8];
@@ -54,10 +55,10 @@ RUVD_INLINE __m512i ReduceEach(const __m512i (&v)[kBatch]) {
 struct BatchScales {
   __m512 scales;
   __m512 inverses;
-  __mmask16 counting;  // blocks that have codes other than zero
+  __mmask16 counting;  // blocks whose codes are not all zero
 };
 
-// ScaleOf for 16 blocks.
+// Does what ScaleOf does, for 16 blocks.
 RUVD_INLINE BatchScales ScalesOf(__m512i largest_bits) {
   const __m512 largest = _mm512_castsi512_ps(largest_bits);
   const __mmask16 finite = _mm512_cmplt_epi32_mask(
@@ -71,8 +72,8 @@ RUVD_INLINE BatchScales ScalesOf(__m512i largest_bits) {
   return {scales, _mm512_maskz_div_ps(counting, limit, largest), counting};
 }
 
-// Blocks x, x + stride, ... (`count` of them, at most 16) whose numbers begin at index `at` of
-// out's arrays.
+// Quantises the blocks x, x + stride, ... (`count` blocks, at most 16), whose results begin at
+// index `at` of out's arrays.
 RUVD_INLINE void QuantizeBatch(const float* x, size_t stride, size_t count, size_t at,
                                const QuantizedOutput& out, __m512i (&half_sums)[2]) {
   const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
@@ -116,7 +117,7 @@ RUVD_INLINE void QuantizeBatch(const float* x, size_t stride, size_t count, size
   }
 }
 
-// A row of its own: the corrections of a block's halves follow each other.
+// Quantises a row that is a group of its own: the corrections of a block's two halves are adjacent.
 inline void QuantizeRow(const float* x, size_t first_row, const QuantizedOutput& out) {
   const __m512i first = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
   const __m512i last = _mm512_add_epi32(first, _mm512_set1_epi32(8));

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integer products for any machine. What the others are compared with, not made for speed: loops
-// stay loops, which keeps this file small.
+// Computes integer products on any machine. This is the reference for the other tables and is not
+// made for speed: loops are not unrolled, which keeps the file small.
 #define RUVD_UNROLL
 
 #include "inference/kernels/integer/direct-inl.h"
