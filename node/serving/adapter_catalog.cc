@@ -330,7 +330,7 @@ absl::Status AdapterCatalog::CheckRoom(const Key& key) const {
   const MutexLock lock(mutex_);
   if (sources_.contains(key)) {
     return Error(absl::StatusCode::kAlreadyExists, reasons::kInvalidArgument,
-                 "adapter {}@{} is loaded already; unload it, or give the file another name or "
+                 "adapter {}@{} is there already; unload it, or give the file another name or "
                  "version",
                  Shown(key.first), key.second);
   }

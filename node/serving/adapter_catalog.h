@@ -103,7 +103,7 @@ class AdapterCatalog {
   void LoadImported();
 
   // Adds a file. Without a weight, it takes the weight of the version of the same name that is
-  // served now, or 0 if there is none. Returns INVALID_ARGUMENT for a weight out of range,
+  // served now, or 0 without one. Returns INVALID_ARGUMENT for a weight out of range,
   // ALREADY_EXISTS (INVALID_ARGUMENT) if the version is loaded already, RESOURCE_EXHAUSTED
   // (LIMIT_EXCEEDED) if there are too many adapters, and the errors of LoadTaloraFile.
   absl::StatusOr<CatalogEntry> Load(const std::string& path, std::optional<float> weight);
@@ -168,8 +168,8 @@ class AdapterCatalog {
                                          Source source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(changes_);
   absl::Status CheckRoom(const Key& key) const;
   void WarnOfSmallBudget() const;
-  // Reads the reach beside a learned file. Returns null if there is none, and a reach that covers
-  // nothing if the file cannot be used.
+  // Reads the reach beside a learned file. Returns null without such a file, and a reach that
+  // covers nothing if the file cannot be used.
   std::shared_ptr<const AdapterReach> ReadReach(const std::string& path) const;
   absl::StatusOr<std::shared_ptr<const inference::Talora>> ReadKept(const std::string& path) const;
   // Loads all adapter files of a folder.

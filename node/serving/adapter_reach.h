@@ -32,8 +32,8 @@ std::optional<AdapterReach> ReachOf(const Digest& embedded_by,
                                     std::span<const std::vector<float>> embeddings,
                                     float similarity);
 
-// Returns whether the cosine of the embedding and some centroid is at least `similarity`. False for
-// an embedding of another length.
+// Returns whether the cosine of the embedding and some centroid is at least `similarity`. An
+// embedding of another length is never covered.
 bool Covers(const AdapterReach& reach, std::span<const float> embedding, float similarity);
 
 // Encodes a reach that has centroids, little endian: "RVAR", u32 format 1, the digest, u32 length,

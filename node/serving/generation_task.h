@@ -119,7 +119,8 @@ class GenerationTask final : public ComputeTask {
   // Takes other adapters from the next step on if this step was uncertain.
   void WatchUncertainty(const inference::StepSignals& signals);
   // Returns the factor for patterns that follows from the session's memory, if the request takes
-  // part in it, and from its relations; null if there is none. Valid as long as this object.
+  // part in it, and from its relations; null if it has neither. The function is valid as long as
+  // this object.
   AdapterSource::PatternFactor SessionFactor() const;
   // Returns the session whose memory the request takes part in. Its id is empty if it takes part in
   // none.

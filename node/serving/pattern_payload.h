@@ -22,7 +22,7 @@ namespace ruvd::serving {
 struct PatternPayload {
   std::string adapter;
   std::vector<float> core;
-  // Boundaries of t, ascending within [0, 1]. If set, `core` holds one core per bank, one after the
+  // Boundaries of t, ascending within [0, 1]; if set, `core` holds one core per bank, one after the
   // other.
   std::vector<float> core_boundaries = {};
   Digest frame_id{};

@@ -20,9 +20,9 @@ uint32_t ServedDeepVersion(const AdapterCatalog& catalog);
 
 // The adapters that act beneath those of patterns in requests that choose nothing.
 struct ServedAdapters {
-  // Adapters of the catalogue with their weights. Of an adapter with timestep banks, only the trunk
-  // is included: training supports adapters beneath it only for all t, and residuals are small
-  // corrections of a trunk.
+  // Adapters of the catalogue with their weights; from one with timestep banks, only the trunk is
+  // used: training supports adapters beneath it only for all t, and residuals are small corrections
+  // of a trunk.
   inference::AdapterMix mix;
   // The served version of the deep adapter, which is in the mix if the prompt is within its reach;
   // 0: none.
