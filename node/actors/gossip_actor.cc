@@ -109,8 +109,8 @@ class GossipActor final : public runtime::Actor<Message> {
     return absl::OkStatus();
   }
   absl::Status On(FrameReceived& message, Context& context) override {
-    if (!sinks_.Has(message.link)) {  // this node closed the link while the frame waited
-      return absl::OkStatus();        // closed by us while the frame waited
+    if (!sinks_.Has(message.link)) {
+      return absl::OkStatus();  // this node closed the link while the frame waited
     }
     Perform(message.frame != nullptr ? core_->OnFrame(message.link, *message.frame, Now())
                                      : core_->OnBadFrame(message.link, Now()),
