@@ -25,8 +25,7 @@ std::string Explain(const learning::LearnedPattern& pattern) {
       return "recorded, but the pattern that it belongs to was deleted while it was learned";
     case learning::RoundOutcome::kChanged:
       return "recorded; its pattern, or the adapter beneath it, was changed while it was learned, "
-             "so a "
-             "later round learns it again";
+             "so a later round learns it again";
     case learning::RoundOutcome::kErased:
       return "recorded; a user was erased while it was learned, so a later round learns it without "
              "that user's words";

@@ -52,7 +52,7 @@ struct DeepOptions {
   // Memory for activations: with 32 MiB, a step of the 29M model takes 1.6 times as long, because
   // layers are computed twice and sequences one by one.
   uint64_t memory_bytes = 192ULL << 20;
-  int checkpoint_every = 10;  // steps
+  int checkpoint_every = 10;  // in steps
   // With fewer lessons, or fewer held back, too little is known to change what all requests get.
   size_t least_lessons = 16;
 };

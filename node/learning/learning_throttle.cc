@@ -137,7 +137,7 @@ absl::Status LearningThrottle::Wait(storage::LearningLoop loop, uint64_t bytes,
     }
     if (cancelled && cancelled()) {
       status = Error(absl::StatusCode::kCancelled, reasons::kCancelled,
-                     "learning stopped while it waited for serving; it is continued later");
+                     "learning stopped while it waited for serving; it continues later");
       break;
     }
     if (over && loop == storage::LearningLoop::kBackground && FitsWithoutDeep()) {
@@ -150,8 +150,8 @@ absl::Status LearningThrottle::Wait(storage::LearningLoop loop, uint64_t bytes,
       status =
           Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                 "training holds {} bytes, which together with the session memories stays above "
-                "learning.memory_bytes ({}); raise it or lower "
-                "learning.layers and rank",
+                "learning.memory_bytes ({}); raise it, or lower learning.layers and "
+                "learning.rank",
                 bytes, options_.memory_bytes);
       break;
     }

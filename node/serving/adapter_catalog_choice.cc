@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<RangedPart>> AdapterCatalog::Choose(
       // The message leaves out the name, because the witness log keeps messages and a name may
       // contain a user's words.
       return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                   "the request's adapter {} is not loaded on this node; loaded adapters: {}",
+                   "adapter number {} of the request is not loaded here; loaded adapters: {}",
                    i + 1, known.empty() ? "none, see inference.adapters" : known);
     }
     if (choice.weight == 0) {

@@ -52,7 +52,7 @@ struct GenerationServices {
   // The usual entropy by t; set together with dgr. Used on the compute thread only.
   UsualEntropy* usual_entropy = nullptr;
   const PatternGraph* graph = nullptr;  // null: sessions have no relations to patterns
-  RequestRouter* router = nullptr;      // null: requests are served as they ask for
+  RequestRouter* router = nullptr;      // null: requests are served as asked
   // Returns the share of the queue in use, in [0, 1], for the router. Empty: unknown.
   std::function<float()> queue_share = nullptr;
 };
