@@ -96,8 +96,8 @@ AdapterSummary Summarise(const inference::Talora& talora) {
 absl::Status CheckName(const inference::Talora& adapter) {
   if (adapter.name == kDeepAdapter) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "the name '{}' is reserved for what a node's own deep loop learned; give this "
-                 "adapter another name with `ruvd adapter merge --name`",
+                 "an adapter called '{}' must come from a node's own deep loop; give this one "
+                 "another name with `ruvd adapter merge --name`",
                  kDeepAdapter);
   }
   return absl::OkStatus();
