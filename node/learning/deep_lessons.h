@@ -21,10 +21,10 @@ struct DeepLessons {
                                        // them say when to stop
 };
 
-// Chooses the newest limits::kMaxDeepLessons that teach something and are not forgotten. Lessons
-// that would leave the store before half of its capacity has come after now are not taken. A
-// quarter, but at most limits::kMaxDeepHeldBack, is held back. Returns CANCELLED and the errors of
-// the store.
+// Chooses the newest limits::kMaxDeepLessons that teach something and are not forgotten. Only
+// lessons among the newest half of the store's capacity are taken, so that they stay in the store
+// until as many new trajectories have come. A quarter, but at most limits::kMaxDeepHeldBack, is
+// held back. Returns CANCELLED and the errors of the store.
 absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, float min_rating);
 
 // Returns how many of `held_back` lessons, counted from the first, decide when to stop; 0 if there

@@ -37,7 +37,8 @@ struct UndoServices {
 // adapter, embedding, quality and examples, but what a user set meanwhile (task, expiry, privacy)
 // stays. A new pattern is deleted. After a merge, both patterns exist again. The responses that the
 // change was learned from are not taught again until they get new feedback; feedback since the
-// change counts as new. After undoing a session's change, later rounds do not learn its responses
+// change counts as new. The lessons of an undone deep adapter are an exception: the next deep round
+// learns them again. After undoing a session's change, later rounds do not learn its responses
 // either; what a round has learned from them already is a change of its own.
 //
 // Returns NOT_FOUND; CANNOT_UNDO (FAILED_PRECONDITION) if the change was undone before, a later
