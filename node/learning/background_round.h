@@ -48,7 +48,8 @@ enum class RoundOutcome : uint8_t {
   kKept,
   kNoImprovement,  // the held-out loss did not fall enough
   kDeleted,        // the pattern was deleted meanwhile and stays deleted
-  kChanged,  // a user changed embedding, bank or adapter meanwhile; a later round starts from there
+  kChanged,  // embedding, bank, adapter or served deep version changed meanwhile; a later round
+             // learns again
   kErased,   // a user whose words it learned was erased; a later round learns without them
   kRetired,  // the served adapters suffice without the pattern's adapter, which is removed
   kRefused,  // the store refuses the pattern

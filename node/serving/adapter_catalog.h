@@ -51,7 +51,7 @@ struct AdapterSummary {
   Digest frame_id{};
   uint32_t rank = 0;     // the largest rank of all its targets
   uint32_t targets = 0;  // number of matrices that it changes
-  bool banks = false;    // it has timestep banks; the fields below are set only then
+  bool banks = false;    // it has timestep banks, which the fields below describe
   inference::BankSchedule schedule;
   inference::TaloraTraining training;
   bool trunk = false;
