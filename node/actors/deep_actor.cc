@@ -39,25 +39,27 @@ struct DeepTick {};
 using DeepMessage =
     std::variant<RunDeepMessage, DeepStatusMessage, RatedMessage, ErasedMessage, DeepTick>;
 
-// How often it is looked whether a round that a pause interrupted may go on, and one is due.
+// How often the actor checks whether an interrupted round may resume and whether a round is due.
 constexpr Duration kResumeInterval = std::chrono::seconds(30);
-// One that failed waits twice as long each time, at most this: a full disk or a publication that is
-// refused does not go away in half a minute, and trying costs what training costs.
+// After a failure the actor waits, twice as long each time up to this limit: a full disk or a
+// refused publication does not go away in half a minute, and every attempt costs as much as a
+// training.
 constexpr Duration kLongestWait = std::chrono::hours(1);
 constexpr uint64_t kMaxScheduleBytes = 32;
 // A round on demand takes minutes to hours.
 constexpr Duration kRoundPatience = std::chrono::hours(12);
 
-// What a piece of work on the pool's thread gave.
+// The result of a piece of work on the pool's thread.
 struct Piece {
-  std::shared_ptr<learning::DeepRound> round;  // null: it is over
+  std::shared_ptr<learning::DeepRound> round;  // null: the round is over
   std::optional<learning::DeepResult> result;
   absl::Status status;
   uint64_t step = 0;
   uint64_t steps = 0;
 };
 
-// Begins a round where there is none, trains a piece of it, and ends it where it is trained.
+// Begins a round if `round` is null, trains a piece of it, and finishes it once training is
+// complete.
 Piece WorkOn(std::shared_ptr<learning::DeepRound> round, const learning::DeepServices& services,
              const learning::DeepOptions& options, Duration budget, Random random) {
   Piece piece{.round = std::move(round)};
@@ -101,7 +103,7 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
     ReadLastRound();
     RETURN_IF_ERROR(
         context.StartPeriodicTimer(kResumeInterval, [] { return DeepTick{}; }).status());
-    RETURN_IF_ERROR(SweepMemories(context));  // of users who were erased while the node was down
+    RETURN_IF_ERROR(SweepMemories(context));  // users may have been erased while the node was down
     DeepTick tick;
     return On(tick, context);
   }
@@ -109,11 +111,11 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
   absl::Status On(RunDeepMessage& message, Context& context) override {
     const absl::StatusOr<bool> may = MayLearn();
     if (!may.ok() || !*may) {
-      message.reply.Send(may.ok() ? Error(absl::StatusCode::kFailedPrecondition,
-                                          reasons::kLearningPaused,
-                                          "no deep round starts: learning is paused or off; "
-                                          "`ruvd learn resume` or learning.enabled ends that")
-                                  : may.status());
+      message.reply.Send(
+          may.ok() ? Error(absl::StatusCode::kFailedPrecondition, reasons::kLearningPaused,
+                           "no deep round starts, because learning is paused or off; "
+                           "run `ruvd learn resume` or set learning.enabled")
+                   : may.status());
       return absl::OkStatus();
     }
     waiting_.push_back(message.reply);
@@ -134,7 +136,7 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
     return absl::OkStatus();
   }
   absl::Status On(ErasedMessage&, Context& context) override { return SweepMemories(context); }
-  // A round that a kill, a stop or a pause interrupted left its checkpoint.
+  // A round that was interrupted by a kill, a stop or a pause has left its checkpoint.
   absl::Status On(DeepTick&, Context& context) override {
     if (running_ || options_.services.learning.clock->Now() < not_before_) {
       return absl::OkStatus();
@@ -159,7 +161,8 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
     return !paused;
   }
 
-  // The schedule goes on over restarts: a node that is started every day would else never be due.
+  // The schedule continues across restarts: otherwise a node that is restarted daily would never be
+  // due.
   bool Scheduled() const { return options_.enabled && options_.interval > Duration(0); }
   std::string SchedulePath() const { return options_.services.checkpoint_path + ".last"; }
   void ReadLastRound() {
@@ -173,7 +176,7 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
     }
     if (!absl::IsNotFound(text.status())) {
       LogWarning(
-          "when the last deep round was cannot be read from {}; the next one is due after "
+          "the time of the last deep round cannot be read from {}; the next round is due "
           "learning.deep_hours from now",
           SchedulePath());
     }
@@ -188,11 +191,12 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
     const absl::Status kept =
         WriteFileAtomically(SchedulePath(), std::to_string(last_round_ms_), 0600);
     if (!kept.ok()) {
-      LogWarning("a restart forgets when the last deep round was: {}", MessageOf(kept));
+      LogWarning("the time of the deep round cannot be saved, so a restart forgets it: {}",
+                 MessageOf(kept));
     }
   }
-  // A wall clock that is behind the last round, as of a board that has just booted, says nothing:
-  // then time counts from the start.
+  // A wall clock before the last round, as on a board that has just booted, cannot be used; then
+  // the interval counts from the start of the process.
   bool IsDue() const {
     const Clock& clock = *options_.services.learning.clock;
     const int64_t since = clock.WallMillis() - last_round_ms_;
@@ -272,7 +276,7 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
       reported_.clear();
     } else if (std::string reason = ReasonOf(piece.status);
                !absl::IsCancelled(piece.status) && (on_demand_ || reason != reported_)) {
-      // Once, however often it is tried again.
+      // A failure is logged once, however often the round is tried again.
       LogError("a deep round failed: {} [{}]", MessageOf(piece.status), reason);
       reported_ = std::move(reason);
     }
@@ -313,9 +317,10 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
       undone = changes->SetUndone(change->number, options_.services.learning.clock->WallMillis());
     }
     if (undone.ok()) {
-      LogWarning("deep@{} was rated worse than what came before it, and is taken back", served);
+      LogWarning("deep@{} was rated worse than what was served before it, so it is taken back",
+                 served);
     } else {
-      LogError("deep@{} was rated worse than what came before it, but stays: {}", served,
+      LogError("deep@{} was rated worse than what was served before it, but it stays: {}", served,
                MessageOf(undone));
     }
   }
@@ -329,11 +334,11 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
   bool on_demand_ = false;
   uint64_t step_ = 0;
   uint64_t steps_ = 0;
-  std::string reported_;  // why rounds fail now
+  std::string reported_;  // reason of the last reported failure
   Duration wait_ = kResumeInterval;
-  TimePoint not_before_{};     // for a round that failed
-  int64_t last_round_ms_ = 0;  // on the wall; or when the schedule began
-  TimePoint started_{};        // this process, or the last round
+  TimePoint not_before_{};     // earliest time to retry after a failure
+  int64_t last_round_ms_ = 0;  // wall clock; or when the schedule began
+  TimePoint started_{};        // of this process or of the last round
 };
 
 class DeepActorImpl final : public learning::DeepActor {
@@ -361,11 +366,11 @@ class DeepActorImpl final : public learning::DeepActor {
         clock_.Now() + std::chrono::minutes(1), std::move(done));
   }
   void OnRated(learning::DeepRating rating) override {
-    // A rating that is lost to a full mailbox is found again at the next start.
+    // A rating that is lost because the mailbox is full is found again at the next start.
     ref_.TryTell(RatedMessage{std::move(rating)}).IgnoreError();
   }
   void OnUserErased() override {
-    // Where it is lost to a full mailbox, the next round or start does it.
+    // If the message is lost because the mailbox is full, the next round or start sweeps.
     ref_.TryTell(ErasedMessage{}).IgnoreError();
   }
 
@@ -385,17 +390,17 @@ absl::Status WithdrawDeep(serving::AdapterCatalog& catalog, const storage::Learn
   const uint32_t served = serving::ServedDeepVersion(catalog);
   if (served > change.version) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
-                 "{0}@{1} goes on from {0}@{2}; undo {0}@{1} first", change.adapter_name, served,
-                 change.version);
+                 "{0}@{1} was trained from {0}@{2}; undo {0}@{1} first", change.adapter_name,
+                 served, change.version);
   }
   const absl::Status unloaded = catalog.Unload(change.adapter_name, change.version).status();
   if (absl::IsNotFound(unloaded)) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
-                 "{}@{} is not served any more: somebody unloaded it", change.adapter_name,
+                 "{}@{} is no longer served, because it was unloaded", change.adapter_name,
                  change.version);
   }
   RETURN_IF_ERROR(unloaded);
-  // The registry serves the highest version that is left, which somebody may have rolled back.
+  // The registry would serve the highest remaining version, which may have been rolled back before.
   if (served == change.version && change.version_before != 0 &&
       catalog.Find(change.adapter_name, change.version_before).ok()) {
     return catalog.Rollback(change.adapter_name, change.version_before).status();

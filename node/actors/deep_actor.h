@@ -23,18 +23,19 @@ struct DeepActorOptions {
   bool enabled = true;
   Duration interval{};       // between two rounds; zero: on demand only
   Executor* pool = nullptr;  // a thread of its own, or that of background rounds
-  learning::LearningThrottle* throttle = nullptr;  // null: learning gives way to nobody
-  // A piece of a round holds the pool's thread for so long; others go between.
+  learning::LearningThrottle* throttle = nullptr;  // null: learning gives way to no one
+  // A piece of a round uses the pool's thread for about this long; other work runs in between.
   Duration piece = std::chrono::seconds(1);
 };
 
-// Starts the deep actor in `system`. An interrupted round goes on at once. Everything borrowed
-// outlives the system.
+// Starts the deep actor in `system`. An interrupted round resumes at once. Everything borrowed must
+// outlive the system.
 std::unique_ptr<learning::DeepActor> StartDeepActor(runtime::ActorSystem& system,
                                                     const DeepActorOptions& options);
 
-// Takes the version that a change published out of service; what was served before is served again.
-// CANNOT_UNDO where it is gone already, or a newer version, which goes on from it, is served.
+// Takes the version that a change published out of service; the version served before it is served
+// again. Returns CANNOT_UNDO if the version is already gone, or if a newer version, which was
+// trained from it, is served.
 absl::Status WithdrawDeep(serving::AdapterCatalog& catalog, const storage::LearningChange& change);
 
 }  // namespace ruvd::actors

@@ -19,9 +19,9 @@ namespace {
 
 using Message = GossipMessage;
 
-// Answers to the operator come from memory; the limit only guards against a stopped actor.
+// Answers to the operator come from memory, so this limit only guards against a stopped actor.
 constexpr Duration kPatience = std::chrono::seconds(30);
-// The core ends its links with the first tick after its patience.
+// The core ends its links at the first tick after its patience.
 constexpr Duration kLastTick = std::chrono::seconds(1);
 
 class FederationActorImpl final : public sharing::FederationActor {
@@ -32,7 +32,8 @@ class FederationActorImpl final : public sharing::FederationActor {
   federation::LinkId OpenLink(std::shared_ptr<sharing::LinkSink> sink, std::string address,
                               federation::LinkChannel channel) override {
     const federation::LinkId link = next_link_.fetch_add(1);
-    // Before its frames, which take the other lane.
+    // The control lane makes the message arrive before the link's frames, which take the normal
+    // lane.
     if (!ref_.TryTell(LinkOpened{link, sink, std::move(address), std::move(channel)},
                       Priority::kControl)
              .ok()) {
@@ -43,12 +44,12 @@ class FederationActorImpl final : public sharing::FederationActor {
   void OnDialFailed(std::string address) override { Control(DialFailed{std::move(address)}); }
   bool OnFrame(federation::LinkId link,
                std::shared_ptr<const federation::v1::Frame> frame) override {
-    // While actors drain only the other lane is open.
+    // While actors drain, only the control lane is open.
     const Priority lane = leaving_.load() ? Priority::kControl : Priority::kNormal;
     return ref_.TryTell(FrameReceived{link, std::move(frame)}, lane).ok();
   }
   void OnClosed(federation::LinkId link) override {
-    // After its frames, if there is room.
+    // The normal lane keeps the message behind the link's frames, if there is room.
     if (!ref_.TryTell(LinkClosed{link}).ok()) {
       Control(LinkClosed{link});
     }
@@ -103,8 +104,8 @@ class FederationActorImpl final : public sharing::FederationActor {
   }
 
  private:
-  // Must not be lost to a flood of frames. A full control lane means that the actor is stuck, which
-  // its supervisor and the dead letter count report.
+  // Sends a message that must not be lost to a flood of frames. A full control lane means that the
+  // actor is stuck, which its supervisor and the dead letter count report.
   void Control(Message message) {
     if (!ref_.TryTell(std::move(message), Priority::kControl).ok()) {
       LogDebug("the federation actor has stopped");
@@ -121,8 +122,9 @@ class FederationActorImpl final : public sharing::FederationActor {
 
 absl::StatusOr<std::unique_ptr<sharing::FederationActor>> StartFederationActor(
     runtime::ActorSystem& system, const FederationActorOptions& options) {
-  // What is wrong with the configuration shows at the start, not in a log. This core sends nothing.
-  RETURN_IF_ERROR(federation::GossipCore::Create(options.gossip, *options.key, privacy::SecureRandomBytes, 0,
+  // A faulty configuration must show at the start, not in a log. This core sends nothing.
+  RETURN_IF_ERROR(federation::GossipCore::Create(options.gossip, *options.key,
+                                                 privacy::SecureRandomBytes, 0,
                                                  federation::Instant::Of(*options.clock))
                       .status());
   runtime::SpawnOptions<Message> spawn;

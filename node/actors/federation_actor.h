@@ -33,9 +33,9 @@ namespace ruvd::actors {
 
 struct FederationActorOptions {
   federation::GossipConfig gossip;  // its boot counter comes from next_boot
-  // Raises the durable boot counter.
+  // Increments the durable boot counter and returns it.
   std::function<absl::StatusOr<uint64_t>()> next_boot;
-  // The newest certificate of this node, for an actor that is started again; null: that of
+  // Returns the newest certificate of this node, for an actor that is restarted. Empty: the one in
   // `gossip`.
   std::function<privacy::AdmissionCert()> certificate;
   const privacy::NodeKey* key = nullptr;
@@ -43,37 +43,40 @@ struct FederationActorOptions {
   storage::ItemStore* items = nullptr;
   storage::PatternStore* patterns = nullptr;
   storage::ConsentStore* consent = nullptr;
-  storage::WithdrawalStore* withdrawals = nullptr;  // null: what is taken back is not noted
+  storage::WithdrawalStore* withdrawals = nullptr;  // null: withdrawals are not recorded
   storage::ReleaseSourceStore* releases =
-      nullptr;  // null: who is in an update is forgotten with a restart
+      nullptr;  // null: a restart forgets who contributed to an update
   const storage::ConsentBook* consents = nullptr;  // of users and sessions
-  sharing::DpRelease* release = nullptr;           // used by this actor only, but for its View
-  sharing::DpCentroids* centroids = nullptr;       // as `release`; null: no noised centroids leave
-  uint32_t public_examples = 1;                    // of a pattern that leaves or is taken, at least
-  float pattern_quality = 0;                       // that a peer's pattern claims, at least
+  sharing::DpRelease* release = nullptr;           // used only by this actor, except View
+  sharing::DpCentroids* centroids = nullptr;  // as `release`; null: noised centroids are not shared
+  uint32_t public_examples = 1;  // least examples of a pattern that is shared or accepted
+  float pattern_quality = 0;     // least quality that a peer's pattern must claim
   serving::AdapterSource* adapters = nullptr;
-  // The global adapter and what its rounds work with; used on `learning_pool` only, one thread.
+  // The global adapter and what its rounds need; used only on `learning_pool`, which has one
+  // thread.
   sharing::FederatedModel* model = nullptr;
   learning::LearningServices learning;
-  learning::LearningThrottle* throttle = nullptr;  // null: rounds give way to nobody
+  learning::LearningThrottle* throttle = nullptr;  // null: rounds give way to no one
   Executor* learning_pool = nullptr;
-  // Starts a link to host:port; ends in OpenLink or OnDialFailed. Set before the first Dial action.
+  // Starts a link to host:port, which ends in OpenLink or OnDialFailed. Must be set before the
+  // first Dial action.
   std::function<void(const std::string&)> dial;
-  // An actor that cannot load the revocation list does not start.
+  // The actor does not start if it cannot load the revocation list.
   sharing::TrustStore trust;
-  // How often a changed delta is offered at most.
+  // Shortest time between two offers of a changed delta.
   Duration round{};
-  // Between the beginnings of masked rounds; and where the means of their sums last.
+  // Time between the beginnings of masked rounds, and the file that keeps the means of their sums.
   Duration masked_period = std::chrono::milliseconds(limits::kMaskedPeriodMillis);
   sharing::MaskedMeansFile masked_means;
 };
 
-// Starts the federation actor in `system`. Everything borrowed outlives the system. Errors: what
-// GossipCore::Create says of the certificate and key.
+// Starts the federation actor in `system`. Everything borrowed must outlive the system. Returns the
+// errors of GossipCore::Create for the certificate and the key.
 absl::StatusOr<std::unique_ptr<sharing::FederationActor>> StartFederationActor(
     runtime::ActorSystem& system, const FederationActorOptions& options);
 
-// The part of a node that does not federate: no links, consent refused with the remedy.
+// Returns the replacement on a node that does not federate: it opens no links and refuses consent
+// with an error that says what to set.
 std::unique_ptr<sharing::FederationActor> MakeIsolatedFederation(const Clock& clock);
 
 }  // namespace ruvd::actors

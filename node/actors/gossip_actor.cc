@@ -31,7 +31,7 @@
 namespace ruvd::actors {
 namespace {
 
-// `own` outlives what the result makes.
+// `own` must outlive the result.
 sharing::MaskedSharingOptions MaskedOptionsOf(const FederationActorOptions& options,
                                               const sharing::OwnPatterns& own) {
   return {.period = options.masked_period,
@@ -69,21 +69,21 @@ class GossipActor final : public runtime::Actor<Message> {
                            .sums = [this] { return masked_.means(); }}) {}
 
   absl::Status OnStart(Context& context) override {
-    // Every life of this actor is a boot of its own: sequence numbers of one boot are never used
-    // twice.
+    // Every life of this actor counts as a boot, because sequence numbers of a boot are never
+    // reused.
     federation::GossipConfig gossip = options_.gossip;
     if (options_.certificate) {
       gossip.certificate = options_.certificate();
     }
     ASSIGN_OR_RETURN(gossip.boot_counter, options_.next_boot());
-    ASSIGN_OR_RETURN(
-        core_, federation::GossipCore::Create(std::move(gossip), *options_.key, privacy::SecureRandomBytes,
-                                              context.Rng().Next(), Now()));
+    ASSIGN_OR_RETURN(core_, federation::GossipCore::Create(std::move(gossip), *options_.key,
+                                                           privacy::SecureRandomBytes,
+                                                           context.Rng().Next(), Now()));
     LogFailure("the patterns of peers could not be counted", peer_patterns_.Load());
     ASSIGN_OR_RETURN(federation::Actions trust, trust_.Restore(*core_, Now()));
     Perform(std::move(trust), context);
     RETURN_IF_ERROR(Restore(context));
-    // A crash between storing a pattern and offering it is made good here.
+    // This repairs a crash between storing a pattern and offering it.
     Perform("own patterns could not be offered", own_patterns_.RefreshAll(*core_, Now()), context);
     if (options_.centroids == nullptr || !options_.centroids->View().enabled) {
       Perform(own_patterns_.TakeBackCentroids(*core_), context);  // the operator turned them off
@@ -110,7 +110,7 @@ class GossipActor final : public runtime::Actor<Message> {
   }
   absl::Status On(FrameReceived& message, Context& context) override {
     if (!sinks_.Has(message.link)) {
-      return absl::OkStatus();  // closed by us while the frame waited
+      return absl::OkStatus();  // this node closed the link while the frame waited
     }
     Perform(message.frame != nullptr ? core_->OnFrame(message.link, *message.frame, Now())
                                      : core_->OnBadFrame(message.link, Now()),
@@ -202,13 +202,14 @@ class GossipActor final : public runtime::Actor<Message> {
  private:
   federation::Instant Now() const { return federation::Instant::Of(*options_.clock); }
 
-  // Items, consent and the federated adapter as they were before the restart.
+  // Restores items, consent and the federated adapter from before the restart.
   absl::Status Restore(Context& context) {
     rounds_.Restore();
     ExcludeExpelled();
     RETURN_IF_ERROR(left_.Load());
     options_.release->SetTier(core_->consent());
-    RETURN_IF_ERROR(RestoreConsent(context));  // first: own items may leave only under it
+    RETURN_IF_ERROR(
+        RestoreConsent(context));  // first, because own items may be shared only under it
     ASSIGN_OR_RETURN(std::vector<federation::Item> items, sharing::LoadItems(*options_.items));
     left_.Note(core_->consent(), options_.key->id(), items);
     const std::vector<federation::Item> gone =
@@ -239,7 +240,7 @@ class GossipActor final : public runtime::Actor<Message> {
     }
     absl::StatusOr<federation::Actions> actions = core_->SetConsent(*record, Now());
     if (!actions.ok()) {
-      LogError("the stored consent is not this node's own, sharing stays off: {}",
+      LogError("the stored consent is not this node's own, so sharing stays off: {}",
                MessageOf(actions.status()));
       return absl::OkStatus();
     }
@@ -253,7 +254,7 @@ class GossipActor final : public runtime::Actor<Message> {
     bool deltas_changed = false;
     left_.Note(core_->consent(), actions);
     withdrawals_.Add(actions);
-    const std::vector<privacy::Withdrawal> withdrawals =  // signed before rows go
+    const std::vector<privacy::Withdrawal> withdrawals =  // signed before rows are deleted
         withdrawals_.pending()
             ? withdrawals_.Take(own_patterns_.OfferedIds(*core_), options_.clock->WallMillis())
             : std::vector<privacy::Withdrawal>();
@@ -272,7 +273,7 @@ class GossipActor final : public runtime::Actor<Message> {
       } else if (auto* dropped = std::get_if<federation::ItemDropped>(&action)) {
         LogFailure("an item could not be deleted", options_.items->Delete(dropped->id));
         deltas_changed |=
-            dropped->kind == federation::ItemKind::kAdapterDelta;  // it has no say any more
+            dropped->kind == federation::ItemKind::kAdapterDelta;  // it no longer counts
       } else if (auto* refused = std::get_if<federation::MessageRefused>(&action)) {
         LogWarning("refused on link {}: {} [{}]", refused->link, MessageOf(refused->status),
                    ReasonOf(refused->status));
@@ -301,7 +302,8 @@ class GossipActor final : public runtime::Actor<Message> {
     }
   }
 
-  // Stops the use of an item that its sender took back. Whether the next round is another one.
+  // Stops the use of an item that its sender withdrew. Returns whether the next round has other
+  // inputs.
   bool Exclude(const federation::Item& item) {
     masked_.OnWithdrawn(item);
     if (item.kind == federation::ItemKind::kPattern && item.origin != options_.key->id()) {
@@ -314,8 +316,9 @@ class GossipActor final : public runtime::Actor<Message> {
     return true;
   }
 
-  // Also what members gave in sums that newer ones have replaced since, and after a crash between
-  // hearing of a member and acting on it.
+  // Rebuilds the global adapter without members that are not in good standing. This covers what
+  // they gave to masked sums that newer sums replaced, and a crash between learning about a member
+  // and acting on it.
   void ExcludeExpelled() {
     for (const privacy::NodeId& id : options_.model->Contributors()) {
       if (core_->StandingOf(id) != federation::MemberStanding::kGood) {
@@ -332,7 +335,7 @@ class GossipActor final : public runtime::Actor<Message> {
     }
   }
 
-  // Durable first, then in use.
+  // The item is made durable before it is used.
   void Accept(const federation::ItemAccepted& accepted) {
     const absl::Status stored = options_.items->Put(
         accepted.item.id, sharing::ToStored(accepted.item, options_.clock->WallMillis()));
@@ -356,7 +359,8 @@ class GossipActor final : public runtime::Actor<Message> {
     RETURN_IF_ERROR(options_.release->CheckTier(tier));
     const sharing::TakenBack taken = withdrawals_.total();
     if (tier != core_->consent()) {
-      // Before the record is stored: what a crash leaves behind must be what its tier allows.
+      // This comes before the record is stored, because what a crash leaves behind must be allowed
+      // by its tier.
       Perform(core_->WithdrawAdapterDeltas(), context);
     }
     const privacy::ConsentRecord record =
@@ -365,7 +369,7 @@ class GossipActor final : public runtime::Actor<Message> {
     if (!stored.ok() && tier != privacy::ConsentTier::kPrivate) {
       return stored;
     }
-    // A withdrawal holds at once even where the disk refuses to remember it.
+    // A withdrawal takes effect at once, even if the disk refuses to store it.
     ASSIGN_OR_RETURN(federation::Actions actions, core_->SetConsent(record, Now()));
     consent_since_ms_ = record.since_ms;
     options_.release->SetTier(core_->consent());
@@ -395,8 +399,8 @@ class GossipActor final : public runtime::Actor<Message> {
 
   void OfferOwnDelta(Context& context) {
     next_offer_ = context.Now() + options_.round;
-    // Wall milliseconds number the rounds: they grow over restarts without another counter to
-    // persist.
+    // Wall milliseconds number the rounds: they grow across restarts without another durable
+    // counter.
     const auto round = static_cast<uint64_t>(options_.clock->WallMillis());
     Perform("the own delta could not be offered", own_patterns_.OfferDelta(round, *core_, Now()),
             context);
@@ -405,7 +409,7 @@ class GossipActor final : public runtime::Actor<Message> {
     }
     CountContributors();
     if (const absl::Status role = sharing::CheckMayContribute(core_->certificate());
-        !role.ok()) {  // peers would refuse what it paid for
+        !role.ok()) {  // the update would be charged although peers refuse it
       options_.release->Refuse(role);
       return;
     }
@@ -441,19 +445,19 @@ class GossipActor final : public runtime::Actor<Message> {
     }
   }
 
-  // A consent whose time is over holds no longer, also where nothing else happens.
+  // Takes back what was shared under consents that have ended, even if nothing else happens.
   void TakeBackEnded(Context& context) {
     const int64_t now_ms = options_.clock->WallMillis();
-    const bool set_back = now_ms < consents_checked_ms_;  // the clock was
+    const bool set_back = now_ms < consents_checked_ms_;  // the wall clock was set back
     if (options_.consents == nullptr ||
         (!set_back && now_ms - consents_checked_ms_ < kConsentCheckMillis)) {
       return;
     }
     if (set_back || options_.consents->EndedSince(consents_checked_ms_, now_ms)) {
       const absl::Status checked = Recheck(context).status();
-      LogFailure("what may no longer leave could not be taken back", checked);
+      LogFailure("items that may no longer be shared could not be taken back", checked);
       if (!checked.ok()) {
-        return;  // with the next tick
+        return;  // tried again at the next tick
       }
     }
     consents_checked_ms_ = now_ms;
@@ -485,7 +489,7 @@ class GossipActor final : public runtime::Actor<Message> {
   sharing::MaskedSharing masked_;
   sharing::LinkSinks sinks_;
   UpdateRounds rounds_;
-  std::optional<runtime::ReplyTo<Left>> leave_;  // this node leaves
+  std::optional<runtime::ReplyTo<Left>> leave_;  // set once this node leaves
   TimePoint next_offer_{};
   int64_t consent_since_ms_ = 0;
   int64_t consents_checked_ms_ = 0;

@@ -35,7 +35,7 @@ struct LinkClosed {
   federation::LinkId link = 0;
 };
 struct Tick {};
-// Answered when no link is left.
+// The answer once no link is left.
 struct Left {};
 struct LeaveRequest {
   Duration patience{};
@@ -64,13 +64,13 @@ struct PreviewRequest {
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
   runtime::ReplyTo<sharing::ReleasePreview> reply;
 };
-// What the federation actor is told.
+// The messages of the federation actor.
 using GossipMessage = std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick,
                                    LeaveRequest, NodesRevoked, CertificateRenewed, PatternStored,
                                    ViewRequest, ConsentRequest, ConsentsChanged, PreviewRequest>;
 
-// The actor behind FederationActor: owns the gossip core, carries out its actions, turns items into
-// patterns and the federated adapter.
+// Makes the actor behind FederationActor. It owns the gossip core, carries out its actions, and
+// turns items into patterns and the federated adapter.
 std::unique_ptr<runtime::Actor<GossipMessage>> MakeGossipActor(
     const FederationActorOptions& options);
 

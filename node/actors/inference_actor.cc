@@ -20,8 +20,9 @@
 namespace ruvd::actors {
 namespace {
 
-// An admitted task on its way through the actor. Whoever drops the last reference without having
-// ended it (a forced stop, a restart) ends it with an error, so that no caller waits for ever.
+// An admitted task on its way through the actor. If the last reference is dropped before the task
+// has ended (forced stop, restart), the destructor ends it with an error, so that no caller waits
+// for ever.
 class AdmittedTask {
  public:
   AdmittedTask(std::unique_ptr<serving::ComputeTask> task,
@@ -38,9 +39,9 @@ class AdmittedTask {
   AdmittedTask(const AdmittedTask&) = delete;
   AdmittedTask& operator=(const AdmittedTask&) = delete;
 
-  // Kept from round to round.
+  // The state that is kept from round to round.
   serving::RoundTask& round() { return round_; }
-  // It has ended, or its caller has learned otherwise that it will not run.
+  // Call this when the task has ended, or its caller was told that it will not run.
   void Forget() { task_.reset(); }
 
  private:
@@ -54,12 +55,12 @@ struct Admit {
 };
 using SchedulerMessage = std::variant<Admit>;
 
-// What a visit to the compute thread works on. Holds nothing of the scheduler: after a forced stop
-// it outlives it.
+// The work of one visit to the compute thread. It refers to nothing in the scheduler, because it
+// outlives the scheduler after a forced stop.
 struct Visit {
   std::vector<std::shared_ptr<AdmittedTask>> tasks;
   serving::ComputeOutcome outcome;
-  inference::StepScratch scratch;  // kept from visit to visit
+  inference::StepScratch scratch;  // reused by the next visit
 };
 
 void Run(inference::Transformer& transformer, Visit* visit) {
@@ -77,7 +78,7 @@ void Run(inference::Transformer& transformer, Visit* visit) {
   }
 }
 
-// Lets admitted tasks take turns on the compute thread, the completions among them in one batch.
+// Lets admitted tasks take turns on the compute thread, with the completions in one batch.
 class Scheduler final : public runtime::Actor<SchedulerMessage> {
  public:
   Scheduler(inference::Transformer& transformer, Executor& compute, Executor& files,
@@ -93,7 +94,7 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
       if (begun.ok()) {
         return absl::OkStatus();
       }
-      // Too many are prepared already: it does in its first slice what is missing.
+      // Too many preparations are under way; the first slice then reads the files itself.
     }
     return Enqueue(task, context);
   }
@@ -128,7 +129,7 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
         });
   }
 
-  // Whoever waits without being wanted any more gives its place in the queue to others.
+  // Ends waiting tasks that are no longer wanted, to free their places in the queue.
   void EndUnwanted() {
     std::erase_if(waiting_, [](const std::shared_ptr<AdmittedTask>& waiting) {
       const bool ended = waiting->round().task->EndIfUnwanted();
@@ -139,7 +140,7 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
     });
   }
 
-  // Those whose turn did not come go first next time.
+  // Tasks whose turn did not come go first next time.
   void AfterVisit() {
     const serving::ComputeOutcome& outcome = visit_->outcome;
     if (outcome.batch > 0) {
@@ -161,13 +162,13 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
   Executor& files_;
   metrics::Metrics& metrics_;
   std::deque<std::shared_ptr<AdmittedTask>> waiting_;
-  std::vector<std::shared_ptr<AdmittedTask>> active_;  // in turn
+  std::vector<std::shared_ptr<AdmittedTask>> active_;  // in order of turns
   std::shared_ptr<Visit> visit_ = std::make_shared<Visit>();
   bool busy_ = false;
   uint64_t next_number_ = 0;
 };
 
-// Reports a generation's end to the metrics on its way to the caller.
+// Records a generation in the metrics and forwards its events to the caller's listener.
 class MeteredListener final : public serving::GenerationListener {
  public:
   MeteredListener(std::shared_ptr<serving::GenerationListener> inner,
@@ -214,7 +215,7 @@ class InferenceActorImpl final : public serving::InferenceActor {
       : options_(options) {
     runtime::SpawnOptions<SchedulerMessage> spawn;
     spawn.name = "inference";
-    // Admission below counts; the mailbox itself never overflows.
+    // Admission below limits the tasks, so the mailbox itself never overflows.
     spawn.mailbox.capacity = options.queue + 1;
     ref_ = system.Spawn<SchedulerMessage>(spawn, [options] {
       return std::make_unique<Scheduler>(*options.transformer, *options.compute, *options.files,

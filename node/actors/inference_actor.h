@@ -15,21 +15,21 @@
 namespace ruvd::actors {
 
 struct InferenceActorOptions {
-  size_t queue = 64;  // admitted and not ended; more are refused
+  size_t queue = 64;  // tasks that are admitted and have not ended; more are refused
   serving::GenerationServices services;
   // Both are used on `compute` only.
-  inference::Transformer* transformer = nullptr;  // of completions and embeddings
+  inference::Transformer* transformer = nullptr;  // for completions and embeddings
   inference::Transformer* exact =
-      nullptr;                    // of scores, which must not depend on the serving precision
-  Executor* compute = nullptr;    // one thread: the transformer is not shared
-  Executor* files = nullptr;      // reads what tasks wait for before their first slice
+      nullptr;                    // for scores, which must not depend on the serving precision
+  Executor* compute = nullptr;    // one thread, because the transformer is not shared
+  Executor* files = nullptr;      // reads files for tasks before their first slice
   std::function<bool()> aborted;  // ends a score between two of its forwards
   metrics::Metrics* metrics = nullptr;
-  // Told the seconds of every denoising step, on the thread that computes. May be empty.
+  // Called with the seconds of every denoising step, on the compute thread. May be empty.
   std::function<void(double seconds)> on_step = nullptr;
 };
 
-// Starts the inference actor in `system`. Everything borrowed outlives the system.
+// Starts the inference actor in `system`. Everything borrowed must outlive the system.
 std::unique_ptr<serving::InferenceActor> StartInferenceActor(runtime::ActorSystem& system,
                                                              const InferenceActorOptions& options);
 

@@ -96,8 +96,8 @@ class BackgroundActor final : public runtime::Actor<LearningMessage> {
   bool RouterIsDue() const { return options_.router != nullptr && options_.router->due(); }
   bool learning() const { return options_.enabled && !paused_->load(); }
   absl::StatusOr<std::set<std::string>> FindLessons(bool replay) const;
-  // Whether another version of the adapter of deep rounds is served than when a round looked for
-  // patterns that stand on another one; so it is after a start.
+  // Returns whether the served version of the deep adapter differs from the one when a round last
+  // looked for stale patterns. True after a start.
   bool DeepChanged() const {
     const serving::AdapterCatalog* const catalog = options_.services.catalog;
     return options_.enabled && catalog != nullptr &&
@@ -108,32 +108,34 @@ class BackgroundActor final : public runtime::Actor<LearningMessage> {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kLearningPaused,
                  "no round starts: {}", WhyNotNow());
   }
-  // Of a feedback that waits for no round.
+  // Answers a feedback that does not wait for a round.
   void Answer(const FeedbackMessage& message, const learning::TakenFeedback& taken,
               TimePoint received, TimePoint now, std::string explanation);
   void LeaveOutUndone(const storage::LearningChange& change);
   absl::Status MaybeStartRound(Context& context);
   absl::Status StartRound(Context& context);
   void Report(const learning::BackgroundRound& round) const;
-  // What feedback is told where a pause ended the round that it waited for; empty: none did.
+  // Returns what feedback is told if a pause ended the round that it waited for; empty if learning
+  // is not paused.
   std::string PausedText() const { return paused_->load() ? WhyNotNow() : ""; }
   void SendAway(const RoundWaiters& waiters, TimePoint now);
   learning::LearningStatus StatusNow() const;
 
   const LearningActorOptions options_;
   const learning::FeedbackServices feedback_;
-  // Also ends a round that runs.
+  // Setting it to true also ends a running round.
   const std::shared_ptr<std::atomic<bool>> paused_ = std::make_shared<std::atomic<bool>>(false);
   std::set<std::string> fresh_;
   RoundWaiters waiting_;
-  std::shared_ptr<RoundWaiters> running_;  // of the round that runs; null: none does
+  std::shared_ptr<RoundWaiters> running_;  // waiters of the running round; null: no round runs
   int rated_ = 0;
   uint64_t rounds_ = 0;
-  std::optional<uint32_t> looked_at_;  // version that was served then
+  std::optional<uint32_t>
+      looked_at_;  // the deep version served when a round last looked for stale patterns
 };
 
-// Those that no round has taken: a stop or a crash may have kept them from being learned, or it was
-// another model that learned them. With `replay` all that teach something and are not forgotten.
+// Returns the lessons that no round has taken, because of a stop or a crash, or because another
+// model learned them. With `replay`, returns all that teach something and are not forgotten.
 absl::StatusOr<std::set<std::string>> BackgroundActor::FindLessons(bool replay) const {
   std::set<std::string> lessons;
   RETURN_IF_ERROR(
@@ -149,7 +151,7 @@ absl::StatusOr<std::set<std::string>> BackgroundActor::FindLessons(bool replay) 
 }
 
 std::string BackgroundActor::WhyNotNow() const {
-  return options_.enabled ? "recorded; learning is paused, `ruvd learn resume` ends that"
+  return options_.enabled ? "recorded; learning is paused until `ruvd learn resume`"
                           : "recorded; " + options_.disabled_because;
 }
 
@@ -187,14 +189,14 @@ absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
   if (!learning() || !teaches) {
     Answer(message, *taken, received, context.Now(),
            !learning() ? WhyNotNow()
-                       : "recorded; a completion that was not liked teaches no text of its own, "
+                       : "recorded; a completion that was not liked teaches no text, "
                          "send an edited_text to teach one");
     return absl::OkStatus();
   }
-  if (weak) {  // learned with others
+  if (weak) {  // learned together with others
     Answer(message, *taken, received, context.Now(),
            fmt::format(
-               "recorded; learned with the next round, after {} rated completions or {} s",
+               "recorded; the next round learns it, after {} rated completions or {} s",
                options_.round_after_requests,
                std::chrono::duration_cast<std::chrono::seconds>(options_.round_after_age).count()));
     ++rated_;
@@ -202,7 +204,7 @@ absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
   }
   if (waiting_.feedback.size() >= limits::kLearningMailbox) {
     Answer(message, *taken, received, context.Now(),
-           "recorded; many wait for the running round, a later one learns it");
+           "recorded; many lessons wait for the running round, so a later one learns this");
     return MaybeStartRound(context);
   }
   waiting_.feedback.push_back({.response_id = feedback.response_id,
@@ -230,7 +232,8 @@ void BackgroundActor::Answer(const FeedbackMessage& message, const learning::Tak
   message.reply.Send(answer);
 }
 
-// Of what the next round learns. Feedback that is newer than the change is learned all the same.
+// Removes undone responses from the next round. Feedback that is newer than the change is still
+// learned.
 void BackgroundActor::LeaveOutUndone(const storage::LearningChange& change) {
   for (const std::string& response : change.responses) {
     const auto trajectory = options_.services.trajectories->Get(response);
@@ -245,7 +248,7 @@ absl::Status BackgroundActor::On(UndoMessage& message, Context&) {
   storage::ChangeStore* const changes = options_.services.changes;
   if (changes == nullptr) {
     message.reply.Send(Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-                             "this node lists no changes, so that none can be undone"));
+                             "this node keeps no list of changes, so nothing can be undone"));
     return absl::OkStatus();
   }
   const learning::UndoServices services{.clock = options_.services.clock,
@@ -341,7 +344,7 @@ absl::Status BackgroundActor::On(RunMessage& message, Context& context) {
   return MaybeStartRound(context);
 }
 
-// What arrives while a round runs starts the next one.
+// Feedback that arrives while a round runs starts the next one.
 absl::Status BackgroundActor::MaybeStartRound(Context& context) {
   return running_ != nullptr || !learning() ? absl::OkStatus() : StartRound(context);
 }
@@ -371,7 +374,8 @@ absl::Status BackgroundActor::StartRound(Context& context) {
   const TimePoint begun = context.Now();
   return context.Offload(
       *options_.pool,
-      // Holds nothing of this actor: after a forced stop the round outlives it.
+      // The work refers to nothing in this actor, because it outlives the actor after a forced
+      // stop.
       [services = std::move(services), round = options_.round, fresh, result, random, throttle,
        router] {
         std::optional<learning::LearningThrottle::Working> working;
@@ -403,7 +407,8 @@ absl::Status BackgroundActor::StartRound(Context& context) {
         }
         Settle(*result, *waiters, feedback_,
                {.seconds = seconds, .at = own.Now(), .paused = PausedText()});
-        // Without waiters what is left waits for the next AgeCheck: a failure may last.
+        // Without waiters, the remaining lessons wait for the next AgeCheck, because a failure may
+        // last.
         const bool waited_for = !waiting_.feedback.empty() || !waiting_.operators.empty();
         if (waited_for && !learning()) {
           SendAway(std::exchange(waiting_, {}), own.Now());
@@ -433,7 +438,7 @@ void BackgroundActor::Report(const learning::BackgroundRound& round) const {
   }
 }
 
-// Those who came while a round ran that a pause ended: no other follows.
+// Answers those who came while a pause ended the running round, because no other round follows.
 void BackgroundActor::SendAway(const RoundWaiters& waiters, TimePoint now) {
   RoundWork none;
   none.patterns.status = Error(absl::StatusCode::kCancelled, reasons::kCancelled,
@@ -485,7 +490,7 @@ class LearningActorImpl final : public learning::LearningActor {
   }
 
  private:
-  // A round takes seconds; a queue of them minutes. The caller's own deadline is usually shorter.
+  // A round takes seconds, a queue of rounds minutes. The caller's own deadline is usually shorter.
   static constexpr Duration kPatience = std::chrono::minutes(10);
 
   template <typename Reply, typename Make>

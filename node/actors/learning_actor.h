@@ -24,26 +24,29 @@ struct LearningActorOptions {
   learning::LearningServices services;
   learning::BackgroundOptions round;
   bool enabled = true;
-  std::string disabled_because = "learning.enabled is off";  // answers say it where it is not
+  std::string disabled_because =
+      "learning.enabled is off";  // used in answers while learning is off
   int round_after_requests = 8;
   Duration round_after_age{};
   Executor* pool = nullptr;  // the learning thread; the transformer is used only there
   metrics::Metrics* metrics = nullptr;
-  storage::AnswerStore* answers = nullptr;  // null: feedback that comes again is learned again
-  storage::WitnessLog* witness = nullptr;   // learns of ratings; null: there is none
-  serving::InstantLoop* instant = nullptr;  // learns at once, before any round; null: there is none
-  serving::PatternGraph* graph = nullptr;   // as well; null: sessions have no relations to patterns
-  learning::LearningThrottle* throttle = nullptr;  // null: learning gives way to nobody
-  learning::RouterLearner* router = nullptr;       // trained beside the rounds; null: there is none
-  // A completion was rated; called in the actor's turn. May be empty.
+  storage::AnswerStore* answers = nullptr;  // null: repeated feedback is learned again
+  storage::WitnessLog* witness = nullptr;   // gets the ratings; null: no log
+  serving::InstantLoop* instant =
+      nullptr;  // learns at once, before any round; null: sessions remember nothing
+  serving::PatternGraph* graph =
+      nullptr;  // also at once; null: sessions have no relations to patterns
+  learning::LearningThrottle* throttle = nullptr;  // null: learning gives way to no one
+  learning::RouterLearner* router = nullptr;       // trained beside the rounds; null: no router
+  // Called in the actor's turn when a completion was rated. May be empty.
   std::function<void(const storage::Trajectory&)> on_feedback;
   // Takes what a deep round published out of service (UndoServices). May be empty.
   std::function<absl::Status(const storage::LearningChange&)> withdraw;
-  // A pattern was stored; called in the actor's turn.
+  // Called in the actor's turn when a pattern was stored.
   std::function<void(const storage::PatternId&)> on_pattern;
 };
 
-// Starts the background actor in `system`. Everything borrowed outlives the system.
+// Starts the background actor in `system`. Everything borrowed must outlive the system.
 std::unique_ptr<learning::LearningActor> StartLearningActor(runtime::ActorSystem& system,
                                                             const LearningActorOptions& options);
 

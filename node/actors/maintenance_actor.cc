@@ -20,16 +20,16 @@ namespace {
 struct Tick {};
 using MaintenanceMessage = std::variant<Tick>;
 
-// What a round found.
+// The results of a round.
 struct Round {
   absl::Status reseal;
   absl::Status reclaim;
   absl::Status patterns;
   absl::Status graph;
-  bool more = false;  // go on without waiting
+  bool more = false;  // continue without waiting
 };
 
-// At most limits::kResealStepsPerRound batches of 128 rows.
+// Re-seals at most limits::kResealStepsPerRound batches of 128 rows. Returns whether there is more.
 absl::StatusOr<bool> Reseal(const MaintenanceOptions& options) {
   bool more = true;
   for (size_t step = 0; more && step < limits::kResealStepsPerRound && !options.cancelled();
@@ -44,7 +44,7 @@ Round RunRound(const MaintenanceOptions& options) {
   const absl::StatusOr<bool> unsealed = Reseal(options);
   round.reseal = unsealed.status();
   round.more = unsealed.ok() && *unsealed;
-  if (!options.cancelled()) {  // one step a round: nobody waits for it
+  if (!options.cancelled()) {  // one step per round, because this is never urgent
     round.reclaim = options.database->ReclaimKeysStep().status();
   }
   if (!options.cancelled()) {
@@ -60,8 +60,8 @@ Round RunRound(const MaintenanceOptions& options) {
   return round;
 }
 
-// Says what nobody asked for and nobody would notice: patterns that left, damage, checkpoints that
-// are not saved. Sums, and no line twice.
+// Reports what happens without a request and would otherwise go unnoticed: removed patterns,
+// damage, checkpoints that were not saved. It reports sums, and nothing twice.
 class PatternReport {
  public:
   void Look(const storage::PatternStore& patterns, TimePoint now) {
@@ -80,7 +80,7 @@ class PatternReport {
                  stats.damaged);
     }
     if (!stats.checkpoint.problem.empty() && stats.checkpoint.problem != problem_) {
-      LogWarning("the graph of the patterns: {}; the next start links them anew",
+      LogWarning("the checkpoint of the pattern graph: {}; the next start rebuilds the graph",
                  stats.checkpoint.problem);
     }
     looked_at_ = now;
@@ -114,14 +114,17 @@ class MaintenanceActor final : public runtime::Actor<MaintenanceMessage> {
     auto round = std::make_shared<Round>();
     return context.Offload(
         *options_.pool,
-        // Holds nothing of this actor: after a forced stop the round outlives it.
+        // The work refers to nothing in this actor, because it outlives the actor after a forced
+        // stop.
         [options = options_, round] { *round = RunRound(options); },
         [this, round](Context& own) {
           running_ = false;
-          Report("values are not sealed anew", round->reseal, &reported_reseal_);
-          Report("keys of users without rows are not removed", round->reclaim, &reported_reclaim_);
-          Report("the patterns are not all looked after", round->patterns, &reported_patterns_);
-          Report("relations of what went are not removed", round->graph, &reported_graph_);
+          Report("values could not be re-sealed", round->reseal, &reported_reseal_);
+          Report("keys of users without rows could not be removed", round->reclaim,
+                 &reported_reclaim_);
+          Report("the maintenance of patterns failed", round->patterns, &reported_patterns_);
+          Report("relations of deleted sessions or patterns could not be removed", round->graph,
+                 &reported_graph_);
           report_.Look(*options_.patterns, own.Now());
           if (round->more) {
             own.Self().TryTell(Tick{}).IgnoreError();  // the timer comes anyway
@@ -131,7 +134,7 @@ class MaintenanceActor final : public runtime::Actor<MaintenanceMessage> {
   }
 
  private:
-  // One line per reason until it works again: a full disk must not fill the log too.
+  // Writes one line per reason until the step works again: a full disk must not fill the log, too.
   static void Report(std::string_view what, const absl::Status& status, std::string* reported) {
     const std::string reason = ReasonOf(status);
     if (!status.ok() && reason != *reported) {

@@ -17,18 +17,18 @@ namespace ruvd::actors {
 struct MaintenanceOptions {
   storage::Database* database = nullptr;
   storage::PatternStore* patterns = nullptr;
-  serving::PatternGraph* graph = nullptr;  // null: there are no relations to look after
-  Executor* pool = nullptr;                // of low priority; one round runs on it at a time
+  serving::PatternGraph* graph = nullptr;  // null: there are no relations to maintain
+  Executor* pool = nullptr;                // low priority; one round runs on it at a time
   std::function<bool()> cancelled;         // ends a round between two of its steps
   Duration period = std::chrono::seconds(1);
 };
 
-// Starts the actor that looks after the store while the node serves, in short rounds off the
-// request path: seals values of retired data keys anew (also where a rotation was interrupted
-// before the node started), removes keys of users without rows, lets the pattern store link,
-// repair, expire, evict and write checkpoints, and removes relations of what went. A store that
-// refuses is reported once per reason and tried again; what was removed without a request is
-// reported in sums, at most once a minute. Everything borrowed outlives the system.
+// Starts the actor that maintains the store while the node serves, in short rounds off the request
+// path. It re-seals values of retired data keys (including those of a rotation that was interrupted
+// before the start), removes keys of users without rows, lets the pattern store link, repair,
+// expire, evict and write checkpoints, and removes relations of deleted sessions and patterns. A
+// failure is reported once per reason and tried again. Patterns removed without a request are
+// reported as sums, at most once a minute. Everything borrowed must outlive the system.
 void StartMaintenanceActor(runtime::ActorSystem& system, const MaintenanceOptions& options);
 
 }  // namespace ruvd::actors

@@ -24,17 +24,17 @@ std::string Explain(const learning::LearnedPattern& pattern) {
     case learning::RoundOutcome::kDeleted:
       return "recorded, but the pattern that it belongs to was deleted while it was learned";
     case learning::RoundOutcome::kChanged:
-      return "recorded; the pattern that it belongs to, or what it stands on, was changed while it "
-             "was learned, a later round learns it anew";
+      return "recorded; its pattern, or the adapter beneath it, was changed while it was learned, "
+             "so a later round learns it again";
     case learning::RoundOutcome::kErased:
-      return "recorded; a user was erased while it was learned, a later round learns it without "
+      return "recorded; a user was erased while it was learned, so a later round learns it without "
              "that user's words";
     case learning::RoundOutcome::kRetired:
-      return "recorded; what all requests get says it without the adapter of its pattern, which "
+      return "recorded; what all requests get suffices without the adapter of its pattern, which "
              "was "
-             "trained for what they got before and is taken away";
+             "trained on top of an earlier version and is removed";
     case learning::RoundOutcome::kRefused:
-      return "recorded, but the store took no such pattern; the node's log says why";
+      return "recorded, but the store refused the pattern; the node's log says why";
     default:
       return "recorded, but an adapter trained on it did not lower the held-out loss, so it was "
              "not kept";

@@ -11,13 +11,13 @@
 
 namespace ruvd::actors {
 
-// What a round says to the feedback of a response: what was learned of it, or why nothing was. The
-// round's error where that kept it from being learned. Without seconds, and without what its
-// session was taught.
+// Returns the answer of a round to the feedback on a response: what was learned from it, or why
+// nothing was. Returns the round's error if that kept it from being learned. The caller adds the
+// seconds and what the session was taught.
 absl::StatusOr<learning::FeedbackAnswer> AnswerOfRound(const learning::BackgroundRound& round,
                                                        const std::string& response_id);
 
-// The whole round, without its seconds; its error where it ended early.
+// Returns the summary of a whole round, without its seconds, or the error that ended it early.
 absl::StatusOr<learning::RoundSummary> Summarise(const learning::BackgroundRound& round);
 
 }  // namespace ruvd::actors

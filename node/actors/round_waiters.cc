@@ -28,7 +28,7 @@ bool RoundWaiters::Join(const std::string& key,
     same->replies.push_back(reply);
   } else {
     learning::FeedbackAnswer answer;
-    answer.explanation = "recorded; a round learns it, send it again then for what it gave";
+    answer.explanation = "recorded; a round learns it, send it again later to see the result";
     reply.Send(answer);
   }
   return true;

@@ -17,42 +17,45 @@
 
 namespace ruvd::actors {
 
-// A feedback that waits for the round it is learned in.
+// A feedback that waits for the round in which it is learned.
 struct WaitingFeedback {
   std::string response_id;
-  std::string answer_key;                                           // AnswerKeyOf
-  std::vector<runtime::ReplyTo<learning::FeedbackAnswer>> replies;  // of all that sent it
+  std::string answer_key;  // see AnswerKeyOf
+  std::vector<runtime::ReplyTo<learning::FeedbackAnswer>>
+      replies;  // one for each caller that sent it
   learning::TakenFeedback taken;
   TimePoint received;
 
   void Send(const absl::StatusOr<learning::FeedbackAnswer>& answer) const;
 };
 
-// Who waits for the end of a round.
+// The callers that wait for the end of a round.
 struct RoundWaiters {
   std::vector<WaitingFeedback> feedback;
   std::vector<runtime::ReplyTo<learning::RoundSummary>> operators;
 
-  // Whether a feedback of this key, which is not empty, waits already; then `reply` waits with it.
-  // Where too many do, it is answered at once, and what the round gave is not among that.
+  // Returns whether a feedback with this key, which must not be empty, waits already; then `reply`
+  // waits with it. If too many wait with it, `reply` is answered at once, without the result of the
+  // round.
   bool Join(const std::string& key, const runtime::ReplyTo<learning::FeedbackAnswer>& reply);
 };
 
-// What a round does on the learning thread.
+// The results of a round's work on the learning thread.
 struct RoundWork {
   learning::BackgroundRound patterns;
-  std::optional<absl::StatusOr<learning::RouterRound>> router;  // none: it was not trained
+  std::optional<absl::StatusOr<learning::RouterRound>>
+      router;  // nullopt: the router was not trained
 };
 
 struct RoundEnd {
-  double seconds = 0;  // that it took
+  double seconds = 0;  // duration of the round
   TimePoint at;
-  std::string paused;  // what feedback is told where a pause ended the round; empty: none did
+  std::string paused;  // what feedback is told if a pause ended the round; empty: no pause did
 };
 
 double MillisSince(TimePoint begun, TimePoint now);
 
-// Answers all who waited for a round, and remembers what feedback was answered.
+// Answers all callers that waited for a round, and stores the answers to feedback.
 void Settle(const RoundWork& work, const RoundWaiters& waiters,
             const learning::FeedbackServices& services, const RoundEnd& end);
 

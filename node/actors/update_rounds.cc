@@ -29,8 +29,7 @@ void UpdateRounds::Run(Context& context) {
   }
   if (std::exchange(stale_, false)) {
     if (const absl::Status begun = options_.model->Forget(); !begun.ok()) {
-      LogError("the global adapter could not begin anew: {} [{}]", MessageOf(begun),
-               ReasonOf(begun));
+      LogError("the global adapter could not be reset: {} [{}]", MessageOf(begun), ReasonOf(begun));
     }
   }
   std::vector<federation::Item> newest = source_.newest();
@@ -46,7 +45,8 @@ void UpdateRounds::Run(Context& context) {
       std::make_shared<absl::StatusOr<sharing::FederatedOutcome>>(absl::UnknownError("not run"));
   const absl::Status started = context.Offload(
       *options_.learning_pool,
-      // Holds nothing of this actor: after a forced stop the round outlives it.
+      // The work refers to nothing in this actor, because it outlives the actor after a forced
+      // stop.
       [model = options_.model, services = options_.learning, throttle = options_.throttle,
        newest = std::move(newest), sums = std::move(sums), outcome]() mutable {
         *outcome =
@@ -103,7 +103,7 @@ void UpdateRounds::BeginAnew(const privacy::NodeId& without) {
   stale_ = true;
   options_.model->Distrust();
   Serve(nullptr);
-  LogInfo("the global adapter is made anew without an update of {}", ToHex(without).substr(0, 16));
+  LogInfo("the global adapter is rebuilt without an update of {}", ToHex(without).substr(0, 16));
 }
 
 void UpdateRounds::Serve(const std::shared_ptr<const inference::Talora>& adapter) {

@@ -20,36 +20,36 @@
 
 namespace ruvd::actors {
 
-// The federation actor's rounds of updates: when one runs, what of it is served, and when the
-// global adapter is made anew since something in it was taken back. One life of the actor; not
-// thread-safe.
+// The federation actor's rounds of updates: when a round runs, which result is served, and when the
+// global adapter is rebuilt because an update in it was withdrawn. It belongs to one life of the
+// actor. Not thread-safe.
 class UpdateRounds {
  public:
   using Context = runtime::ActorContext<GossipMessage>;
 
-  // What a round is of, as it begins.
+  // The inputs of a round when it begins.
   struct Source {
-    std::function<std::vector<federation::Item>()> newest;  // update of every node
+    std::function<std::vector<federation::Item>()> newest;  // newest update of every node
     std::function<sharing::MaskedMeanList()> sums;
   };
-  // What `options` point to outlives this.
+  // Everything that `options` point to must outlive this object.
   UpdateRounds(const FederationActorOptions& options, Source source);
 
-  // Serves what was saved, unless a former life of the actor found something in it that was taken
-  // back, and ended before it began anew.
+  // Serves the saved adapter, unless an earlier life of the actor found a withdrawn update in it
+  // and ended before rebuilding it.
   void Restore();
-  // A round over the newest update of every node. One at a time: what peers send while it runs is
-  // taken together afterwards, so they cannot queue up work.
+  // Runs a round over the newest update of every node. Only one runs at a time: updates that arrive
+  // meanwhile are combined in one later round, so peers cannot queue up work.
   void Run(Context& context);
-  // The same where the last one has further to go, or a pause of somebody's updates is over.
+  // Runs a round if the last one was not finished, or if the pause of a node's updates is over.
   void RunIfDue(Context& context);
 
-  // An update was taken back. Where it may be in the global adapter, that is made anew, and further
-  // updates of its node pause, unless it is this one.
+  // Handles a withdrawn update. If the global adapter may contain it, the adapter is rebuilt, and
+  // further updates of that node are paused, unless it is this node.
   void TakeBack(const federation::Item& update);
-  // Serves nothing until the next round, which begins from nothing.
+  // Stops serving until the next round, which starts from zero.
   void BeginAnew(const privacy::NodeId& without);
-  // It begins from nothing.
+  // Returns whether the next round starts from zero.
   bool stale() const { return stale_; }
 
   uint32_t served_version() const { return served_version_; }  // 0: nothing is served
@@ -64,12 +64,12 @@ class UpdateRounds {
   uint32_t served_version_ = 0;
   std::optional<sharing::FederatedOutcome> last_;
   bool running_ = false;
-  bool again_ = false;       // updates came while it ran
-  bool unfinished_ = false;  // the last one
-  TimePoint next_{};         // where nothing new comes
+  bool again_ = false;       // updates came while a round ran
+  bool unfinished_ = false;  // the last round has more to do
+  TimePoint next_{};         // earliest next round without new updates
   sharing::WithdrawalPauses pauses_;
-  std::optional<TimePoint> pause_ends_;  // the first of those that left out an update
-  bool stale_ = false;                   // the global adapter may hold what was taken back since
+  std::optional<TimePoint> pause_ends_;  // earliest end of a pause that left out an update
+  bool stale_ = false;                   // the global adapter may contain a withdrawn update
 };
 
 }  // namespace ruvd::actors

@@ -22,18 +22,18 @@
 namespace ruvd::actors {
 namespace {
 
-// What is due before the next tick gets a timer of its own.
+// Entries that are due before the next tick get a timer of their own.
 constexpr std::chrono::milliseconds kTick{250};
 constexpr Duration kExpiryPeriod = std::chrono::minutes(1);
 constexpr size_t kSessionsPerTick = 64;
 
 struct Turn {
   std::string session_id;
-  std::string user_id;  // empty: none
+  std::string user_id;  // empty: no user
   std::string response_id;
   std::vector<float> context;
   std::string embedded_by;
-  std::string adapter;  // empty: none
+  std::string adapter;  // empty: no adapter
   int64_t ended_ms = 0;
   TimePoint ended{};
 };
@@ -41,8 +41,8 @@ struct Tick {};   // every kTick
 struct Flush {};  // a batch is full, or the oldest entry has waited long enough
 using WitnessMessage = std::variant<Turn, Tick, Flush>;
 
-// Set while a Flush is on its way, or would be in vain until the next tick: however many requests
-// fill the queue, one message is enough.
+// Set while a Flush is on its way or would be useless until the next tick: one message is enough,
+// however many requests fill the queue.
 using FlushFlag = std::shared_ptr<std::atomic<bool>>;
 
 class WitnessActor final : public runtime::Actor<WitnessMessage> {
@@ -56,7 +56,8 @@ class WitnessActor final : public runtime::Actor<WitnessMessage> {
   }
 
   absl::Status On(Turn& turn, Context&) override {
-    // What waited in the mailbox while its user was erased is not to begin the session anew.
+    // A turn that waited in the mailbox while its user was erased must not create the session
+    // again.
     if (options_.fence == nullptr) {
       Note(turn);
     } else {
@@ -72,7 +73,8 @@ class WitnessActor final : public runtime::Actor<WitnessMessage> {
                            session->user_id = turn.user_id;
                          }
                          if (session->user_id.value_or("") != turn.user_id) {
-                           return;  // somebody else's: nothing of one user under the key of another
+                           return;  // another user's session: one user's data must not be stored
+                                    // under another's key
                          }
                          ++session->turn_count;
                          session->last_active_ms = turn.ended_ms;
@@ -119,8 +121,8 @@ class WitnessActor final : public runtime::Actor<WitnessMessage> {
     Report(kEntries, written);
   }
 
-  // One bounded step; true if the next tick should go on with it. Without a clock to trust nothing
-  // is too old, but there may be too many entries.
+  // Does one bounded step; returns true if the next tick should continue. Without a trusted clock,
+  // nothing expires by age, but entries beyond the limit are still removed.
   bool Expire() {
     const std::optional<int64_t> now_ms =
         ClockTrusted() ? std::optional(options_.clock->WallMillis()) : std::nullopt;
@@ -145,12 +147,12 @@ class WitnessActor final : public runtime::Actor<WitnessMessage> {
     return trusted;
   }
 
-  // A store that refuses writes costs the log and the sessions, not the requests. One line per
-  // source and reason until it works again: a full disk must not fill the log too.
+  // A store that refuses writes affects the log and the sessions, not the requests. One line per
+  // source and reason until it works again: a full disk must not fill the log, too.
   void Report(Source source, const absl::Status& status) {
     std::string reason = ReasonOf(status);
     if (!status.ok() && reason != reported_[source]) {
-      LogWarning("what requests did is not stored or not removed: {} [{}]", MessageOf(status),
+      LogWarning("records of requests could not be stored or removed: {} [{}]", MessageOf(status),
                  reason);
     }
     reported_[source] = status.ok() ? "" : std::move(reason);
@@ -160,8 +162,8 @@ class WitnessActor final : public runtime::Actor<WitnessMessage> {
     const uint64_t unfit = options_.log->counts().unfit;
     if (unfit > 0 && reported_unfit_ == 0) {
       LogWarning(
-          "{} records of requests were not fit to be stored and are gone; `ruvd status` "
-          "counts on",
+          "{} records of requests could not be stored and are lost; `ruvd status` "
+          "keeps counting",
           unfit);
     }
     reported_unfit_ = unfit;
@@ -171,8 +173,9 @@ class WitnessActor final : public runtime::Actor<WitnessMessage> {
     const uint64_t crowded_out = options_.log->counts().crowded_out;
     if (crowded_out > 0 && reported_crowded_out_ == 0) {
       LogWarning(
-          "the records of requests are more than storage.witness_entries: {} left before they "
-          "were storage.witness_days old; raise the one or lower the other",
+          "there are more records of requests than storage.witness_entries: {} were removed before "
+          "they were storage.witness_days old; raise storage.witness_entries or lower "
+          "storage.witness_days",
           crowded_out);
     }
     reported_crowded_out_ = crowded_out;
@@ -207,7 +210,7 @@ class WitnessRecorder final : public serving::RequestRecorder {
       entry.timestamp_ms = time_.Next(entry.timestamp_ms);
     }
     if (!entry.session_id.empty() && !entry.error) {
-      // A node that stops takes no more turns; the next one of the session begins it anew.
+      // A node that stops takes no more turns; the next turn of the session starts it again.
       ref_.TryTell(Turn{.session_id = entry.session_id,
                         .user_id = entry.user_id,
                         .response_id = entry.request_id,
@@ -219,11 +222,11 @@ class WitnessRecorder final : public serving::RequestRecorder {
           .IgnoreError();
     }
     const TimePoint now = options_.clock->Now();
-    // What the log refuses it counts, and `ruvd status` shows.
+    // Entries that the log refuses are counted and shown by `ruvd status`.
     options_.log->Append(std::move(entry), now).IgnoreError();
     const std::optional<TimePoint> due = options_.log->NextDue();
     if (due && *due <= now && !flush_sent_->exchange(true)) {
-      ref_.TryTell(Flush{}).IgnoreError();  // where it is lost the next tick does the same
+      ref_.TryTell(Flush{}).IgnoreError();  // if it is lost, the next tick does the same
     }
   }
 

@@ -18,13 +18,13 @@ struct WitnessActorOptions {
   const Clock* clock = nullptr;
   storage::WitnessLog* log = nullptr;
   storage::SessionIndex* sessions = nullptr;
-  serving::ErasureFence* fence = nullptr;  // null: nobody is erased
+  serving::ErasureFence* fence = nullptr;  // null: users are not erased
 };
 
-// Starts the actor behind the witness log and the session index: writes queued entries when they
-// are due, notes the turns of conversations, expires what is too old while the wall clock can be
-// trusted, and writes the rest when it stops. Everything borrowed outlives the system. Errors of
-// reading the log.
+// Starts the actor behind the witness log and the session index. It writes queued entries when they
+// are due, records the turns of conversations, expires old entries while the wall clock can be
+// trusted, and writes the rest when it stops. Everything borrowed must outlive the system. Returns
+// the errors of reading the log.
 absl::StatusOr<std::unique_ptr<serving::RequestRecorder>> StartWitnessActor(
     runtime::ActorSystem& system, const WitnessActorOptions& options);
 

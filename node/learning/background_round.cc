@@ -44,25 +44,25 @@ inference::TrainingOptions MakeTrainingOptions(const LearningServices& services,
   return training;
 }
 
-// Every linear matrix of the last layers, all of them where the model has fewer.
+// Returns every linear matrix of the last `layers` layers, or of all layers if the model has fewer.
 std::vector<inference::train::Site> SitesOf(const inference::Model& model, int layers) {
   const int first = std::max(0, model.config().layers - layers);
   return inference::train::SitesFrom(model.config(), static_cast<size_t>(first), false);
 }
 
-// Whether the lessons held back are read better by more than what is asked.
+// Returns whether the held-out loss falls by more than the options ask for.
 bool Improves(const inference::TrainingResult& result, const BackgroundOptions& options) {
   return result.held_out_before - result.held_out_after > options.min_improvement;
 }
 
-// What may be shared of a cluster, and whose lessons it was trained and judged on.
+// What may be shared of a cluster, and the contributors whose lessons it was trained and judged on.
 struct SharedCore {
-  std::vector<float> values;  // empty: none
+  std::vector<float> values;  // empty: nothing to share
   std::vector<privacy::Contributor> contributors;
   bool others = false;  // some lessons were left out of it
 };
 
-// The lessons of those who agreed to the sharing of what is learned from them.
+// Returns the lessons of contributors who agreed to the sharing of what is learned from them.
 LessonSplit AgreedLessons(const LearningServices& services, LessonSplit split, SharedCore* core) {
   if (services.consents == nullptr) {
     return split;
@@ -83,8 +83,8 @@ LessonSplit AgreedLessons(const LearningServices& services, LessonSplit split, S
   return split;
 }
 
-// Leaves out what judges the updates of peers and this node's own alike, unless nothing else is
-// left.
+// Leaves out the lessons that judge updates, those of peers and of this node alike, unless no other
+// lesson is left.
 void KeepJudgesBack(std::vector<const Lesson*>* taught) {
   const auto judges = std::ranges::stable_partition(
       *taught, [](const Lesson* lesson) { return !JudgesUpdates(lesson->trajectory.response_id); });
@@ -93,8 +93,8 @@ void KeepJudgesBack(std::vector<const Lesson*>* taught) {
   }
 }
 
-// The core of what was taught, which may be shared: none if it does not pass the gate that the
-// adapter passed. On the bare model: peers add it to theirs, which have other adapters beneath.
+// Trains the core that may be shared; it is empty if it does not pass the gate that the adapter
+// passed. It is trained on the bare model, because peers have other adapters beneath it.
 absl::StatusOr<SharedCore> TrainCore(const LearningServices& services,
                                      const BackgroundOptions& options, const LessonSplit& all,
                                      uint64_t seed) {
@@ -130,19 +130,19 @@ storage::Pattern NewPattern(const LearningServices& services, Random& random) {
   pattern.origin = services.origin;
   pattern.created_ms = services.clock->WallMillis();
   pattern.tier = storage::SharingTier::kPrivate;
-  // Trained over all t, retrieved at the beginning of a request.
+  // The adapter is trained over all t and retrieved at the beginning of a request.
   pattern.bank = static_cast<uint32_t>(inference::BankOf(1));
   return pattern;
 }
 
-// What was learned of a cluster.
+// What was learned from a cluster.
 struct Lessons {
-  std::optional<inference::Adapter> adapter;  // nullopt: the pattern has none any more
-  uint32_t deep_version = 0;                  // on top of which it was trained
+  std::optional<inference::Adapter> adapter;  // nullopt: the pattern loses its adapter
+  uint32_t deep_version = 0;                  // the version beneath it in training
   SharedCore core;
   std::vector<float> centroid;
   float reward = 0;        // mean of all lessons
-  float new_reward = 0;    // ... of the fresh ones
+  float new_reward = 0;    // mean of the fresh lessons
   float kept_quality = 0;  // share that a known pattern keeps of its quality
   uint32_t examples = 0;
   std::vector<std::string> fresh;  // responses
@@ -163,8 +163,8 @@ void AddRewards(const LessonCluster& cluster, float decay, Lessons* lessons) {
   lessons->kept_quality = std::pow(decay, static_cast<float>(fresh));
 }
 
-// Old evidence decays with each new lesson, so that a pattern follows what users think of it now
-// and one lesson does not make all before forgotten.
+// Returns the new quality. Old evidence decays with each new lesson, so that a pattern follows what
+// users think of it now, but one lesson does not outweigh all earlier ones.
 float QualityOf(const storage::Pattern& known, const Lessons& lessons) {
   if (known.examples == 0) {
     return lessons.reward;
@@ -172,10 +172,11 @@ float QualityOf(const storage::Pattern& known, const Lessons& lessons) {
   return lessons.kept_quality * known.quality + (1 - lessons.kept_quality) * lessons.new_reward;
 }
 
-// The pattern with what was learned in place of what was known.
+// Returns the pattern with the new lessons in place of its old ones.
 storage::Pattern WithLessons(const LearningServices& services, Lessons lessons,
                              storage::Pattern pattern) {
-  // A row that does not decode is replaced; whether it was made private nobody knows.
+  // A row that does not decode is replaced. It is withheld, because a client may have made it
+  // private.
   const auto before = serving::DecodePatternPayload(pattern.payload);
   serving::PatternPayload payload{.core = std::move(lessons.core.values),
                                   .core_boundaries = services.bank_boundaries,
@@ -199,19 +200,19 @@ storage::Pattern WithLessons(const LearningServices& services, Lessons lessons,
   pattern.embedding = std::move(lessons.centroid);
   pattern.quality = QualityOf(pattern, lessons);
   pattern.examples = lessons.examples;
-  // Peers take what is later only, also from a node whose clock went back.
+  // Peers accept only later updates, so the time must grow even if this node's clock went back.
   pattern.updated_ms = std::max(services.clock->WallMillis(), pattern.updated_ms + 1);
   return pattern;
 }
 
-// Whether what was learned of `begun` is about `current`, too.
+// Returns whether what was learned for `begun` still fits `current`.
 bool SameToLearning(const storage::Pattern& begun, const storage::Pattern& current) {
   return begun.embedding == current.embedding && begun.bank == current.bank &&
          begun.adapter_name == current.adapter_name &&
          begun.adapter_version == current.adapter_version;
 }
 
-// Lists the change, makes it, and takes it from the list where it was not made.
+// Lists the change, makes it, and removes it from the list if it was not made.
 absl::Status StoreListed(const LearningServices& services, const Lessons& lessons,
                          const std::optional<storage::Pattern>& before,
                          const storage::Pattern& after, LearnedPattern* learned) {
@@ -235,8 +236,8 @@ absl::Status StoreListed(const LearningServices& services, const Lessons& lesson
   return stored;
 }
 
-// Stores what was learned in the pattern as it is by now: training takes minutes, in which users
-// and peers change patterns. One that was deleted stays deleted, what somebody else taught stays.
+// Stores what was learned in the pattern's current state: training takes minutes, in which users
+// and peers may change patterns. A deleted pattern stays deleted, and a changed adapter stays.
 absl::Status StoreLessons(const LearningServices& services, const Lessons& lessons,
                           const std::optional<storage::Pattern>& begun,
                           const storage::Pattern& fresh, LearnedPattern* learned) {
@@ -262,7 +263,7 @@ absl::Status StoreLessons(const LearningServices& services, const Lessons& lesso
     learned->adapter_name = pattern.adapter_name;
     learned->adapter_version = pattern.adapter_version;
   }
-  // The other clusters can still be learned.
+  // Other clusters can still be learned after this error.
   if (absl::IsInvalidArgument(stored) || ReasonOf(stored) == reasons::kLimitExceeded) {
     LogError("what was learned cannot be stored: {}", MessageOf(stored));
     learned->outcome = RoundOutcome::kRefused;
@@ -273,7 +274,7 @@ absl::Status StoreLessons(const LearningServices& services, const Lessons& lesso
   return absl::OkStatus();
 }
 
-// Whether the words of a user are gone that were there when training began: minutes ago.
+// Returns whether a trajectory of a user has disappeared since training began, minutes ago.
 absl::StatusOr<bool> SomeWereErased(const LearningServices& services,
                                     const LessonCluster& cluster) {
   for (const Lesson* lesson : cluster.lessons) {
@@ -289,9 +290,9 @@ absl::StatusOr<bool> SomeWereErased(const LearningServices& services,
   return false;
 }
 
-// Whether the cluster's pattern has an adapter that stands on another version of the adapter of
-// deep rounds: trained on top of the served one nothing was gained, and what it does there as it is
-// nobody has measured.
+// Returns whether the cluster's pattern has an adapter that was trained on another version of the
+// deep adapter. Training on top of the served version gained nothing, and the old adapter was never
+// measured on top of it.
 absl::StatusOr<bool> HasStaleAdapter(const LearningServices& services, const LessonCluster& cluster,
                                      uint32_t served_version) {
   if (!cluster.pattern || cluster.pattern->adapter_name.empty()) {
@@ -342,16 +343,16 @@ absl::Status LearnCluster(const LearningServices& services, const BackgroundOpti
   }
   if (services.catalog != nullptr &&
       serving::ServedDeepVersion(*services.catalog) != served.deep_version) {
-    learned->outcome = RoundOutcome::kChanged;  // another version of `deep` is served by now
+    learned->outcome = RoundOutcome::kChanged;  // another deep version is served by now
     return absl::OkStatus();
   }
   return StoreLessons(services, lessons, cluster.pattern, pattern, learned);
 }
 
-// Notes with the trajectories that this round took them, so that no start takes them again.
+// Records with the trajectories that this round took them, so that no later start takes them again.
 absl::Status SettleLessons(const LearningServices& services, const LessonCluster& cluster,
                            const LearnedPattern& learned) {
-  // Those of a known pattern are its lessons, whatever this round added: they go with it.
+  // Lessons of a known pattern belong to it even if this round added nothing: they go when it goes.
   const bool has_pattern = learned.outcome == RoundOutcome::kKept || cluster.pattern.has_value();
   for (const Lesson* lesson : cluster.lessons) {
     RETURN_IF_ERROR(
@@ -361,7 +362,8 @@ absl::Status SettleLessons(const LearningServices& services, const LessonCluster
   return absl::OkStatus();
 }
 
-// Learns a cluster; what fails is noted with it. An error ends the round: others would fail, too.
+// Learns a cluster and records a failure with it. Returns an error, which ends the round, only if
+// other clusters would fail, too.
 absl::Status TakeCluster(const LearningServices& services, const BackgroundOptions& options,
                          const LessonCluster& cluster, Random& random, BackgroundRound* round) {
   const storage::Pattern pattern =
@@ -378,7 +380,7 @@ absl::Status TakeCluster(const LearningServices& services, const BackgroundOptio
   }
   if (learned.outcome == RoundOutcome::kFailed || learned.outcome == RoundOutcome::kChanged ||
       learned.outcome == RoundOutcome::kErased) {
-    // Of what was changed the failure is a disk that is full.
+    // Where storing failed, the reason that affects all clusters is a full disk.
     const bool others_would_fail =
         absl::IsCancelled(learned.failure) || absl::IsResourceExhausted(learned.failure);
     return others_would_fail ? learned.failure : absl::OkStatus();

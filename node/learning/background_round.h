@@ -20,74 +20,77 @@ namespace ruvd::learning {
 
 struct BackgroundOptions {
   float min_rating = 0.7F;
-  // Cosine at which a lesson belongs to a pattern. Above the similarity of retrieval, so that a
-  // pattern is found for each of its lessons and stays about one thing.
+  // Smallest cosine at which a lesson belongs to a pattern. It is above the similarity of
+  // retrieval, so that a pattern is found for each of its lessons and stays about one topic.
   float cluster_similarity = 0.8F;
-  // Cosine of the centroids at which two patterns of this node are one; above 1: none are.
+  // Smallest cosine of the centroids at which two patterns of this node are merged; above 1: never.
   float merge_similarity = 0.9F;
   int rank = 2;
-  // All linear matrices of so many of the last layers are changed.
+  // All linear matrices of this many last layers are changed.
   int layers = 2;
   int steps = 0;  // 0: the trainer's default
   float min_improvement = 0;
-  // What a pattern's quality keeps of itself with each new lesson; the rest is the lesson's reward.
+  // Share of its quality that a pattern keeps with each new lesson; the rest is the lesson's
+  // reward.
   float quality_decay = 0.8F;
 };
 
-// What a round learns anew.
+// What a round has to learn.
 struct FreshLessons {
   std::set<std::string> responses;
-  // Also the lessons of patterns whose adapters stand on another version of the adapter of deep
-  // rounds than is served, because one was published or taken back since.
+  // The round also relearns the lessons of patterns whose adapters were trained on another version
+  // of the deep adapter than the served one, because a version was published or taken back since.
   bool stale_patterns = false;
 };
 
-// What became of a cluster of lessons.
+// The outcome for a cluster of lessons.
 enum class RoundOutcome : uint8_t {
   kKept,
   kNoImprovement,  // the held-out loss did not fall enough
-  kDeleted,        // the pattern was deleted meanwhile, and stays so
-  kChanged,        // embedding, bank or adapter are a user's by now: a later round begins with them
-  kErased,         // a user whose words it learned was erased: a later round goes without them
-  kRetired,        // what is served says it without the pattern's adapter, which is taken away
-  kRefused,        // the store takes no such pattern
-  kFailed,         // `failure`; a later round tries again
+  kDeleted,        // the pattern was deleted meanwhile and stays deleted
+  kChanged,  // embedding, bank, adapter or served deep version changed meanwhile; a later round
+             // learns again
+  kErased,   // a user whose words it learned was erased; a later round learns without them
+  kRetired,  // the served adapters suffice without the pattern's adapter, which is removed
+  kRefused,  // the store refuses the pattern
+  kFailed,   // see `failure`; a later round tries again
 };
 
-// One cluster of good trajectories and what became of it.
+// One cluster of good trajectories and its outcome.
 struct LearnedPattern {
   storage::PatternId id{};
   std::string adapter_name;
   uint32_t adapter_version = 0;
   int examples = 0;
-  // Lessons among them that were only measured on; 0: the taught ones under other masks.
+  // Number of lessons that were only measured on. 0: losses were measured on the taught lessons
+  // under other masks.
   int held_back = 0;
   double held_out_before = 0;
   double held_out_after = 0;
   RoundOutcome outcome = RoundOutcome::kFailed;
   absl::Status failure;
-  std::optional<storage::LearningChange> change;  // of what was kept
+  std::optional<storage::LearningChange> change;  // set if something was stored
   std::set<std::string> responses;
 };
 
 struct BackgroundRound {
   std::vector<LearnedPattern> patterns;
   std::vector<MergedPattern> merged;
-  // Those of `fresh` that a later round has to learn.
+  // Responses of `fresh` that a later round has to learn.
   std::set<std::string> waiting;
-  absl::Status status;  // why the round ended before its end; `patterns` has what came before
+  absl::Status status;  // an error if the round ended early; `patterns` holds what came before
 };
 
-// The background loop of SONA (DESIGN section 6), once: takes the good trajectories, those of
-// `fresh` before others, clusters their embeddings, and for every cluster that holds one of `fresh`
-// trains a MicroLoRA on re-noised accepted text in slices, keeps it if its held-out loss falls, and
-// stores it as a new pattern or as the next version of the near pattern it had already learned.
-// Trained and measured on top of what requests get that choose nothing, the adapter of deep rounds
-// included. A pattern whose adapter stands on another version of that one, and cannot be taught
-// anything on top of the served one, loses its adapter: nobody knows what it does there.
-// Patterns that came near each other become one. What was learned in a pattern that is gone by now
-// is not taught again: who deletes a pattern means it. Notes with the trajectories what became of
-// them.
+// Runs one round of the background loop. It takes the good trajectories, those of `fresh` first,
+// and clusters their embeddings. For every cluster with a lesson of `fresh`, it trains a MicroLoRA
+// on re-noised accepted text in slices, keeps it if the held-out loss falls, and stores it as a new
+// pattern or as the next version of the near pattern that this node learned before. Adapters are
+// trained and measured on top of those that requests get without choosing, the deep adapter
+// included. If a pattern's adapter was trained on another version of the deep adapter and nothing
+// can be gained on top of the served one, the pattern loses its adapter, because its effect there
+// is unknown. At the end, patterns whose centroids came near each other are merged. Lessons of a
+// deleted pattern are not taught again, because the deletion was meant. Records with each
+// trajectory what became of it.
 BackgroundRound RunBackgroundRound(const LearningServices& services,
                                    const BackgroundOptions& options, const FreshLessons& fresh,
                                    Random& random);

@@ -17,8 +17,8 @@ absl::StatusOr<CentroidLessons> GatherCentroidLessons(const LearningServices& se
                                                       float min_rating, int64_t now_ms) {
   if (services.trajectories->size() >= services.trajectories->capacity()) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
-                 "the store holds all {} trajectories that it can: each new lesson displaces "
-                 "another, so noise for one would not hide it; noised centroids do not leave",
+                 "the store is full with {} trajectories: each new lesson displaces another, so "
+                 "noise for one would not hide it; no noised centroids are released",
                  services.trajectories->capacity());
   }
   CentroidLessons lessons;

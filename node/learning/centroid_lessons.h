@@ -14,18 +14,19 @@
 
 namespace ruvd::learning {
 
-// Lessons whose embeddings may be in a release of noised centroids.
+// Lessons whose embeddings may enter a release of noised centroids.
 struct CentroidLessons {
   std::vector<std::vector<float>> embeddings;      // each lesson once
-  std::vector<privacy::Contributor> contributors;  // whose they are, each once
-  size_t left_out = 0;                             // of people who did not agree to tier dp
+  std::vector<privacy::Contributor> contributors;  // the contributors of the lessons, each once
+  size_t left_out = 0;                             // lessons of people who did not agree to tier dp
 };
 
-// All stored trajectories that teach something and whose user lets it leave under the tier `dp`
-// now. A lesson is in by what is known of it alone, not by what other lessons say: else one more
-// could bring others in or out, and noise for one would not hide it. So patterns are not asked,
-// which merge and are evicted. Embeddings of another model than the services' are out.
-// LIMIT_EXCEEDED where each new trajectory displaces another; CANCELLED; the errors of the store.
+// Returns all stored trajectories that teach something and whose user allows them to leave under
+// tier `dp` now. Whether a lesson is included depends on that lesson alone: if it depended on
+// others, one more lesson could move others in or out, and noise for one would not hide it. For
+// this reason patterns, which merge and are evicted, are not consulted. Embeddings of other models
+// are left out. Returns LIMIT_EXCEEDED if each new trajectory displaces another, CANCELLED, and the
+// errors of the store.
 absl::StatusOr<CentroidLessons> GatherCentroidLessons(const LearningServices& services,
                                                       const storage::ConsentBook& consents,
                                                       float min_rating, int64_t now_ms);

@@ -13,31 +13,31 @@
 
 namespace ruvd::learning {
 
-// What the deep loop is doing.
+// The state of the deep loop.
 struct DeepStatus {
   bool running = false;
-  uint64_t step = 0;               // of `steps`
-  uint64_t steps = 0;              // 0: none runs, or it begins
+  uint64_t step = 0;               // number of steps done
+  uint64_t steps = 0;              // number of steps to do; 0: no round runs, or one is beginning
   uint32_t served_version = 0;     // 0: none
-  std::optional<DeepResult> last;  // since the start
+  std::optional<DeepResult> last;  // the last round since the start
 };
 
-// The deep loop: rounds on schedule or on demand, in pieces on a pool, and the ratings
-// of what they published. Thread-safe; callbacks run on the actor's thread.
+// The deep loop: rounds on schedule or on demand, run in pieces on a pool, and the ratings of the
+// versions they published. Thread-safe; callbacks run on the actor's thread.
 class DeepActor {
  public:
   template <typename T>
   using Done = std::function<void(absl::StatusOr<T>)>;
 
   virtual ~DeepActor() = default;
-  // A round now, or the one that runs; answers at its end, after minutes or hours. LEARNING_PAUSED
-  // (FAILED_PRECONDITION) while learning is paused or switched off.
+  // Runs a round now, or joins the running one; answers at its end, after minutes or hours. Fails
+  // with LEARNING_PAUSED (FAILED_PRECONDITION) while learning is paused or off.
   virtual void Run(Done<DeepResult> done) = 0;
   virtual void GetStatus(Done<DeepStatus> done) = 0;
-  // A completion was rated: where the version that served it does worse than what came before it,
-  // that version is taken back.
+  // Reports that a completion was rated. If the version that served it does worse than the one
+  // before it, that version is taken back.
   virtual void OnRated(DeepRating rating) = 0;
-  // A user was erased: what EWC++ remembers of the user's lessons goes, soon.
+  // Reports that a user was erased: EWC++ memories with lessons of the user are removed soon.
   virtual void OnUserErased() = 0;
 };
 

@@ -22,7 +22,7 @@ namespace {
 constexpr char kCheckpointMagic[] = "RVDC";
 constexpr size_t kCheckpointMagicBytes = 4;
 constexpr uint32_t kCheckpointFormat = 1;
-// Beside the run, generously: ids and numbers.
+// A generous limit for everything but the run: ids and numbers.
 constexpr uint64_t kMaxHeadBytes = 1 << 20;
 
 constexpr privacy::SealContext kCheckpointContext{
@@ -32,7 +32,7 @@ constexpr privacy::SealContext kCheckpointContext{
 
 absl::Status NoCheckpoint() {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "these bytes are no checkpoint of a deep round; a round begins anew without them");
+               "these bytes are not a checkpoint of a deep round; the next round starts afresh");
 }
 
 void WriteIds(const std::vector<std::string>& ids, ByteWriter* out) {

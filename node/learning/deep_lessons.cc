@@ -16,9 +16,9 @@
 namespace ruvd::learning {
 namespace {
 
-constexpr size_t kReadAtOnce = 64;  // lessons are read and tokenised in a slice of about 100 ms
+constexpr size_t kReadAtOnce = 64;  // a slice reads and tokenises for about 100 ms
 
-// Nullopt where it is gone or teaches nothing any more.
+// Returns nullopt if the lesson is gone or no longer teaches anything.
 absl::StatusOr<std::optional<Lesson>> ReadLesson(const LearningServices& services,
                                                  const std::string& response, float min_rating) {
   absl::StatusOr<storage::Trajectory> trajectory = services.trajectories->Get(response);
@@ -31,12 +31,12 @@ absl::StatusOr<std::optional<Lesson>> ReadLesson(const LearningServices& service
     return std::nullopt;
   }
   if (lesson.trajectory.embedded_by != AsText(services.package_id)) {
-    lesson.trajectory.prompt_tokens.clear();  // of another tokenizer
+    lesson.trajectory.prompt_tokens.clear();  // these tokens come from another tokenizer
   }
   return lesson;
 }
 
-// The prompt's embedding, made anew where it was another model's.
+// Returns the prompt's embedding, computed again if it came from another model.
 absl::StatusOr<std::vector<float>> PromptOf(const LearningServices& services, const Lesson& lesson,
                                             const inference::TrainingExample& example) {
   const storage::Trajectory& trajectory = lesson.trajectory;
@@ -50,8 +50,8 @@ absl::StatusOr<std::vector<float>> PromptOf(const LearningServices& services, co
 }  // namespace
 
 absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, float min_rating) {
-  std::deque<Lesson> lessons;  // nothing but their ids
-  std::deque<size_t> places;   // of each in the store
+  std::deque<Lesson> lessons;  // only their ids are set
+  std::deque<size_t> places;   // position of each in the store
   size_t place = 0;
   RETURN_IF_ERROR(
       services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
@@ -67,8 +67,8 @@ absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, 
         return CheckCancelled(services).ok();
       }));
   RETURN_IF_ERROR(CheckCancelled(services));
-  // A round takes hours on a busy node, and one whose lessons leave meanwhile begins anew or, as
-  // they may have been erased, ends without a version.
+  // A round takes hours on a busy node. If its lessons leave the store meanwhile, it starts again
+  // or, because they may have been erased, ends without a version.
   const size_t margin = services.trajectories->capacity() / 2;
   while (!places.empty() && places.front() + margin < place) {
     lessons.pop_front();

@@ -14,30 +14,32 @@
 
 namespace ruvd::learning {
 
-// What a deep round learns from, as response ids.
+// The lessons of a deep round, as response ids.
 struct DeepLessons {
   std::vector<std::string> taught;
-  std::vector<std::string>
-      held_back;  // judge what it learned, and SelectionCount of them when to stop
+  std::vector<std::string> held_back;  // lessons that judge the result; the first SelectionCount of
+                                       // them say when to stop
 };
 
-// The newest limits::kMaxDeepLessons that teach something and are not forgotten, of those that stay
-// in the store until half of its capacity has come after them; a quarter, at most
-// limits::kMaxDeepHeldBack, is held back. CANCELLED; the errors of the store.
+// Chooses the newest limits::kMaxDeepLessons that teach something and are not forgotten. Only
+// lessons among the newest half of the store's capacity are taken, so that they stay in the store
+// until as many new trajectories have come. A quarter, but at most limits::kMaxDeepHeldBack, is
+// held back. Returns CANCELLED and the errors of the store.
 absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, float min_rating);
 
-// How many of so many held-back lessons, the first ones, say when to stop; 0: too few to tell.
+// Returns how many of `held_back` lessons, counted from the first, decide when to stop; 0 if there
+// are too few.
 size_t SelectionCount(size_t held_back);
 
-// Lessons as training sees them. `prompts` may be null; `of_users` gets the responses that belong
-// to somebody.
+// Where ReadExamples puts lessons as training sees them. `prompts` may be null; `of_users` gets the
+// responses that belong to a user.
 struct ReadLessons {
   std::vector<inference::TrainingExample>* examples = nullptr;
   std::vector<std::vector<float>>* prompts = nullptr;
   std::vector<std::string>* of_users = nullptr;
 };
 
-// False where a lesson is gone.
+// Reads the lessons. Returns false if a lesson is no longer in the store.
 absl::StatusOr<bool> ReadExamples(const LearningServices& services,
                                   std::span<const std::string> responses, float min_rating,
                                   const ReadLessons& out);

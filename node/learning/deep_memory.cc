@@ -31,8 +31,9 @@ constexpr uint32_t kDeepMemoryFormat = 1;
 constexpr std::string_view kPrefix = "memory-";
 
 absl::Status NoMemory() {
-  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "these bytes are no memory of a deep round; the next round goes without them");
+  return Error(
+      absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+      "these bytes are not the EWC++ memory of a deep round; the next round runs without it");
 }
 
 privacy::SealContext ContextOf(std::string_view key) {
@@ -91,8 +92,8 @@ bool ReadNumbers(ByteReader& in, inference::train::EwcMemory* ewc) {
                              [](float value) { return value >= 0 && !std::signbit(value); });
 }
 
-// Nothing is to be learned of a user who was erased. A lesson that newer ones displaced looks the
-// same, and costs the memory too: there is no telling any more.
+// A memory must hold nothing from a user who was erased. A lesson that newer ones displaced looks
+// the same as an erased one, so it costs the memory, too.
 bool SomeAreGone(const storage::TrajectoryStore& trajectories,
                  const std::vector<std::string>& responses) {
   return std::ranges::any_of(responses, [&](const std::string& response) {
@@ -196,9 +197,9 @@ std::optional<DeepMemory> DeepMemories::Find(uint32_t version) const {
   if (memory.ok() && memory->version == version) {
     return *std::move(memory);
   }
-  LogWarning("what EWC++ remembers of deep@{} is not used, the next round goes without it: {}",
+  LogWarning("the EWC++ memory of deep@{} cannot be used, so the next round runs without it: {}",
              version, MessageOf(memory.ok() ? NoMemory() : memory.status()));
-  if (sealed.ok()) {  // it will not become better
+  if (sealed.ok()) {  // the file will not become readable
     RemoveFile(path);
   }
   return std::nullopt;
@@ -213,8 +214,9 @@ void DeepMemories::Sweep(const std::function<bool(uint32_t version)>& wanted,
     }
     const std::optional<DeepMemory> memory = Find(version);
     if (memory && SomeAreGone(trajectories, memory->responses)) {
-      LogInfo("what EWC++ remembers of deep@{} goes: lessons of users that are in it left",
-              version);
+      LogInfo(
+          "the EWC++ memory of deep@{} is removed, because lessons of users in it left the store",
+          version);
       RemoveFile(PathOf(version));
     }
   }

@@ -19,41 +19,42 @@
 
 namespace ruvd::learning {
 
-// What a version of the deep adapter leaves to the round that goes on from it: where EWC++ holds
-// the parameters, and how much each of them counts. It says something of the lessons that the
-// Fisher was measured on, so it goes when a user among them is erased.
+// What a version of the deep adapter hands to the round that continues from it: the anchor of EWC++
+// and the importance (Fisher) of each parameter. It reveals something about the lessons that the
+// Fisher was measured on, so it is removed when a user among them is erased.
 struct DeepMemory {
   uint32_t version = 0;
-  Digest adapter{};                    // AdapterId of the version
-  std::vector<std::string> responses;  // of users, whose words are in it; those of nobody are not
-  inference::train::EwcMemory ewc;     // the Fisher rounded to f32
+  Digest adapter{};  // AdapterId of the version
+  std::vector<std::string>
+      responses;  // responses of users whose words are in it; anonymous ones are left out
+  inference::train::EwcMemory ewc;  // the Fisher is rounded to f32
   bool operator==(const DeepMemory& other) const;
 };
 
-// As bytes, little endian:
+// Encodes a memory, little endian:
 //   "RVDM", u32 format 1, u32 version, 32 bytes adapter,
 //   u32 count and for each u16 length and response id;
 //   u64 count, f32 anchor and as many f32 Fisher.
 std::string EncodeDeepMemory(const DeepMemory& memory);
-// Lengths are checked before anything is allocated; INVALID_ARGUMENT for other bytes, a value that
-// is not finite or a negative Fisher.
+// Decodes a memory; lengths are checked before anything is allocated. Returns INVALID_ARGUMENT for
+// malformed bytes, a value that is not finite or a negative Fisher.
 absl::StatusOr<DeepMemory> DecodeDeepMemory(std::span<const uint8_t> bytes);
 
-// The memories of a node's versions, each a sealed file memory-VERSION in one folder. Not
+// The memories of a node's versions, each in a sealed file memory-VERSION of one folder. Not
 // thread-safe.
 class DeepMemories {
  public:
   DeepMemories(std::string folder, privacy::SealKey key)
       : folder_(std::move(folder)), key_(std::move(key)) {}
 
-  // Replaces the version's file atomically. LIMIT_EXCEEDED above limits::kMaxDeepMemoryBytes;
-  // FILE_UNWRITABLE, DISK_FULL.
+  // Replaces the version's file atomically. Returns LIMIT_EXCEEDED above
+  // limits::kMaxDeepMemoryBytes, and FILE_UNWRITABLE or DISK_FULL on failure.
   absl::Status Keep(const DeepMemory& memory) const;
-  // Nullopt where there is none. What is damaged, of another store or of another version is said in
-  // one warning and removed; what cannot be read stays.
+  // Returns nullopt if there is no usable memory. A file that is damaged or belongs to another
+  // store or version is removed with a warning; a file that cannot be read stays.
   std::optional<DeepMemory> Find(uint32_t version) const;
-  // Removes the memories of versions that `wanted` does not name, and those that a lesson has left
-  // of whose user nothing is known any more.
+  // Removes the memories of versions that are not `wanted`, and those that name a response that is
+  // no longer in the store.
   void Sweep(const std::function<bool(uint32_t version)>& wanted,
              const storage::TrajectoryStore& trajectories) const;
 

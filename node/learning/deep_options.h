@@ -13,11 +13,11 @@
 
 namespace ruvd::learning {
 
-// What keeps a deep round from forgetting, apart from its gate, which none of them replaces.
+// How a deep round avoids forgetting. None of these replaces the round's gate.
 enum class DeepGuard : uint8_t {
-  kReplay,       // general text is learned beside the lessons: only where there is much of it
-  kReplayKl,     // general text follows what the model says without adapters
-  kEwc,          // EWC++ (train/ewc.h) on what rounds learned before, no general text
+  kReplay,       // learns general text beside the lessons; needs much of it
+  kReplayKl,     // keeps general text close to the model without adapters
+  kEwc,          // EWC++ (train/ewc.h) on what earlier rounds learned, no general text
   kReplayEwc,    // replay and EWC++
   kReplayKlEwc,  // replay-KL and EWC++
 };
@@ -30,37 +30,39 @@ bool UsesEwc(DeepGuard guard);
 struct DeepOptions {
   float min_rating = 0.7F;
   int rank = 8;
-  int steps = 480;        // at most
-  int select_every = 20;  // steps between two looks at whether to stop
-  // Times that a round goes through its lessons at most: of few lessons more are learned by heart.
+  int steps = 480;        // largest number of steps
+  int select_every = 20;  // steps between two checks whether to stop
+  // Largest number of passes over the lessons; with few lessons, more passes would memorise them.
   int epochs = 4;
-  int batch = 8;          // maskings of lessons in a step
-  int general_batch = 2;  // ... of general text
+  int batch = 8;          // maskings of lessons per step
+  int general_batch = 2;  // maskings of general text per step
   double learning_rate = 2e-3;
   DeepGuard guard = DeepGuard::kReplayKl;
-  // Of EWC++. In `learn_forgetting` a strength of the order of a lesson's tokens, the Laplace
-  // approximation, does next to nothing within a round; this one halves what is forgotten.
+  // Strength of the EWC++ penalty: in the benchmark `learn_forgetting`, a strength of about the
+  // number of a lesson's tokens, as in the Laplace approximation, has almost no effect within a
+  // round; this value halves the forgetting.
   double ewc_strength = 10'000;
-  // Timestep banks beside the adapter for all t, each with a residual of a rank of its own.
+  // Number of timestep banks beside the adapter for all t, each with a residual of its own rank.
   int banks = 0;
   int bank_rank = 4;
   inference::TaloraTraining bank_training;
-  // Requests whose prompts are near those of the lessons get the adapter; this is the cosine at
-  // which lessons are one group of prompts. Nullopt: all requests get it.
+  // If set, only requests whose prompts are near those of the lessons get the adapter; the value is
+  // the cosine at which lessons form one group of prompts. Nullopt: all requests get it.
   std::optional<float> scope;
-  // Of activations. In 32 MiB a step of the 29M model takes 1.6 times as long: layers are computed
-  // again, and sequences one by one.
+  // Memory for activations: with 32 MiB, a step of the 29M model takes 1.6 times as long, because
+  // layers are computed twice and sequences one by one.
   uint64_t memory_bytes = 192ULL << 20;
-  int checkpoint_every = 10;  // steps
-  // Fewer lessons, or fewer that are held back, say too little about what all requests get.
+  int checkpoint_every = 10;  // in steps
+  // With fewer lessons, or fewer held back, too little is known to change what all requests get.
   size_t least_lessons = 16;
 };
 
-// Steps that a round on so many lessons takes at most.
+// Returns the largest number of steps for a round on this many lessons.
 int DeepSteps(const DeepOptions& options, size_t lessons);
 
-// Three banks are those of patterns (inference/adapter/bank.h), other numbers equal shares of t.
-// `banks` is 0, which gives the same as 1, to limits::kMaxTimestepBanks.
+// Returns the bank schedule: three banks are those of patterns (inference/adapter/bank.h), other
+// numbers give equal shares of t. `banks` is in [0, limits::kMaxTimestepBanks]; 0 gives the same as
+// 1.
 inference::BankSchedule DeepBanks(int banks);
 
 }  // namespace ruvd::learning

@@ -13,7 +13,7 @@
 namespace ruvd::learning {
 namespace {
 
-// Of the confidence sequence: it is narrowest, against its best, at some 50 ratings.
+// Parameter of the confidence sequence that makes it tightest at about 50 ratings.
 constexpr double kRatio = 0.18;
 constexpr double kAlpha = 0.05;
 
@@ -22,8 +22,8 @@ struct Mean {
   double squared_error = 0;  // variance of the mean
 };
 
-// With one more rating of 0 and one of 1: where all ratings are alike, as those of well-liked
-// answers are, their own variance says that nothing is uncertain.
+// Returns the mean with one rating of 0 and one of 1 added. If all ratings are equal, as for
+// well-liked answers, their own variance would claim that nothing is uncertain.
 Mean MeanOf(const std::map<std::string, double>& ratings) {
   const double n = static_cast<double>(ratings.size()) + 2;
   double sum = 1;
@@ -39,7 +39,7 @@ Mean MeanOf(const std::map<std::string, double>& ratings) {
   return mean;
 }
 
-// Of "deep@VERSION"; 0 for another adapter.
+// Returns VERSION of "deep@VERSION", or 0 for another adapter.
 uint32_t VersionOf(std::string_view label) {
   const std::string prefix = std::string(serving::kDeepAdapter) + "@";
   uint32_t version = 0;

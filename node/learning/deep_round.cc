@@ -26,11 +26,11 @@ namespace {
 constexpr std::array<std::string_view, 6> kOutcomeNames = {"published",      "too_few_lessons",
                                                            "no_improvement", "worse_general_text",
                                                            "erased",         "base_changed"};
-// Separates the masks of the held-out score from those of training.
+// Makes the masks of the held-out score differ from those of training.
 constexpr uint64_t kHeldOutStream = 0x646565702d6f7574ULL;
 constexpr int kDraws = 4;  // maskings of a held-out lesson
 
-// Above all versions there are or were: a rating names the version that it is of.
+// Returns a number above all versions that exist or existed, because a rating names its version.
 absl::StatusOr<uint32_t> NextVersion(const DeepServices& services) {
   uint32_t highest = 0;
   for (const serving::CatalogEntry& entry : services.catalog->List()) {
@@ -49,8 +49,8 @@ absl::StatusOr<uint32_t> NextVersion(const DeepServices& services) {
   return highest + 1;
 }
 
-// How much more the documents take with the second arm, and the standard error of that, each
-// document counting alike.
+// Mean of after - before over the documents, in nats per token, and its standard error. Each
+// document counts the same.
 struct Difference {
   double mean = 0;
   double standard_error = 0;
@@ -79,7 +79,7 @@ double MeanOf(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// What an adapter does at t, for as long as this lives.
+// Returns the mix of an adapter at t; results are valid as long as this object.
 class MixOfTalora {
  public:
   MixOfTalora(const inference::AdapterMix& beneath, std::shared_ptr<const inference::Talora> talora)
@@ -130,7 +130,7 @@ absl::Status DeepRound::ChooseLessons(Random& random) {
   ASSIGN_OR_RETURN(const bool there, LoadLessons());
   if (!there) {
     return Error(absl::StatusCode::kAborted, reasons::kCancelled,
-                 "a lesson of the deep round left while it began; run it again");
+                 "a lesson of the deep round left the store while the round began; run it again");
   }
   return absl::OkStatus();
 }
@@ -157,7 +157,7 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
       memory_ = services_.memories->Find(plan_.base);
     }
     if (memory_ && memory_->adapter != inference::AdapterId(*base_)) {
-      memory_ = std::nullopt;  // of another one that had this number
+      memory_ = std::nullopt;  // it belongs to another version that had this number
     }
   }
   const bool prompts = options_.scope.has_value() || base_reach_ != nullptr;
@@ -179,7 +179,7 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
   return taught && selected && held_back;
 }
 
-// What the version before was for stays within reach: this one goes on from it.
+// Prompts that the base version served stay within reach, because this version continues from it.
 void DeepRound::FindReach() {
   reach_ = std::nullopt;
   if (!options_.scope || (base_ != nullptr && base_reach_ == nullptr)) {
@@ -230,8 +230,8 @@ absl::StatusOr<bool> DeepRound::Resume() {
   plan_ = **std::move(checkpoint);
   const std::string run = std::exchange(plan_.run, "");
   ASSIGN_OR_RETURN(const uint32_t next, NextVersion(services_));
-  // A kill may have come between publishing and removing the checkpoint, or the version that it
-  // goes on from was taken back.
+  // The process may have been killed between publishing and removing the checkpoint, or the base
+  // version may have been taken back.
   const bool stands =
       plan_.version >= next && plan_.base == serving::ServedDeepVersion(*services_.catalog);
   ASSIGN_OR_RETURN(const bool there, stands ? LoadLessons() : false);
@@ -239,13 +239,14 @@ absl::StatusOr<bool> DeepRound::Resume() {
     RETURN_IF_ERROR(BeginTraining());
     if (training_->run().Restore(AsBytes(run)).ok()) {
       resumed_at_ = saved_at_ = step();
-      LogInfo("a deep round goes on at step {} of {}", resumed_at_, steps());
+      LogInfo("a deep round resumes at step {} of {}", resumed_at_, steps());
       return true;
     }
   }
   training_ = nullptr;
   LogInfo(
-      "an interrupted deep round begins anew: its lessons, its options or what is served changed");
+      "an interrupted deep round starts afresh: its lessons, its options or the served adapters "
+      "changed");
   return false;
 }
 
@@ -270,7 +271,7 @@ absl::StatusOr<bool> DeepRound::Work(Duration budget) {
     const TimePoint slice = clock.Now() + services_.learning.slice;
     absl::Status status =
         run.Advance([&] { return clock.Now() >= slice || run.step() >= saved_at_ + every; });
-    if (absl::IsInternal(status)) {  // it diverged
+    if (absl::IsInternal(status)) {  // training diverged
       RETURN_IF_ERROR(RemoveDeepCheckpoint(services_.checkpoint_path));
     }
     if (status.ok() && run.step() >= saved_at_ + every) {
@@ -279,7 +280,8 @@ absl::StatusOr<bool> DeepRound::Work(Duration budget) {
     if (status.ok() && !run.done()) {
       status = Yield();
     }
-    // Pauses that come more often than checkpoints would else keep a round from ever ending.
+    // Without this, pauses that come more often than checkpoints would keep a round from ever
+    // ending.
     if (absl::IsCancelled(status) && run.step() > saved_at_) {
       RETURN_IF_ERROR(Save());
     }
@@ -361,7 +363,7 @@ absl::StatusOr<DeepRound::HeldBackScores> DeepRound::ScoreHeldBack(
   if (!reach_ && base_reach_ == nullptr) {
     return scores;
   }
-  // A request like a lesson that is out of reach gets neither.
+  // A request like a lesson that is out of reach gets neither version.
   std::vector<double> without = scores.before;
   if (base_ != nullptr) {
     ASSIGN_OR_RETURN(without, score(nullptr));
@@ -397,8 +399,9 @@ absl::StatusOr<GeneralTextGate::Verdict> DeepRound::CheckGeneralText(
   return verdict;
 }
 
-// Who is not there any more may have been erased: what was learned of the words must not outlive
-// them. Lessons of nobody are only displaced by newer ones.
+// A user's trajectory that is gone may have been erased, and what was learned from the words must
+// not outlive them. Anonymous lessons are not checked: they only leave when newer ones displace
+// them.
 absl::StatusOr<bool> DeepRound::SomeWereErased() const {
   for (const std::string& response : of_users_) {
     const absl::Status there = services_.learning.trajectories->Get(response).status();
@@ -436,8 +439,8 @@ absl::Status DeepRound::Publish(const std::shared_ptr<const inference::Talora>& 
   return absl::OkStatus();
 }
 
-// For the round that goes on from here; where this version is taken back, the one before it has its
-// own. Without it the next round only has no penalty.
+// Keeps the memory for the round that continues from this version. If this version is taken back,
+// the one before has its own. Without a memory, the next round only lacks the penalty.
 void DeepRound::Remember(const inference::Talora& adapter) const {
   if (services_.memories == nullptr) {
     return;
@@ -449,7 +452,8 @@ void DeepRound::Remember(const inference::Talora& adapter) const {
                       .adapter = inference::AdapterId(adapter),
                       .responses = of_users_,
                       .ewc = **std::move(ewc)};
-    // The running Fisher began with those of the round before.
+    // The running Fisher started from the memory of the round before, so that round's responses are
+    // in it.
     for (const std::string& response : memory_ ? memory_->responses : std::vector<std::string>()) {
       if (std::ranges::find(of_users_, response) == of_users_.end() &&
           memory.responses.size() < limits::kMaxMemoryResponses) {
@@ -459,7 +463,7 @@ void DeepRound::Remember(const inference::Talora& adapter) const {
     kept = services_.memories->Keep(memory);
   }
   if (!kept.ok()) {
-    LogWarning("the round after deep@{} goes without the penalty of EWC: {}", plan_.version,
+    LogWarning("the round after deep@{} runs without the EWC++ penalty: {}", plan_.version,
                MessageOf(kept));
   }
   services_.memories->Sweep(

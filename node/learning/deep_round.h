@@ -27,15 +27,15 @@
 
 namespace ruvd::learning {
 
-// What a deep round works with. All borrowed.
+// The dependencies of a deep round. Everything is borrowed.
 struct DeepServices {
   LearningServices learning;
   serving::AdapterCatalog* catalog = nullptr;
   GeneralTextGate* gate = nullptr;
-  const GeneralPassages* general = nullptr;  // null: the built-in ones
+  const GeneralPassages* general = nullptr;  // null: the built-in passages
   std::string checkpoint_path;
   std::optional<privacy::SealKey> checkpoint_key;
-  const DeepMemories* memories = nullptr;  // null: EWC++ remembers nothing from round to round
+  const DeepMemories* memories = nullptr;  // null: EWC++ remembers nothing between rounds
 };
 
 enum class DeepOutcome : uint8_t {
@@ -43,55 +43,56 @@ enum class DeepOutcome : uint8_t {
   kTooFewLessons,
   kNoImprovement,     // the held-out lessons gained no more than their standard error
   kWorseGeneralText,  // general text lost more than half a percent
-  kErased,            // a lesson's user was erased meanwhile
-  kBaseChanged,       // the version that it began from is no longer the served one
+  kErased,            // a user of a lesson was erased meanwhile
+  kBaseChanged,       // the version that it started from is no longer served
 };
 std::string_view DeepOutcomeName(DeepOutcome outcome);  // "published", "too_few_lessons", ...
 
 struct DeepResult {
   DeepOutcome outcome = DeepOutcome::kTooFewLessons;
   uint32_t version = 0;
-  uint32_t lessons = 0;        // taught
-  uint32_t held_back = 0;      // that judge; those that say when to stop are left out
-  uint32_t least_lessons = 0;  // that a round needs
+  uint32_t lessons = 0;        // lessons taught
+  uint32_t held_back = 0;      // lessons that judge, without those that decide when to stop
+  uint32_t least_lessons = 0;  // lessons that a round needs
   uint64_t steps = 0;
-  uint64_t resumed_at = 0;  // step of the checkpoint that it went on from; 0: none
-  // NELBO of the held-out lessons in nats per token, with what was served before and with the new
-  // version, and the standard error of the difference.
+  uint64_t resumed_at = 0;  // step of the checkpoint that it resumed from; 0: none
+  // NELBO of the held-out lessons in nats per token, with the adapters served before and with the
+  // new version, and the standard error of the difference.
   double held_out_before = 0;
   double held_out_after = 0;
   double standard_error = 0;
   double general_before = 0;
   double general_after = 0;
-  std::optional<storage::LearningChange> change;  // of what was published
+  std::optional<storage::LearningChange> change;  // set if a version was published
 };
 
-// The deep loop of SONA (DESIGN section 6), once: a LoRA on all linear layers, beginning from the
-// version served so far, is trained on the newest good completions under a guard against forgetting
-// (DeepGuard; general text 1:1 by default). It becomes the next version of `deep`, which all
-// requests get, or those with prompts like the lessons' (DeepOptions::scope), if held-out
-// completions gain more than their standard error and general text loses no more than half a
-// percent, both as they would be served. The state is kept in a sealed file every few steps: a
-// round that was killed goes on from there, bit for bit. Trained and judged on top of the other
-// adapters of requests that choose nothing. Used on one thread.
+// One round of the deep loop. A LoRA on all linear layers, starting from the served version, is
+// trained on the newest good completions with a guard against forgetting (DeepGuard; general text
+// 1:1 by default). It becomes the next version of `deep` if the held-out completions gain more than
+// their standard error and general text loses at most half a percent, both measured as they would
+// be served. All requests get the version, or those with prompts like the lessons'
+// (DeepOptions::scope). The state is written to a sealed file every few steps; a round that was
+// killed resumes from there with bit-identical results. It is trained and judged on top of the
+// other adapters of requests that choose nothing. Must be used on one thread.
 class DeepRound {
  public:
-  // Goes on where an interrupted round was, if its lessons are all there still and nothing else
-  // changed, its options least of all; otherwise begins anew. The errors of the stores and of the
+  // Resumes an interrupted round if all of its lessons are still there and nothing else changed,
+  // its options included; otherwise starts a new one. Returns the errors of the stores and of the
   // checkpoint's file.
   static absl::StatusOr<std::unique_ptr<DeepRound>> Begin(const DeepServices& services,
                                                           const DeepOptions& options,
                                                           Random& random);
 
-  // Trains for about `budget`; true once there is nothing more to train. CANCELLED, and the errors
-  // of between_slices and TrainingRun::Advance: the checkpoint stays, but where training diverged,
-  // which it would do again.
+  // Trains for about `budget`; returns true once training is complete. Returns CANCELLED and the
+  // errors of between_slices and TrainingRun::Advance. The checkpoint stays, except after a
+  // divergence, which would happen again.
   absl::StatusOr<bool> Work(Duration budget);
-  // After that: measures, publishes or not, and removes the checkpoint. CANCELLED as above.
+  // Call when Work returned true: measures, publishes or not, and removes the checkpoint. Returns
+  // CANCELLED as above.
   absl::StatusOr<DeepResult> Finish();
 
   uint64_t step() const { return training_ == nullptr ? 0 : training_->run().step(); }
-  // That it takes at most.
+  // Returns the largest number of steps that the round takes.
   uint64_t steps() const {
     return training_ == nullptr ? 0 : static_cast<uint64_t>(DeepSteps(options_, taught_.size()));
   }
@@ -106,9 +107,9 @@ class DeepRound {
   absl::Status Save();
   absl::Status Yield() const;
   absl::StatusOr<DeepResult> Judge();
-  // Nats per token of each held-back lesson.
+  // Scores of each held-back lesson in nats per token.
   struct HeldBackScores {
-    std::vector<double> before;  // with what is served
+    std::vector<double> before;  // with the served adapters
     std::vector<double> after;
   };
   absl::StatusOr<HeldBackScores> ScoreHeldBack(
@@ -123,24 +124,25 @@ class DeepRound {
   const DeepOptions options_;
   DeepCheckpoint plan_;  // without the run
   std::vector<inference::TrainingExample> taught_;
-  std::vector<inference::TrainingExample> selection_;  // say when to stop
+  std::vector<inference::TrainingExample> selection_;  // decide when to stop
   std::vector<inference::TrainingExample> held_back_;
-  // Of their prompts, in the same order; where the adapter is not for all.
+  // Embeddings of their prompts, in the same order; set if the adapter is not for all prompts.
   std::vector<std::vector<float>> taught_prompts_;
   std::vector<std::vector<float>> held_back_prompts_;
-  std::vector<std::string> of_users_;  // responses among the lessons that somebody may erase
-  inference::AdapterMix beneath_;      // what else requests get that choose nothing
-  std::shared_ptr<const inference::Talora> base_;  // the version served so far, or null
+  std::vector<std::string> of_users_;  // responses of users among the lessons, which may be erased
+  inference::AdapterMix beneath_;      // the other adapters of requests that choose nothing
+  std::shared_ptr<const inference::Talora> base_;  // the served version, or null
   std::shared_ptr<const serving::AdapterReach> base_reach_;
-  std::optional<serving::AdapterReach> reach_;  // of what is trained; nullopt: all prompts
-  std::optional<DeepMemory> memory_;            // of that version
-  std::unique_ptr<DeepTraining> training_;      // null: too few lessons
+  std::optional<serving::AdapterReach>
+      reach_;                               // the reach of the new version; nullopt: all prompts
+  std::optional<DeepMemory> memory_;        // the memory of base_
+  std::unique_ptr<DeepTraining> training_;  // null: too few lessons
   uint64_t resumed_at_ = 0;
   uint64_t saved_at_ = 0;
 };
 
-// Removes what EWC++ remembers of versions that the catalogue has no more, and of users' lessons
-// that left.
+// Removes the EWC++ memories of versions that left the catalogue, and those with users' lessons
+// that left the store.
 void SweepDeepMemories(const DeepServices& services);
 
 }  // namespace ruvd::learning

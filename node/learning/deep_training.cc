@@ -17,17 +17,18 @@
 namespace ruvd::learning {
 namespace {
 
-// Of the running Fisher, as in `learn_forgetting`: within a round of 200 steps the one before is
-// forgotten but for what the new lessons share with it.
+// Rate of the running Fisher, as in the benchmark `learn_forgetting`: within a round of 200 steps,
+// the Fisher of the round before fades except for what the new lessons share with it.
 constexpr double kFisherRate = 0.05;
 constexpr ptrdiff_t kGeneralPieceTokens = 128;
-// Of the lessons that say when to stop: maskings of each, evaluations in a row without a new best
-// before it does, and what separates their masks from those of training.
+// For the lessons that decide when to stop: maskings of each, evaluations in a row without a new
+// best before training stops, and a constant that makes their masks differ from those of training.
 constexpr int kSelectionDraws = 2;
 constexpr int kSelectionPatience = 4;
 constexpr uint64_t kSelectionStream = 0x73656c656374696fULL;
 
-// Passages in pieces, behind the first token of each: longer ones cost more than the lessons.
+// Cuts passages into pieces, each with its first token as the prompt; longer pieces would cost more
+// than the lessons.
 std::vector<inference::TrainingExample> GeneralExamples(const GeneralPassages& general) {
   std::vector<inference::TrainingExample> examples;
   for (const std::vector<inference::TokenId>& tokens : general.replayed) {
@@ -109,7 +110,7 @@ absl::Status DeepTraining::AddChanges(const DeepTrainingInputs& inputs) {
     return absl::OkStatus();
   }
   if (!inference::train::BeginFrom(*inputs.base, changes_.get()).ok()) {
-    LogInfo("{} has another rank or other banks, so that the next one begins anew",
+    LogInfo("{} has another rank or other banks, so the next version starts from zero",
             AdapterLabel(*inputs.base));
     return absl::OkStatus();
   }
@@ -120,7 +121,7 @@ absl::Status DeepTraining::AddChanges(const DeepTrainingInputs& inputs) {
       inputs.remembered->anchor.size() == changes_->parameters().size()) {
     remembered_ = *inputs.remembered;
   } else {
-    LogInfo("nothing fitting is remembered of {}: this round goes without the penalty of EWC",
+    LogInfo("there is no EWC++ memory that fits {}, so this round runs without the penalty",
             AdapterLabel(*inputs.base));
   }
   return absl::OkStatus();
@@ -154,7 +155,7 @@ absl::Status DeepTraining::AddSelection(const DeepTrainingInputs& inputs) {
   return absl::OkStatus();
 }
 
-// All that decides the run's numbers beside its own options and its changes.
+// Returns a hash of all inputs that decide the run's numbers, besides its own options and changes.
 Digest DeepTraining::Task(const DeepTrainingInputs& inputs) const {
   ByteWriter out;
   out.WriteBytes(model_->hash()).Write(inputs.version).Write(options_.batch);

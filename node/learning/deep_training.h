@@ -23,39 +23,41 @@
 
 namespace ruvd::learning {
 
-// What a deep round trains on. All borrowed during Create, the transformer for longer.
+// Inputs of a deep round's training; all are borrowed during Create, the transformer for longer.
 struct DeepTrainingInputs {
   inference::Transformer* transformer = nullptr;
   std::span<const inference::TrainingExample> taught;
-  // Of these the losses say when to stop: where they rise the best parameters so far stay. Empty:
-  // all steps are taken.
+  // Lessons whose losses decide when to stop: when they rise, the best parameters so far stay.
+  // Empty: all steps are taken.
   std::span<const inference::TrainingExample> selection;
   const GeneralPassages* general = nullptr;
-  inference::AdapterMix beneath;                            // what else requests get
-  std::shared_ptr<const inference::Talora> base;            // the version to go on from, or null
-  const inference::train::EwcMemory* remembered = nullptr;  // of that version, or null
+  inference::AdapterMix beneath;                            // the other adapters that requests get
+  std::shared_ptr<const inference::Talora> base;            // the version to continue from, or null
+  const inference::train::EwcMemory* remembered = nullptr;  // the EWC++ memory of `base`, or null
   uint64_t seed = 0;
-  std::string name;  // of the adapter that it becomes
+  std::string name;  // name of the resulting adapter
   uint32_t version = 0;
   std::function<bool()> cancelled = nullptr;
 };
 
-// The training of a deep round with all that it borrows: a LoRA on all linear layers, with banks
-// beside it where the options want some. Deterministic: the numbers follow from inputs and options,
-// and its checkpoints go on nowhere else. Not thread-safe.
+// The training of a deep round with all that it borrows: a LoRA on all linear layers, with timestep
+// banks if the options ask for them. Deterministic: the numbers follow from inputs and options, and
+// a checkpoint can only be resumed with the same ones. Not thread-safe.
 class DeepTraining {
  public:
-  // Begins from the base where that has the same ranks and banks, or is static of the same rank;
-  // otherwise anew, which is logged. The errors of MakeObjective, AddLoras and CheckRunOptions.
+  // Starts from the base if it has the same ranks and banks, or is static with the same rank;
+  // otherwise from zero, which is logged. Returns the errors of MakeObjective, AddLoras and
+  // CheckRunOptions.
   static absl::StatusOr<std::unique_ptr<DeepTraining>> Create(const DeepTrainingInputs& inputs,
                                                               const DeepOptions& options);
 
   inference::train::TrainingRun& run() { return *run_; }
   const inference::train::TrainingRun& run() const { return *run_; }
-  // What the changes are now.
+  // Returns the adapter with the current parameters.
   std::shared_ptr<const inference::Talora> Result() const;
-  // What EWC++ leaves to the next round, of a run that is over; nullopt without it. Where training
-  // stopped early the running Fisher is that of the last step, the anchor that of the best one.
+  // Returns the EWC++ memory for the next round, once the run is done; nullopt without EWC++. If
+  // training stopped early, the running Fisher is that of the last step and the anchor that of the
+  // best one.
   absl::StatusOr<std::optional<inference::train::EwcMemory>> Memory() const;
 
  private:

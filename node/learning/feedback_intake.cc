@@ -17,7 +17,8 @@
 namespace ruvd::learning {
 namespace {
 
-// What a signal is worth to the session, 0 to 1. What users do is the weakest signal that counts.
+// Returns what a signal is worth to the session, in [0, 1]. Implicit signals are the weakest that
+// count.
 float RewardOf(const Feedback& feedback) {
   if (feedback.copied) {
     return inference::kTeachingReward;
@@ -28,7 +29,7 @@ float RewardOf(const Feedback& feedback) {
   return feedback.rating.value_or(feedback.accepted.value_or(false) ? 1.0F : 0.0F);
 }
 
-// A rating is the quality of the request in the witness log. An entry may have expired.
+// Writes the rating as the request's quality to the witness log, where the entry may have expired.
 void NoteQuality(const FeedbackServices& services, const Feedback& feedback) {
   if (services.witness == nullptr || !(feedback.rating || feedback.accepted)) {
     return;
@@ -51,7 +52,7 @@ uint32_t TeachSession(const FeedbackServices& services, const Feedback& feedback
 
 bool MoveRelations(const FeedbackServices& services, const Feedback& feedback,
                    const storage::Trajectory& trajectory) {
-  // What had to be corrected says nothing for the patterns that served it.
+  // A correction says nothing in favour of the patterns that served the response.
   constexpr float kNeither = (inference::kTeachingReward + inference::kRejectingReward) / 2;
   const absl::StatusOr<bool> moved = services.graph->Vote(
       trajectory, feedback.edited_text.has_value() ? kNeither : RewardOf(feedback));
@@ -62,7 +63,7 @@ bool MoveRelations(const FeedbackServices& services, const Feedback& feedback,
   return moved.value_or(false);
 }
 
-// After the fact: the session forgets it at the next restart anyway.
+// The change is listed after the fact, because the session forgets it at the next restart anyway.
 void ListSession(const FeedbackServices& services, TakenFeedback* taken) {
   storage::LearningChange change{.created_ms = services.clock->WallMillis(),
                                  .loop = storage::LearningLoop::kInstant,
@@ -71,14 +72,15 @@ void ListSession(const FeedbackServices& services, TakenFeedback* taken) {
                                  .user_id = taken->trajectory.user_id,
                                  .session_id = taken->trajectory.session_id,
                                  .lessons = taken->session_lessons};
-  // An erasure that came between destroyed the user's key: nothing is to be sealed with a new one.
+  // If the user was erased in between, the user's key is destroyed, and nothing may be sealed with
+  // a new one.
   const auto still = [&] { return services.trajectories->Get(taken->trajectory.response_id).ok(); };
   absl::StatusOr<storage::LearningChange> listed =
       services.changes->Add(std::move(change), {}, still);
   if (listed.ok()) {
     taken->change = *std::move(listed);
   } else if (!absl::IsAborted(listed.status())) {
-    LogWarning("what a session was taught is not listed: {}", MessageOf(listed.status()));
+    LogWarning("what a session was taught cannot be listed: {}", MessageOf(listed.status()));
   }
 }
 
@@ -122,7 +124,7 @@ std::string AnswerKeyOf(const Feedback& feedback) {
   }
   std::string key;
   const auto add = [&key](std::string_view text) {
-    key += fmt::format("{}:", text.size());  // no two lists of texts are one key
+    key += fmt::format("{}:", text.size());  // the length keeps different lists of texts apart
     key += text;
   };
   add(feedback.idempotency_key);
@@ -162,7 +164,7 @@ absl::StatusOr<std::optional<FeedbackAnswer>> FindAnswer(const FeedbackServices&
   for (const std::string& token : row.changes()) {
     absl::StatusOr<storage::LearningChange> change =
         services.changes == nullptr ? absl::NotFoundError("") : services.changes->Find(token);
-    if (change.ok()) {  // others left the list
+    if (change.ok()) {  // a change may have left the list
       answer.changes.push_back(*std::move(change));
     }
   }

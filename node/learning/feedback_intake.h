@@ -21,47 +21,48 @@
 
 namespace ruvd::learning {
 
-// What taking feedback in works with. All borrowed.
+// The dependencies of taking feedback in. Everything is borrowed.
 struct FeedbackServices {
   const Clock* clock = nullptr;
   const inference::Model* model = nullptr;
   storage::TrajectoryStore* trajectories = nullptr;
-  storage::ChangeStore* changes = nullptr;  // null: what is taught is not listed
-  storage::AnswerStore* answers = nullptr;  // null: feedback that comes again is learned again
-  storage::WitnessLog* witness = nullptr;   // learns of ratings; null: there is none
+  storage::ChangeStore* changes = nullptr;  // null: lessons of sessions are not listed
+  storage::AnswerStore* answers = nullptr;  // null: repeated feedback is learned again
+  storage::WitnessLog* witness = nullptr;   // gets the ratings; null: there is no log
   serving::InstantLoop* instant = nullptr;  // null: sessions remember nothing
   serving::PatternGraph* graph = nullptr;   // null: sessions have no relations to patterns
 };
 
-// A feedback that is stored.
+// A feedback that was stored.
 struct TakenFeedback {
-  storage::Trajectory trajectory;                 // with it
-  uint32_t session_lessons = 0;                   // positions its session was taught
-  bool relations_moved = false;                   // ... and whether its relations to patterns moved
-  std::optional<storage::LearningChange> change;  // the listed change that this is
+  storage::Trajectory trajectory;  // includes the feedback
+  uint32_t session_lessons = 0;    // positions that its session was taught
+  bool relations_moved = false;    // whether its session's relations to patterns moved
+  std::optional<storage::LearningChange> change;  // what was taught, as a listed change
 };
 
-// Stores the signal with its trajectory, so that it survives a crash from here on, tells the
-// witness log of its rating, and, with `teach`, teaches the session at once: that takes
-// microseconds, and its session need not remember the response any more; the session's relations to
-// patterns take some rows. UNKNOWN_RESPONSE; the errors of TrajectoryStore::SetFeedback.
+// Stores the signal with its trajectory, so that it survives a crash, and writes a rating to the
+// witness log. With `teach`, also teaches the session at once, which takes microseconds and does
+// nothing if the session no longer holds the response, and moves the session's relations to
+// patterns, which writes a few rows. Returns UNKNOWN_RESPONSE and the errors of
+// TrajectoryStore::SetFeedback.
 absl::StatusOr<TakenFeedback> TakeFeedback(const FeedbackServices& services,
                                            const Feedback& feedback, bool teach);
 
-// What the answer to a feedback is remembered by: a hash of its idempotency key with all that it
-// says, so that a key that a client uses again for another response or signal names another
-// feedback. Empty where it has no key.
+// Returns the key that the answer to a feedback is stored under: a hash of its idempotency key and
+// its content, so that a key reused for another response or signal names another feedback. Empty if
+// the feedback has no key.
 std::string AnswerKeyOf(const Feedback& feedback);
 
-// What a feedback of this AnswerKeyOf was answered before, also by an earlier life of the node;
-// nullopt where it is new. The errors of the store.
+// Returns the earlier answer to a feedback with this AnswerKeyOf, also from before a restart;
+// nullopt if the feedback is new. Returns the errors of the store.
 absl::StatusOr<std::optional<FeedbackAnswer>> FindAnswer(const FeedbackServices& services,
                                                          const std::string& key);
-// Remembers an answer. What cannot be written is logged: the feedback itself is stored.
+// Stores an answer. A failure is only logged, because the feedback itself is stored.
 void RememberAnswer(const FeedbackServices& services, const std::string& key,
                     const FeedbackAnswer& answer);
 
-// "edit", "accept", "copy", "regenerate" or "rating".
+// Returns "edit", "accept", "copy", "regenerate" or "rating".
 std::string_view SignalName(const Feedback& feedback);
 
 }  // namespace ruvd::learning

@@ -55,7 +55,7 @@ constexpr std::array<std::string_view, 6> kGeneral = {
     "neighbours brought ropes, saws and buckets, and by the time the fire engine arrived the road "
     "was free again. Nobody had been hurt, and in the evening there was music."};
 
-// Nobody knows a token with nothing before it: a passage has two at least.
+// A first token cannot be scored, so a passage has at least two.
 constexpr size_t kLeastTokens = 2;
 
 std::vector<inference::TokenId> WholePassage(const inference::Model& model, std::string_view text) {
@@ -111,7 +111,8 @@ absl::StatusOr<GeneralPassages> PassagesOf(std::span<const std::string> document
   for (const std::string& document : documents) {
     CutPassages(model, document, &all);
   }
-  // By content, and no passage twice: what is replayed must not measure under another name.
+  // Passages are ordered by content and repeated ones dropped, so that no replayed passage is also
+  // measured.
   std::ranges::sort(all, {}, ContentOf);
   const auto repeated = std::ranges::unique(all);
   all.erase(repeated.begin(), repeated.end());

@@ -13,32 +13,32 @@
 
 namespace ruvd::learning {
 
-// Plain prose on everyday things, written for this purpose: the kind of text no adapter should make
-// worse. GeneralText is mixed into what deep rounds learn; GateText only measures, so that nobody
-// is judged by what was taught.
+// Plain prose about everyday things, written for this purpose: the kind of text that no adapter
+// should make worse. GeneralText is mixed into what deep rounds learn. GateText is only measured
+// on, so that adapters are never judged by text they were taught.
 std::span<const std::string_view> GeneralText();
 std::string_view GateText();
 
-// General text as a model reads it, in passages that fit its context, each of at least two tokens.
+// General text as tokens, in passages that fit the model's context and have at least two tokens.
 struct GeneralPassages {
   std::vector<std::vector<inference::TokenId>> replayed;  // mixed into what a deep round learns
-  std::vector<std::vector<inference::TokenId>> measured;  // none of them is ever replayed
+  std::vector<std::vector<inference::TokenId>> measured;  // never replayed
   bool operator==(const GeneralPassages&) const = default;
 };
 
-// The texts above.
+// Returns the passages of the texts above.
 GeneralPassages BuiltInPassages(const inference::Model& model);
 
-// Those of documents: cut into pieces of limits::kGeneralPassageTokens tokens, what is left over at
-// a document's end left out where it is short. An eighth of them, limits::kMaxMeasuredPassages at
-// most, measures; which ones follows from their content alone, so that no order of the documents
-// moves a passage from one side to the other. INVALID_ARGUMENT where there are fewer than
-// limits::kLeastGeneralPassages. What is beyond limits::kMaxReplayedPassages is not replayed.
+// Cuts documents into passages of limits::kGeneralPassageTokens tokens; a short rest at a
+// document's end is left out. An eighth of the passages, at most limits::kMaxMeasuredPassages, is
+// used for measuring. Which ones follows from their content alone, so that the order of the
+// documents does not matter. Replays at most limits::kMaxReplayedPassages. Returns INVALID_ARGUMENT
+// for fewer than limits::kLeastGeneralPassages passages.
 absl::StatusOr<GeneralPassages> PassagesOf(std::span<const std::string> documents,
                                            const inference::Model& model);
 
-// Those of a file as ReadTextDocuments reads it. Its errors and those above, naming the file;
-// LIMIT_EXCEEDED above limits::kMaxGeneralTextBytes.
+// Returns the passages of a file that ReadTextDocuments can read. Returns its errors and those of
+// PassagesOf, naming the file, and LIMIT_EXCEEDED above limits::kMaxGeneralTextBytes.
 absl::StatusOr<GeneralPassages> ReadGeneralText(const std::string& path,
                                                 const inference::Model& model);
 

@@ -14,7 +14,7 @@ namespace ruvd::learning {
 namespace {
 
 constexpr double kTolerance = 0.005;
-// Maskings of all passages together, and of one at least.
+// Number of maskings for all passages together, and the least number for one passage.
 constexpr size_t kSamples = 12;
 constexpr size_t kLeastSamples = 3;
 constexpr uint64_t kSeed = 0x6761746531ULL;

@@ -17,14 +17,14 @@
 
 namespace ruvd::learning {
 
-// Keeps an adapter that serves every request from harming general text: an adapter may raise the
-// NELBO of its passages by at most half a percent (DESIGN section 6, the deep loop's gate). One
-// instance per transformer.
+// Keeps an adapter that serves all requests from harming general text: it may raise the NELBO of
+// the gate's passages by at most half a percent. Use one instance per transformer. Not thread-safe.
 class GeneralTextGate {
  public:
-  // Of the built-in passage.
+  // Measures on the built-in passage.
   GeneralTextGate() = default;
-  // Of these, each counting alike; of at least two tokens that fit the context. None: built-in.
+  // Measures on these passages, each with the same weight. Each has at least two tokens and fits
+  // the context. An empty list means the built-in passage.
   explicit GeneralTextGate(std::vector<std::vector<inference::TokenId>> passages)
       : passages_(std::move(passages)) {}
 
@@ -34,16 +34,16 @@ class GeneralTextGate {
     double after = 0;
   };
 
-  // Scores the passages with `adapter` and, where that is not known yet, without. The same masks in
-  // both cases.
-  // `cancelled` is asked before every forward, of which there are some two dozens; CANCELLED then.
+  // Scores the passages with `adapter` and, if not yet known, without it, under the same masks.
+  // `cancelled` is polled before every forward, of which there are about two dozen; returns
+  // CANCELLED when it is true.
   absl::StatusOr<Verdict> Check(inference::Transformer& transformer,
                                 std::shared_ptr<const inference::Adapter> adapter,
                                 const std::function<bool()>& cancelled = nullptr);
-  // Whether requests with such a prompt get the adapter.
+  // Returns whether requests with such a prompt get the adapter.
   using Applies = std::function<absl::StatusOr<bool>(std::span<const inference::TokenId> tokens)>;
-  // The same of one with timestep banks, which act as they do in completions, on top of others, and
-  // on the passages it applies to; null: on all.
+  // Checks an adapter with timestep banks, which act as in completions, on top of `beneath`. It
+  // acts on the passages for which `applies` is true; null: on all.
   absl::StatusOr<Verdict> Check(inference::Transformer& transformer,
                                 const inference::Talora& adapter,
                                 const std::function<bool()>& cancelled = nullptr,
@@ -51,15 +51,15 @@ class GeneralTextGate {
                                 const Applies& applies = nullptr);
 
  private:
-  // Nats per token of each passage; of those that are left out 0.
+  // Returns nats per token for each passage, and 0 for passages that are not scored.
   absl::StatusOr<std::vector<double>> Score(inference::Transformer& transformer,
                                             const inference::AdaptersOfT& adapters,
                                             const std::vector<bool>& scored,
                                             const std::function<bool()>& cancelled);
 
   std::vector<std::vector<inference::TokenId>> passages_;
-  std::vector<double> base_;       // of each passage; empty: not known yet
-  inference::AdapterMix beneath_;  // what base_ is of
+  std::vector<double> base_;       // one for each passage; empty: not yet known
+  inference::AdapterMix beneath_;  // the mix that base_ was measured with
 };
 
 }  // namespace ruvd::learning

@@ -7,8 +7,8 @@
 
 namespace ruvd::learning {
 
-// Whether a lesson judges what peers send: a quarter of all, by a hash of its id. The own core is
-// not taught it, where its pattern has others.
+// Returns whether a lesson judges updates of peers: a quarter of all lessons does, chosen by a hash
+// of the id. This node's core is not trained on them if its pattern has other lessons.
 bool JudgesUpdates(std::string_view response_id);
 
 }  // namespace ruvd::learning

@@ -19,15 +19,15 @@
 
 namespace ruvd::learning {
 
-// What a user says of a completion, or does with it. Exactly one of the signals is set.
+// What a user says about a completion or does with it. Exactly one of the signals is set.
 struct Feedback {
   std::string response_id;
   std::optional<float> rating;
   std::optional<std::string> edited_text;
   std::optional<bool> accepted;
-  bool copied = false;                          // implicit signals: weaker than what users say
+  bool copied = false;                          // implicit signals are weaker than explicit ones
   bool regenerated = false;                     // another completion was asked for instead
-  std::map<std::string, std::string> metadata;  // kept with the completion, learned by nobody
+  std::map<std::string, std::string> metadata;  // stored with the completion, never learned
   std::string idempotency_key;
 };
 
@@ -39,43 +39,43 @@ struct FeedbackAnswer {
   uint32_t adapter_version = 0;
   double held_out_before = 0;
   double held_out_after = 0;
-  // Lessons that these losses were measured on and that training never saw; 0: the taught ones
-  // under other masks.
+  // Number of held-out lessons that these losses were measured on. 0: they were measured on the
+  // taught lessons under other masks.
   uint32_t held_back = 0;
   double seconds = 0;
-  // Positions that the request's session was taught at once; 0: none.
+  // Number of positions that the request's session was taught at once.
   uint32_t session_lessons = 0;
-  // From the feedback to the last of the changes; 0: nothing changed.
+  // Milliseconds from the feedback to the last of the changes; 0: nothing changed.
   double learned_in_ms = 0;
   std::vector<storage::LearningChange> changes;  // oldest first
 };
 
-// What a round that an operator asked for did.
+// The result of a round that an operator asked for.
 struct RoundSummary {
   uint32_t patterns_kept = 0;
   uint32_t patterns_without_gain = 0;
   uint32_t patterns_failed = 0;
   uint32_t patterns_merged = 0;
-  uint32_t lessons_waiting = 0;  // for a later round
+  uint32_t lessons_waiting = 0;  // left for a later round
   double seconds = 0;
   std::vector<storage::LearningChange> changes;
 };
 
-// What learning is doing.
+// The state of learning.
 struct LearningStatus {
   bool enabled = true;
   bool paused = false;  // by an operator
   bool round_running = false;
   uint32_t lessons_waiting = 0;
   uint64_t rounds = 0;   // since the start
-  uint32_t changes = 0;  // listed
+  uint32_t changes = 0;  // number of listed changes
   LearningThrottleStatus throttle;
   RouterStatus router;
 };
 
-// The learning loops: trajectories with feedback teach their sessions at once and become clusters,
-// clusters become patterns with adapters. Thread-safe; callbacks run on the learning actor's
-// thread, once what they tell is stored.
+// The learning loops: feedback teaches sessions at once; trajectories with feedback become
+// clusters, and clusters become patterns with adapters. Thread-safe; callbacks run on the learning
+// actor's thread, after what they report is stored.
 class LearningActor {
  public:
   template <typename T>
@@ -84,21 +84,21 @@ class LearningActor {
   virtual ~LearningActor() = default;
   virtual absl::Status Submit(Feedback feedback, Done<FeedbackAnswer> done) = 0;
 
-  // Changes back what the change of this token changed; empty: the newest that stands and can be
-  // undone. NOT_FOUND; CANNOT_UNDO (FAILED_PRECONDITION) where others came on top of it, where it
-  // was undone, or where what was there before is gone.
+  // Undoes the change with this token; an empty token means the newest change that stands and can
+  // be undone. Fails with NOT_FOUND, and with CANNOT_UNDO (FAILED_PRECONDITION) if later changes
+  // depend on it, it was undone before, or the state before it is no longer kept.
   virtual void Undo(std::string token, Done<storage::LearningChange> done) = 0;
-  // The newest changes, newest first.
+  // Lists the newest changes, newest first.
   virtual void ListChanges(size_t count, Done<std::vector<storage::LearningChange>> done) = 0;
 
-  // Ends a round that runs, whose lessons wait, and keeps all loops from learning until resumed,
-  // also after a restart. Feedback is recorded all the same.
+  // Pausing ends a running round, whose lessons wait, and stops all loops from learning until they
+  // are resumed, even across a restart. Feedback is still recorded.
   virtual void SetPaused(bool paused, Done<LearningStatus> done) = 0;
   virtual void GetStatus(Done<LearningStatus> done) = 0;
 
-  // A round now, of what waits; with `replay` of all completions that teach something, but for what
-  // was deleted or undone. Answers at its end. LEARNING_PAUSED (FAILED_PRECONDITION) while it is
-  // paused or switched off.
+  // Runs a round now on what waits; with `replay`, on all completions that teach something, except
+  // what was deleted or undone. Answers at its end. Fails with LEARNING_PAUSED
+  // (FAILED_PRECONDITION) while learning is paused or off.
   virtual void RunBackground(bool replay, Done<RoundSummary> done) = 0;
 };
 

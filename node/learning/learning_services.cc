@@ -13,8 +13,9 @@ namespace ruvd::learning {
 
 absl::Status CheckCancelled(const LearningServices& services) {
   return services.cancelled && services.cancelled()
-             ? Error(absl::StatusCode::kCancelled, reasons::kCancelled,
-                     "learning stopped before this was learned; it is learned when it goes on")
+             ? Error(
+                   absl::StatusCode::kCancelled, reasons::kCancelled,
+                   "learning stopped before this was learned; it is learned when learning resumes")
              : absl::OkStatus();
 }
 
@@ -44,7 +45,7 @@ void UnlistChange(const LearningServices& services, const storage::LearningChang
     return;
   }
   if (const absl::Status removed = services.changes->Remove(change.number); !removed.ok()) {
-    LogWarning("change {} is listed and was not made: {}", storage::TokenOf(change),
+    LogWarning("change {} is listed although it was not made: {}", storage::TokenOf(change),
                MessageOf(removed));
   }
 }

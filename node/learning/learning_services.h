@@ -30,48 +30,47 @@ class ConsentBook;
 
 namespace ruvd::learning {
 
-// What the loops that train work with. All borrowed.
+// The dependencies of the training loops. Everything is borrowed.
 struct LearningServices {
   const Clock* clock = nullptr;
   inference::Transformer* transformer = nullptr;
   storage::TrajectoryStore* trajectories = nullptr;
   storage::PatternStore* patterns = nullptr;
-  const inference::Whitening* whitening = nullptr;  // of embeddings; null: none
-  Digest package_id{};                              // of the model that embeds
+  const inference::Whitening* whitening = nullptr;  // applied to embeddings; null: none
+  Digest package_id{};                              // the package that computes embeddings
   const inference::Frame* frame = nullptr;          // null: nothing is prepared for sharing
-  std::vector<float> bank_boundaries = {};          // of what is; as UpdateLayout's
-  const storage::ConsentBook* consents =
-      nullptr;                                 // whose lessons may be in that; null: everybody's
-  Digest origin{};                             // this node's id
-  storage::ChangeStore* changes = nullptr;     // lists what is changed; null: nobody does
-  serving::AdapterCatalog* catalog = nullptr;  // what acts beneath patterns; null: nothing
-  bool on_demand = false;                      // an operator asked for it
-  // Polled between forwards: true ends a round.
+  std::vector<float> bank_boundaries = {};  // boundaries of the shared cores, as in UpdateLayout
+  const storage::ConsentBook* consents = nullptr;  // decides whose lessons may be shared; null: all
+  Digest origin{};                                 // this node's id
+  storage::ChangeStore* changes = nullptr;         // lists the changes; null: they are not listed
+  serving::AdapterCatalog* catalog = nullptr;  // the adapters beneath those of patterns; null: none
+  bool on_demand = false;                      // an operator asked for the round
+  // Polled between forwards; a round ends when it returns true.
   std::function<bool()> cancelled = nullptr;
-  // Training holds the processor for about so long at a time.
+  // Training uses the processor for about this long at a time.
   Duration slice = std::chrono::milliseconds(100);
-  // Called between two slices, on the thread that learns, with the bytes that training holds:
-  // returns once learning may go on, at once where nobody suffers from it; an error ends the round.
-  // Empty: it always may.
+  // Called between two slices, on the learning thread, with the bytes that training holds. Returns
+  // once learning may continue, which is at once unless serving suffers; an error ends the round.
+  // Empty: learning may always continue.
   std::function<absl::Status(uint64_t bytes)> between_slices = nullptr;
 };
 
-// CANCELLED once the services say so.
+// Returns CANCELLED once services.cancelled() returns true.
 absl::Status CheckCancelled(const LearningServices& services);
 
-// Works on a run until it is done, in slices. The errors of TrainingRun::Advance and of
+// Advances a run in slices until it is done. Returns the errors of TrainingRun::Advance and of
 // `between_slices`.
 absl::Status AdvanceInSlices(const LearningServices& services, inference::train::TrainingRun& run);
 
-// Lists a change before it is made; without a list: the change as it is.
+// Lists a change before it is made. Without a list, returns the change unlisted.
 absl::StatusOr<storage::LearningChange> ListChange(const LearningServices& services,
                                                    storage::LearningChange change,
                                                    std::span<const storage::PatternImage> images);
-// It was not made after all. What cannot be written then is only logged: undoing a change that was
-// never made finds nothing.
+// Removes a change that was not made from the list. A failure is only logged: undoing a change that
+// was never made finds nothing.
 void UnlistChange(const LearningServices& services, const storage::LearningChange& change);
 
-// As between two slices of a run, for work in pieces of about that length.
+// Gives way to serving like a run does between two slices; for work in pieces of about that length.
 absl::Status YieldBetweenPieces(const LearningServices& services, uint64_t bytes = 0);
 
 }  // namespace ruvd::learning

@@ -13,9 +13,9 @@
 namespace ruvd::learning {
 namespace {
 
-// Between two looks at what serving says by now.
+// Time between two checks of the serving latency.
 constexpr Duration kLook = std::chrono::milliseconds(20);
-// Sessions give memory back while they are idle; training that does not fit would wait for ever.
+// Idle sessions give memory back; training that does not fit by then would wait for ever.
 constexpr Duration kMemoryPatience = std::chrono::minutes(1);
 
 double Seconds(Duration duration) {
@@ -32,7 +32,7 @@ LearningThrottle::Working::~Working() {
   throttle_.GiveTurn();
 }
 
-// In the order in which loops asked, so that none waits for longer than the others' slices.
+// Turns go in the order of asking, so that no loop waits longer than the others' slices.
 void LearningThrottle::TakeTurn() {
   const MutexLock lock(mutex_);
   const uint64_t ticket = last_ticket_++;
@@ -44,7 +44,7 @@ void LearningThrottle::TakeTurn() {
 
 void LearningThrottle::GiveTurn() {
   const MutexLock lock(mutex_);
-  RUVD_CHECK(working_);  // whoever has no turn cannot give it
+  RUVD_CHECK(working_);  // only the loop with the turn may end it
   worked_until_ = options_.clock->Now();
   working_ = false;
   ++turns_ended_;
@@ -68,7 +68,7 @@ void LearningThrottle::WaitAMoment() {
 void LearningThrottle::StepEnded(double seconds) {
   const TimePoint now = options_.clock->Now();
   const MutexLock lock(mutex_);
-  // A step that learning ended in the middle of was slowed down, too.
+  // A step during which learning ended was slowed down, too.
   const bool beside = working_ || Seconds(now - worked_until_) < seconds;
   Steps& steps = beside ? beside_ : without_;
   steps.push_back({.ended = now, .seconds = seconds});
@@ -137,21 +137,22 @@ absl::Status LearningThrottle::Wait(storage::LearningLoop loop, uint64_t bytes,
     }
     if (cancelled && cancelled()) {
       status = Error(absl::StatusCode::kCancelled, reasons::kCancelled,
-                     "learning stopped while it waited for serving; it goes on when it may");
+                     "learning stopped while it waited for serving; it continues later");
       break;
     }
     if (over && loop == storage::LearningLoop::kBackground && FitsWithoutDeep()) {
       status = Error(absl::StatusCode::kCancelled, reasons::kCancelled,
-                     "a deep round holds what learning.memory_bytes leaves; this is learned after "
+                     "a deep round holds the rest of learning.memory_bytes; this is learned after "
                      "it");
       break;
     }
     if (over && options_.clock->Now() - begun > kMemoryPatience) {
-      status = Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                     "training holds {} bytes, and with what sessions were taught that stays above "
-                     "learning.memory_bytes ({}); raise it or lower "
-                     "learning.layers and rank",
-                     bytes, options_.memory_bytes);
+      status =
+          Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                "training holds {} bytes, which together with the session memories stays above "
+                "learning.memory_bytes ({}); raise it, or lower learning.layers and "
+                "learning.rank",
+                bytes, options_.memory_bytes);
       break;
     }
     waited = true;

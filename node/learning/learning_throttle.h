@@ -19,43 +19,43 @@ namespace ruvd::learning {
 
 struct LearningThrottleOptions {
   const Clock* clock = nullptr;  // borrowed
-  // By how much the 99th percentile of a step may rise above its level without learning, as a
+  // How far the 99th percentile of a step's time may rise above its level without learning, as a
   // share.
   double slow_down = 0.2;
-  // Steps beside learning count for so long.
+  // Time window for steps that ran beside learning.
   Duration window = std::chrono::seconds(5);
-  // Fewer steps than this tell nothing; of those without learning as many are waited for.
+  // Fewest steps that count as a measurement; learning waits for as many steps without learning.
   size_t least_steps = 50;
   uint64_t memory_bytes = uint64_t{512} << 20;
-  // What sessions were taught, in bytes. Empty: nothing.
+  // Returns the bytes that session memories hold. Empty: none.
   std::function<uint64_t()> session_bytes = nullptr;
-  // Waits a moment; tests move a clock instead. Empty: the calling thread does.
+  // Waits for a moment; tests advance a clock instead. Empty: the calling thread waits.
   std::function<void(Duration)> wait = nullptr;
 };
 
 struct LearningThrottleStatus {
-  double p99_learning = 0;  // seconds; 0: too few steps in the window
+  double p99_learning = 0;  // in seconds; 0: too few steps in the window
   double p99_without = 0;
-  double paused_seconds = 0;  // for serving, since the start; of both loops together
+  double paused_seconds = 0;  // time given to serving since the start, by both loops together
   uint64_t pauses = 0;        // since the start
-  uint64_t memory_bytes = 0;  // that training holds now
+  uint64_t memory_bytes = 0;  // bytes that training holds now
   uint64_t budget_bytes = 0;
 };
 
-// Lets learning give way to serving: between slices of training it waits while denoising steps take
-// noticeably longer than they do without learning, or while learning holds more memory than it may.
-// The level without learning is measured whenever nothing is learned, so also during such a wait: a
-// node that is slow for other reasons goes on learning. Of loops that learn at once, each on a
-// thread of its own, one works at a time, in turns of a slice. Thread-safe.
+// Makes learning give way to serving: between slices of training it waits while denoising steps
+// take noticeably longer than without learning, or while learning holds more memory than its
+// budget. The level without learning is measured whenever nothing is learned, including during such
+// a wait, so a node that is slow for other reasons continues to learn. If several loops learn at
+// once, each on its own thread, they take turns of one slice. Thread-safe.
 class LearningThrottle {
  public:
   explicit LearningThrottle(LearningThrottleOptions options) : options_(std::move(options)) {}
 
-  // A denoising step that somebody waited for took so many seconds.
+  // Reports that a denoising step of a request took `seconds`.
   void StepEnded(double seconds);
 
-  // While one of these lives, something is learned beside serving; it waits for its turn. One in a
-  // thread.
+  // While an object of this class lives, its thread learns beside serving. The constructor waits
+  // for the thread's turn. A thread may have at most one.
   class Working {
    public:
     explicit Working(LearningThrottle& throttle);
@@ -67,15 +67,16 @@ class LearningThrottle {
     LearningThrottle& throttle_;
   };
 
-  // Lets other loops have their turns and returns once this one, whose round holds so many bytes,
-  // may go on; by a thread that has a Working. CANCELLED once `cancelled` says so, and for a
-  // background round that would fit if a deep one did not hold memory; RESOURCE_EXHAUSTED
-  // (LIMIT_EXCEEDED) where memory stays above the budget for a minute. What a deep round holds
-  // counts against background rounds and not the other way round, so that one of them goes on.
+  // Gives other loops their turns and returns once this loop, whose round holds `bytes`, may
+  // continue. Must be called by a thread that has a Working. Returns CANCELLED once `cancelled`
+  // returns true, and for a background round that would fit if a deep round did not hold memory.
+  // Returns RESOURCE_EXHAUSTED (LIMIT_EXCEEDED) if memory stays above the budget for a minute.
+  // Memory of a deep round counts against background rounds but not the other way round, so that
+  // one of them always continues.
   absl::Status Wait(storage::LearningLoop loop, uint64_t bytes,
                     const std::function<bool()>& cancelled);
 
-  // The loop's round holds no memory any more.
+  // Reports that the loop's round no longer holds memory.
   void RoundEnded(storage::LearningLoop loop);
 
   LearningThrottleStatus status() const;
@@ -97,14 +98,14 @@ class LearningThrottle {
 
   const LearningThrottleOptions options_;
   mutable Mutex mutex_;
-  CondVar moment_;  // nobody signals it: it only waits
-  CondVar turns_;   // a turn ended
+  CondVar moment_;  // never signalled; it is only waited on with a timeout
+  CondVar turns_;   // signalled when a turn ends
   uint64_t last_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t turns_ended_ ABSL_GUARDED_BY(mutex_) = 0;  // the next ticket's loop works
+  uint64_t turns_ended_ ABSL_GUARDED_BY(mutex_) = 0;  // the ticket with this number has its turn
   bool working_ ABSL_GUARDED_BY(mutex_) = false;
   TimePoint worked_until_ ABSL_GUARDED_BY(mutex_){};
-  Steps beside_ ABSL_GUARDED_BY(mutex_);   // learning
-  Steps without_ ABSL_GUARDED_BY(mutex_);  // it
+  Steps beside_ ABSL_GUARDED_BY(mutex_);   // steps beside learning
+  Steps without_ ABSL_GUARDED_BY(mutex_);  // steps without learning
   double paused_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t pauses_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t background_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -19,7 +19,7 @@
 namespace ruvd::learning {
 namespace {
 
-// The pattern of what was undone: none has this id, so that it counts as gone.
+// The pattern recorded with undone lessons. No pattern has this id, so it counts as deleted.
 constexpr storage::PatternId kNoPattern{};
 
 absl::Status CannotUndo(const storage::LearningChange& change, std::string_view why) {
@@ -33,9 +33,9 @@ absl::Status ChangedSince(const storage::LearningChange& change) {
                     "delete the pattern");
 }
 
-// Whether a later merge that stands took a pattern in, or took another one into it: that leaves the
-// name and the version of its adapter as they are. One that a crash kept from being made, so that
-// both patterns are there, stands in nobody's way.
+// Returns whether a later merge that still stands involved the pattern, which the name and version
+// of its adapter do not show. A merge that a crash prevented, so that both patterns exist, does not
+// count.
 absl::StatusOr<bool> WasMergedSince(const UndoServices& services,
                                     const storage::LearningChange& change,
                                     const storage::PatternId& id) {
@@ -57,7 +57,7 @@ absl::StatusOr<bool> WasMergedSince(const UndoServices& services,
   return false;
 }
 
-// The adapter and the core of one payload with the privacy of another.
+// Returns the adapter and core of one payload with the privacy of another.
 std::string PayloadOf(const storage::Pattern& before, const storage::Pattern& current) {
   auto payload = serving::DecodePatternPayload(before.payload);
   const auto now = serving::DecodePatternPayload(current.payload);
@@ -68,7 +68,7 @@ std::string PayloadOf(const storage::Pattern& before, const storage::Pattern& cu
   return EncodePatternPayload(*payload);
 }
 
-// Peers take what is later only.
+// Moves the update time forward, because peers accept only later updates.
 void MakeLater(const UndoServices& services, int64_t than_ms, storage::Pattern* pattern) {
   pattern->updated_ms = std::max(services.clock->WallMillis(), than_ms + 1);
 }
@@ -107,7 +107,7 @@ absl::Status UndoStored(const UndoServices& services, const storage::LearningCha
 absl::Status UndoMerge(const UndoServices& services, const storage::LearningChange& change) {
   ASSIGN_OR_RETURN(std::vector<storage::PatternImage> images, services.changes->ImagesOf(change));
   if (images.size() != 2 || !images[0].before || !images[1].before) {
-    return CannotUndo(change, "what was there before is not kept any more");
+    return CannotUndo(change, "the patterns before it are no longer kept");
   }
   const storage::Pattern& kept = *images[0].before;
   ASSIGN_OR_RETURN(const bool merged, WasMergedSince(services, change, kept.id));
@@ -124,7 +124,7 @@ absl::Status UndoMerge(const UndoServices& services, const storage::LearningChan
   if (!stored.ok()) {
     return absl::IsAborted(stored) ? ChangedSince(change) : stored;
   }
-  // The one that stayed may have learned on, or be gone: then it is what it is.
+  // The pattern that stayed may have learned more, or be deleted; then it is left as it is.
   absl::StatusOr<storage::Pattern> current = services.patterns->Get(kept.id);
   if (!current.ok() || current->adapter_name != kept.adapter_name) {
     return absl::IsNotFound(current.status()) ? absl::OkStatus() : current.status();
@@ -137,7 +137,7 @@ absl::Status UndoMerge(const UndoServices& services, const storage::LearningChan
   return absl::IsAborted(given_back) ? absl::OkStatus() : given_back;
 }
 
-// Whose lessons the responses are from now on.
+// Assigns the lessons of the change to another pattern.
 absl::Status MoveLessons(const UndoServices& services, const storage::LearningChange& change,
                          const storage::PatternId& to) {
   for (const std::string& response : change.responses) {
@@ -153,7 +153,7 @@ absl::Status MoveLessons(const UndoServices& services, const storage::LearningCh
   return absl::OkStatus();
 }
 
-// What no round has learned so far counts as learned in no pattern from now on.
+// Marks a response that no round has learned as learned in no pattern, so that rounds skip it.
 absl::Status KeepFromRounds(const UndoServices& services, const std::string& response) {
   const absl::StatusOr<storage::Trajectory> trajectory = services.trajectories->Get(response);
   if (absl::IsNotFound(trajectory.status())) {
@@ -165,8 +165,8 @@ absl::Status KeepFromRounds(const UndoServices& services, const std::string& res
                                         : absl::OkStatus();
 }
 
-// Whether a later feedback of the same response, whose change stands, took the place of what this
-// one taught: to the session they are one.
+// Returns whether a later feedback on the same response, whose change stands, replaced what this
+// one taught: the session keeps one lesson per response.
 absl::StatusOr<bool> WasReplacedSince(const UndoServices& services,
                                       const storage::LearningChange& change) {
   ASSIGN_OR_RETURN(const std::vector<storage::LearningChange> newest,
@@ -179,7 +179,7 @@ absl::StatusOr<bool> WasReplacedSince(const UndoServices& services,
 
 absl::Status UndoSession(const UndoServices& services, const storage::LearningChange& change) {
   if (change.responses.empty()) {
-    return CannotUndo(change, "nobody knows which response it was learned from");
+    return CannotUndo(change, "the response that it was learned from is unknown");
   }
   ASSIGN_OR_RETURN(const bool replaced, WasReplacedSince(services, change));
   if (replaced) {
@@ -195,8 +195,8 @@ absl::Status UndoSession(const UndoServices& services, const storage::LearningCh
   return moved || forgotten
              ? KeepFromRounds(services, response)
              : CannotUndo(change,
-                          "its session has forgotten it already: it was idle or the node "
-                          "started anew");
+                          "its session has forgotten it already, because the session was idle or "
+                          "the node restarted");
 }
 
 }  // namespace
@@ -230,8 +230,8 @@ absl::StatusOr<storage::LearningChange> UndoChange(const UndoServices& services,
     case storage::ChangeKind::kRouterTrained:
       if (services.router == nullptr) {
         return CannotUndo(change,
-                          "the router is off (inference.router) and chooses nothing until it is "
-                          "on");
+                          "the router is off (inference.router), so its versions cannot be "
+                          "changed; switch it on first");
       }
       RETURN_IF_ERROR(services.router->Withdraw(change, services.clock->WallMillis()));
       break;

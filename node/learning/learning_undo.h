@@ -19,35 +19,36 @@
 
 namespace ruvd::learning {
 
-// What undoing works on. All borrowed.
+// The dependencies of undoing. Everything is borrowed.
 struct UndoServices {
   const Clock* clock = nullptr;
   storage::ChangeStore* changes = nullptr;
   storage::PatternStore* patterns = nullptr;
   storage::TrajectoryStore* trajectories = nullptr;
   serving::InstantLoop* instant = nullptr;  // null: sessions remember nothing
-  Digest package_id{};                      // of the model that is served
-  // Takes the published version of a change out of service; null: none is ever published.
+  Digest package_id{};                      // the package of the served model
+  // Takes the published version of a change out of service; null: this node publishes none.
   std::function<absl::Status(const storage::LearningChange&)> withdraw = nullptr;
   RouterLearner* router = nullptr;         // null: no router is trained
   serving::PatternGraph* graph = nullptr;  // null: sessions have no relations to patterns
 };
 
-// Changes back what a change changed, and returns the change as it is listed then. A pattern gets
-// back the adapter, embedding, quality and examples it had, and what a user said of it meanwhile
-// (task, expiry, privacy) stays; a new pattern goes; of two that were merged both are there again.
-// The responses it was learned from are not taught again until they get new feedback; what they got
-// since the change counts as that. Of a session's change that goes for rounds that have not learned
-// them yet, too: what one has learned is a change of its own.
+// Undoes a change and returns it as it is listed afterwards. A pattern gets back its earlier
+// adapter, embedding, quality and examples, but what a user set meanwhile (task, expiry, privacy)
+// stays. A new pattern is deleted. After a merge, both patterns exist again. The responses that the
+// change was learned from are not taught again until they get new feedback; feedback since the
+// change counts as new. The lessons of an undone deep adapter are an exception: the next deep round
+// learns them again. After undoing a session's change, later rounds do not learn its responses
+// either; what a round has learned from them already is a change of its own.
 //
-// NOT_FOUND; CANNOT_UNDO (FAILED_PRECONDITION) where it was undone before, where a later change or
-// a user changed the pattern since, or where what was there before is not kept any more; the errors
-// of the stores.
+// Returns NOT_FOUND; CANNOT_UNDO (FAILED_PRECONDITION) if the change was undone before, a later
+// change or a user changed the pattern since, or the state before it is no longer kept; and the
+// errors of the stores.
 absl::StatusOr<storage::LearningChange> UndoChange(const UndoServices& services,
                                                    const storage::LearningChange& change);
 
-// UndoChange of the newest change that stands and can be undone. NOT_FOUND where none stands;
-// otherwise the errors of UndoChange, CANNOT_UNDO of the newest where that goes for all.
+// Undoes the newest change that stands and can be undone. Returns NOT_FOUND if no change stands,
+// else the errors of UndoChange; if no change can be undone, CANNOT_UNDO of the newest.
 absl::StatusOr<storage::LearningChange> UndoLast(const UndoServices& services);
 
 }  // namespace ruvd::learning

@@ -21,10 +21,10 @@
 namespace ruvd::learning {
 namespace {
 
-// One lesson of so many measures what the others taught.
+// One lesson in this many measures what the others taught.
 constexpr size_t kHeldBackOneOf = 4;
 
-// Of what a user did without saying anything: half of what an edit is worth.
+// The reward of a copied completion, which is an implicit signal: half of an edit's.
 constexpr float kCopiedReward = 0.5F;
 
 float RewardOf(const storage::Trajectory& trajectory) {
@@ -34,8 +34,9 @@ float RewardOf(const storage::Trajectory& trajectory) {
   return trajectory.rating.value_or(trajectory.copied ? kCopiedReward : 0);
 }
 
-// Embeddings of another model, or without today's whitening, are not comparable with the patterns'.
-// What cannot be embedded is left out: it must not keep the others from being learned.
+// Embeds lessons again whose embeddings come from another model or another whitening, because these
+// are not comparable with the patterns'. A lesson that cannot be embedded is left out, so that it
+// does not keep the others from being learned.
 absl::Status EmbedAnew(const LearningServices& services, std::vector<Lesson>* lessons) {
   const inference::Model& model = services.transformer->model();
   std::set<std::string> failed;
@@ -45,7 +46,7 @@ absl::Status EmbedAnew(const LearningServices& services, std::vector<Lesson>* le
       continue;
     }
     std::vector<inference::TokenId> tokens = serving::PromptTokens(model, trajectory.prompt);
-    // It fitted that model's context, or was as many tokens as that model's tokenizer made of it.
+    // The prompt fitted the other model's context, but may have more tokens with this tokenizer.
     const auto context = static_cast<size_t>(model.config().context);
     tokens.erase(tokens.begin(),
                  tokens.end() - static_cast<ptrdiff_t>(std::min(tokens.size(), context)));
@@ -59,7 +60,7 @@ absl::Status EmbedAnew(const LearningServices& services, std::vector<Lesson>* le
       continue;
     }
     trajectory.embedding = *std::move(embedding);
-    trajectory.prompt_tokens.clear();  // of that model's tokenizer
+    trajectory.prompt_tokens.clear();  // these tokens come from the other tokenizer
   }
   std::erase_if(*lessons, [&failed](const Lesson& lesson) {
     return failed.contains(lesson.trajectory.response_id);
@@ -67,7 +68,7 @@ absl::Status EmbedAnew(const LearningServices& services, std::vector<Lesson>* le
   return absl::OkStatus();
 }
 
-// The fewest clusters of new lessons whose members are all near their centroid.
+// Returns the fewest clusters of new lessons in which all members are near their centroid.
 absl::StatusOr<std::vector<LessonCluster>> ClusterNew(const LearningServices& services,
                                                       const std::vector<const Lesson*>& lessons,
                                                       float similarity, Random& random) {
@@ -94,8 +95,8 @@ absl::StatusOr<std::vector<LessonCluster>> ClusterNew(const LearningServices& se
   return clusters;
 }
 
-// Prompt and wanted text as tokens, cut to the context: the end of the prompt and the beginning of
-// the text stay.
+// Returns prompt and wanted text as tokens, cut to the context: the end of the prompt and the
+// beginning of the text stay.
 inference::TrainingExample MakeExample(const inference::Model& model, const Lesson& lesson) {
   inference::TrainingExample example;
   example.prompt = lesson.trajectory.prompt_tokens;
@@ -249,7 +250,7 @@ absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const LearningServices
 LessonSplit HoldBackLessons(std::span<const Lesson* const> lessons, size_t most) {
   LessonSplit split{.taught = {lessons.begin(), lessons.end()}, .held_back = {}};
   const size_t count = std::min(lessons.size() / kHeldBackOneOf, most);
-  // A hash that has nothing to do with when a lesson came or what it says.
+  // The hash is independent of when a lesson came and what it says.
   const auto order = [](const Lesson* lesson) {
     return std::pair(lesson->fresh, Sha256(lesson->trajectory.response_id));
   };

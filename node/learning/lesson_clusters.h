@@ -24,71 +24,72 @@ namespace ruvd::learning {
 struct Lesson {
   storage::Trajectory trajectory;
   std::string wanted;
-  float reward = 1;    // 0 to 1; its weight in training
-  bool fresh = false;  // no round has taken its feedback
+  float reward = 1;    // in [0, 1]; its weight in training
+  bool fresh = false;  // no round has taken its feedback yet
 };
 
-// Lessons that are learned together, and the pattern that holds what was learned of them so far.
+// Lessons that are learned together, and the pattern that holds what was learned from them so far.
 struct LessonCluster {
   std::vector<const Lesson*> lessons;
-  std::optional<storage::Pattern> pattern;  // without its payload; none: a new one
+  std::optional<storage::Pattern> pattern;  // without its payload; nullopt: a new pattern
 };
 
-// The lessons of a cluster that are trained on, and those that only measure what that gave.
+// The lessons of a cluster: those that are trained on, and those that only measure the result.
 struct LessonSplit {
   std::vector<const Lesson*> taught;
   std::vector<const Lesson*> held_back;
 };
 
-// The text a trajectory teaches: the user's edit, or the completion if it was accepted or rated
-// well, or copied where nobody said or did anything against it. Empty if it teaches nothing.
+// Returns the text that a trajectory teaches: the user's edit; or the completion if it was
+// accepted, rated well, or copied without any negative feedback. Empty if it teaches nothing.
 std::string WantedText(const storage::Trajectory& trajectory, float min_rating);
 
-// What a trajectory teaches; `wanted` is empty where that is nothing.
+// Returns what a trajectory teaches; `wanted` is empty if that is nothing.
 Lesson LessonOf(storage::Trajectory trajectory, float min_rating);
 
-// Whether the pattern that learned a trajectory was removed, or what it learned undone: then it is
-// not to be taught again. Patterns of other models are elsewhere.
+// Returns whether the pattern that learned a trajectory was deleted, or the learning undone; then
+// the trajectory must not be taught again. Patterns of other models are not looked at.
 bool IsForgotten(const LearningServices& services, const storage::Trajectory& trajectory);
 
-// The lessons of a round, as many as one takes: those of `fresh`, oldest first, then the newest of
-// the others. Those whose pattern is gone are left out, also of `fresh`. Those of `fresh` that
-// found no room are added to `waiting`. All have embeddings of the services' package. CANCELLED;
-// the errors of the store and of the forward pass.
+// Returns the lessons of a round, as many as one round takes: those of `fresh`, oldest first, then
+// the newest of the others. Lessons whose pattern was deleted are left out, even from `fresh`.
+// Lessons of `fresh` that do not fit are added to `waiting`. All embeddings are of the services'
+// package. Returns CANCELLED and the errors of the store and of the forward pass.
 absl::StatusOr<std::vector<Lesson>> CollectLessons(const LearningServices& services,
                                                    float min_rating,
                                                    const std::set<std::string>& fresh,
                                                    std::set<std::string>* waiting);
 
-// The patterns of this node that fresh lessons belong to, each with all of its lessons, and new
-// clusters of the rest, the fewest whose members are all within `similarity` (cosine) of their
-// centroid. A lesson stays with its pattern: clustering everything anew would move patterns away
-// from what they had learned.
+// Returns the patterns of this node that fresh lessons belong to, each with all of its lessons, and
+// new clusters for the rest: as few as possible, with all members within `similarity` (cosine) of
+// their centroid. A lesson stays with its pattern, because clustering everything again would move
+// patterns away from what they had learned.
 absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const LearningServices& services,
                                                           const std::vector<Lesson>& lessons,
                                                           float similarity, Random& random);
 
-// Whether learning may go on in a pattern: completions find it, and it has no adapter that somebody
-// else made.
+// Returns whether learning may continue in a pattern: completions can find it, and its adapter was
+// not made elsewhere.
 bool IsLearnedHere(const storage::Pattern& pattern);
 
-// The patterns of this node of which that is so, in order of id, without their payloads: those of
-// all may have gigabytes. Passes over damaged ones. CANCELLED; the errors of the store.
+// Returns the patterns of this node for which IsLearnedHere is true, in order of id, without
+// payloads, because all payloads may take gigabytes. Skips damaged patterns. Returns CANCELLED and
+// the errors of the store.
 absl::StatusOr<std::vector<storage::Pattern>> PatternsLearnedHere(const LearningServices& services);
 
-// Of four lessons and more a quarter, or `most`, is held back, those that were learned before
-// first; always the same ones of equal lessons. Of fewer: none.
+// Holds back a quarter of four or more lessons, but at most `most`; with fewer than four, none.
+// Lessons that earlier rounds took are held back first. Equal lessons always give the same split.
 LessonSplit HoldBackLessons(std::span<const Lesson* const> lessons, size_t most = SIZE_MAX);
 
-// The mean of the lessons' embeddings, of length one.
+// Returns the mean of the lessons' embeddings, normalised to length one.
 std::vector<float> CentroidOf(std::span<const Lesson* const> lessons);
 
-// Prompts and wanted texts as tokens, cut to the context: the end of the prompt and the beginning
-// of the text stay.
+// Returns prompts and wanted texts as tokens, cut to the context: the end of the prompt and the
+// beginning of the text stay.
 std::vector<inference::TrainingExample> MakeExamples(const inference::Model& model,
                                                      std::span<const Lesson* const> lessons);
 
-// Cosine of the angle between two vectors of one length; 0 where one of them is zero.
+// Returns the cosine of two vectors of one length, or 0 if one of them is zero.
 float Cosine(std::span<const float> a, std::span<const float> b);
 
 }  // namespace ruvd::learning

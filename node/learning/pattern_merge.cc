@@ -20,7 +20,7 @@
 namespace ruvd::learning {
 namespace {
 
-// Maskings of a lesson that two adapters are compared by.
+// Number of maskings per lesson when two adapters are compared.
 constexpr int kSamples = 8;
 
 struct Candidate {
@@ -29,7 +29,7 @@ struct Candidate {
   std::shared_ptr<const inference::Adapter> adapter;
 };
 
-// Null adapters for patterns that have none, or one that cannot be read.
+// Reads a pattern; the adapter is null if it is missing or cannot be read.
 absl::StatusOr<Candidate> Read(const LearningServices& services, const storage::PatternId& id) {
   Candidate candidate;
   ASSIGN_OR_RETURN(candidate.pattern, services.patterns->Get(id));
@@ -45,14 +45,14 @@ absl::StatusOr<Candidate> Read(const LearningServices& services, const storage::
   return candidate;
 }
 
-// Of the two patterns' lessons, the newest ones.
+// Returns the newest lessons of the two patterns.
 absl::StatusOr<std::vector<const Lesson*>> LessonsOfBoth(const LearningServices& services,
                                                          std::span<const Lesson> lessons,
                                                          const storage::PatternId& a,
                                                          const storage::PatternId& b) {
   std::vector<const Lesson*> found;
   for (const Lesson& lesson : lessons) {
-    // As it is by now: this round may have learned it.
+    // The trajectory is read again, because this round may have learned it.
     const auto trajectory = services.trajectories->Get(lesson.trajectory.response_id);
     if (absl::IsNotFound(trajectory.status())) {
       continue;
@@ -66,7 +66,8 @@ absl::StatusOr<std::vector<const Lesson*>> LessonsOfBoth(const LearningServices&
   return found;
 }
 
-// Mean of the lessons in nats per token, with the adapter on top of what is served.
+// Returns the mean loss of the lessons in nats per token, with the adapter on top of the served
+// ones.
 absl::StatusOr<double> Score(const LearningServices& services, inference::AdapterMix mix,
                              std::span<const inference::TrainingExample> examples,
                              std::shared_ptr<const inference::Adapter> adapter, uint64_t seed) {
@@ -83,8 +84,9 @@ absl::StatusOr<double> Score(const LearningServices& services, inference::Adapte
   return sum / static_cast<double>(examples.size());
 }
 
-// The kept one with the other's lessons. Its examples stay those that its centroid is the mean of:
-// fewer than privacy.public_examples of them do not leave. The next lesson counts all.
+// Returns the kept pattern with the other's quality weighed in. Its number of examples stays that
+// of its centroid, because patterns with fewer than privacy.public_examples are not shared; the
+// next lesson counts all.
 storage::Pattern Joined(const LearningServices& services, Candidate kept, const Candidate& gone) {
   storage::Pattern joined = std::move(kept.pattern);
   const double own = std::max(1U, joined.examples);
@@ -94,7 +96,7 @@ storage::Pattern Joined(const LearningServices& services, Candidate kept, const 
                                       (own + other));
   const bool withheld = gone.payload.withheld && !kept.payload.withheld;
   const bool holds_others = gone.payload.holds_others && !kept.payload.holds_others;
-  if (withheld || holds_others) {  // the other's lessons are not to be shared, or not all of them
+  if (withheld || holds_others) {  // some lessons of the other pattern must not be shared
     kept.payload.withheld |= gone.payload.withheld;
     kept.payload.holds_others |= gone.payload.holds_others;
     joined.payload = serving::EncodePatternPayload(kept.payload);
@@ -104,7 +106,7 @@ storage::Pattern Joined(const LearningServices& services, Candidate kept, const 
   return joined;
 }
 
-// The trajectories that a pattern learned.
+// Returns the trajectories that a pattern learned.
 absl::StatusOr<std::vector<storage::Trajectory>> LearnedIn(const LearningServices& services,
                                                            const storage::PatternId& id) {
   std::vector<storage::Trajectory> learned;
@@ -138,7 +140,7 @@ absl::StatusOr<storage::LearningChange> List(const LearningServices& services,
   return ListChange(services, std::move(change), images);
 }
 
-// Nothing where somebody changed one of them meanwhile.
+// Returns nullopt if one of the patterns was changed meanwhile.
 absl::StatusOr<std::optional<storage::LearningChange>> Store(const LearningServices& services,
                                                              Candidate kept,
                                                              const Candidate& gone) {
@@ -161,7 +163,7 @@ absl::StatusOr<std::optional<storage::LearningChange>> Store(const LearningServi
     }
     return stored;
   }
-  // Before the deletion: lessons of a pattern that is gone are forgotten.
+  // Lessons move before the deletion, because the lessons of a deleted pattern are forgotten.
   for (const storage::Trajectory& trajectory : moved) {
     RETURN_IF_ERROR(services.trajectories->SetLearned(trajectory, trajectory.learned_by, id));
   }
@@ -189,7 +191,7 @@ absl::StatusOr<std::optional<MergedPattern>> MergeTwo(const LearningServices& se
   ASSIGN_OR_RETURN(const double other, Score(services, served.mix, examples, second.adapter, seed));
   if (services.catalog != nullptr &&
       serving::ServedDeepVersion(*services.catalog) != served.deep_version) {
-    return std::nullopt;  // a later round merges them, on top of what is served by now
+    return std::nullopt;  // a later round merges them, on top of the adapters served by then
   }
   const bool keep_first = loss <= other;
   ASSIGN_OR_RETURN(const auto change, keep_first ? Store(services, std::move(first), second)
@@ -219,7 +221,8 @@ absl::StatusOr<std::vector<MergedPattern>> MergeNearPatterns(
     }
     RETURN_IF_ERROR(CheckCancelled(services));
     for (const storage::Pattern& other : patterns) {
-      const bool seen = touched.contains(other.id) && other.id <= one.id;  // or the same one
+      const bool seen =
+          touched.contains(other.id) && other.id <= one.id;  // seen before, or the same pattern
       if (seen || gone.contains(one.id) || gone.contains(other.id) ||
           Cosine(one.embedding, other.embedding) < similarity) {
         continue;

@@ -16,22 +16,22 @@
 
 namespace ruvd::learning {
 
-// Two patterns that became one.
+// Two patterns that were merged.
 struct MergedPattern {
   storage::PatternId kept{};
   storage::PatternId gone{};
-  // Of the lessons of both, nats per token with the adapter of either.
+  // Losses on the lessons of both in nats per token, with the adapter of each
   double kept_loss = 0;
   double gone_loss = 0;
   storage::LearningChange change;
 };
 
 // Merges patterns of this node whose centroids are within `similarity` (cosine) of one of
-// `touched`: of two, the one whose adapter scores the lessons of both better stays, takes the other
-// one's lessons and weighs its quality in; the other one is deleted. Patterns of another bank, with
-// another user's adapter, or without any lesson among `lessons` stay apart. What somebody changes
-// meanwhile stays as it is. `seed` chooses the masks. CANCELLED; the errors of the store and of the
-// forward pass.
+// `touched`. Between two patterns, the one whose adapter scores the lessons of both better stays,
+// takes the other's lessons and combines the qualities; the other is deleted. Patterns of different
+// banks, with an adapter of another user, or without any lesson among `lessons` stay apart.
+// Patterns that are changed meanwhile stay as they are. `seed` chooses the masks. Returns CANCELLED
+// and the errors of the store and of the forward pass.
 absl::StatusOr<std::vector<MergedPattern>> MergeNearPatterns(
     const LearningServices& services, std::span<const Lesson> lessons,
     const std::set<storage::PatternId>& touched, float similarity, uint64_t seed);

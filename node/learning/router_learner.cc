@@ -20,7 +20,7 @@
 namespace ruvd::learning {
 namespace {
 
-// Above all that are there or are listed, also those that were undone.
+// Returns a number above all versions that exist or are listed, undone ones included.
 absl::StatusOr<uint32_t> NextVersion(const LearningServices& services,
                                      const serving::RouterFiles& files) {
   const std::vector<uint32_t> versions = files.Versions();
@@ -37,9 +37,10 @@ absl::StatusOr<uint32_t> NextVersion(const LearningServices& services,
 }
 
 absl::Status Unusable(const std::string& path, const absl::Status& why) {
-  return Error(why.code(), ReasonOf(why),
-               "{} cannot be used ({}); remove it and start again, and another router is learned",
-               path, MessageOf(why));
+  return Error(
+      why.code(), ReasonOf(why),
+      "{} cannot be used ({}); remove it and restart the node, which learns another router", path,
+      MessageOf(why));
 }
 
 }  // namespace
@@ -80,15 +81,16 @@ absl::StatusOr<std::unique_ptr<RouterLearner>> RouterLearner::Open(
   }
   learner->state_ = *state;
   const inference::ScorerKind kind = learner->router_.options().kind;
-  if (state->kind != kind) {  // which was not trained on what the other one was
+  if (state->kind != kind) {  // the other kind was trained on other outcomes
     learner->state_ = {.kind = kind, .counted_from = state->counted_from};
   }
   RETURN_IF_ERROR(learner->FindWaiting(trajectories));
   return learner;
 }
 
-// Completions are known by when they were created, not by when they were rated: those that were
-// rated since the last training are as many as there are more, or were created since.
+// A completion's row has the time of its creation, not of its rating. So the number of outcomes
+// since the last training is estimated as the larger of two: the growth of the count, and those
+// created since.
 absl::Status RouterLearner::FindWaiting(const storage::TrajectoryStore& trajectories) {
   std::deque<std::string> newest;
   uint64_t count = 0;
@@ -120,7 +122,7 @@ absl::Status RouterLearner::ServeNewest() {
       return Unusable(files_.PathOf(*version), stored.status());
     }
     if (stored->router->entries().front().scorer->shape().kind != router_.options().kind) {
-      continue;  // of another configuration
+      continue;  // from another configuration
     }
     if (const absl::Status served = router_.Serve(stored->router); !served.ok()) {
       return Unusable(files_.PathOf(*version), served);
@@ -140,7 +142,7 @@ void RouterLearner::ServeNone() {
   status_.outcomes = 0;
   trained_ms_ = 0;
   serving_ = nullptr;
-  router_.Serve(nullptr).IgnoreError();  // only a router is refused
+  router_.Serve(nullptr).IgnoreError();  // Serve(nullptr) cannot fail
 }
 
 void RouterLearner::OnFeedback(const storage::Trajectory& trajectory) {
@@ -294,10 +296,11 @@ absl::Status RouterLearner::Withdraw(const storage::LearningChange& change, int6
   const MutexLock lock(mutex_);
   if (!std::ranges::binary_search(files_.Versions(), change.version)) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
-                 "change {} cannot be undone: version {} of the router is not kept any more",
+                 "change {} cannot be undone: version {} of the router is no longer kept",
                  TokenOf(change), change.version);
   }
-  // First what must not teach again: without it the version would be back after a crash.
+  // The training state is written first: otherwise the version would be learned again after a
+  // crash.
   serving::RouterTrainingState state = state_;
   state.counted_from = std::max(state.counted_from, now_ms + 1);
   state.outcomes = 0;
@@ -307,7 +310,8 @@ absl::Status RouterLearner::Withdraw(const storage::LearningChange& change, int6
   ++generation_;
   RETURN_IF_ERROR(files_.Remove(change.version));
   if (const absl::Status served = ServeNewest(); !served.ok()) {
-    LogWarning("requests are served as they ask for: {} [{}]", MessageOf(served), ReasonOf(served));
+    LogWarning("no router is used until the next training: {} [{}]", MessageOf(served),
+               ReasonOf(served));
     ServeNone();
   }
   return absl::OkStatus();

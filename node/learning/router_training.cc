@@ -15,15 +15,15 @@
 namespace ruvd::learning {
 namespace {
 
-// One outcome in a hundred must not outweigh all others of a way.
+// Limits a weight, so that one rare outcome does not outweigh all others of a route.
 constexpr double kMostWeight = 20;
 constexpr size_t kFolds = 5;
-// Of a way's outcomes, for its calibration.
+// One in this many of a route's outcomes is used for calibration.
 constexpr size_t kCalibrationPart = 4;
 
 using Outcomes = std::vector<const RouterOutcome*>;
 
-// What users said comes before what they did.
+// Explicit feedback takes precedence over implicit signals.
 std::optional<bool> VerdictOf(const storage::Trajectory& trajectory, float min_rating) {
   if (trajectory.rating) {
     return *trajectory.rating >= min_rating;
@@ -49,8 +49,8 @@ double WeightOf(const RouterOutcome& outcome) {
   return std::min(kMostWeight, 1 / outcome.propensity);
 }
 
-// The weighted mean cost of the outcomes of `route` among those where `beside` was open, too; 0
-// without any.
+// Returns the weighted mean cost of the outcomes of `route` on requests where `beside` was open,
+// too; 0 without any.
 double MeanCost(const Outcomes& outcomes, size_t route, size_t beside) {
   double sum = 0;
   double weights = 0;
@@ -63,7 +63,7 @@ double MeanCost(const Outcomes& outcomes, size_t route, size_t beside) {
   return weights > 0 ? sum / weights : 0;
 }
 
-// Of a request served as asked.
+// Returns the cost relative to a request served as asked.
 double RelativeCost(const Outcomes& outcomes, size_t route) {
   const double own = MeanCost(outcomes, route, route);
   const double as_asked = MeanCost(outcomes, serving::kRouteAsAsked, route);
@@ -98,7 +98,8 @@ absl::StatusOr<inference::Router::Entry> TrainRoute(const Outcomes& outcomes, si
   return entry;
 }
 
-// Over the ways of `known`. What is served is what is stored, in rounded numbers.
+// Trains a router over the routes in `known`. It is serialised and parsed, so that it is judged
+// with the same rounded numbers as the stored one.
 absl::StatusOr<inference::Router> TrainEntries(const Outcomes& outcomes,
                                                const inference::RouteSet& known,
                                                const RouteTraining& options, Random& random) {
@@ -119,7 +120,7 @@ absl::StatusOr<inference::Router> TrainEntries(const Outcomes& outcomes,
   return inference::Router::Parse(router.Serialize(), served);
 }
 
-// The way that a router takes for a request, and the cost of each.
+// The route that a router takes for a request, and the cost of each route.
 class Policy {
  public:
   explicit Policy(const inference::Router& router) : router_(router) {
@@ -134,7 +135,7 @@ class Policy {
     }
     return routes_[router_.Best(outcome.features, open).route];
   }
-  // 1, as serving as asked, for a way that the router does not know.
+  // Returns 1, the cost of serving as asked, for a route that the router does not know.
   double CostOf(size_t route) const {
     const auto found = std::ranges::find(routes_, route);
     return found == routes_.end()
@@ -147,15 +148,15 @@ class Policy {
   std::vector<size_t> routes_;
 };
 
-// How much more the router's choices are worth than those of `other` (null: serving as asked), an
-// estimate for each outcome.
+// Appends, for each outcome, an estimate of how much more the router's choices are worth than those
+// of `other` (null: serving as asked).
 void AddGains(const Policy& policy, const Policy* other, const Outcomes& outcomes, double value,
               std::vector<double>* gains) {
   std::vector<double> rewards;
   for (const RouterOutcome* outcome : outcomes) {
     rewards.push_back((outcome->good ? value : 0) - policy.CostOf(outcome->route));
   }
-  // What all ways have in common is taken away: it would only add noise.
+  // The mean reward is subtracted, because it would only add noise.
   const double usual = std::accumulate(rewards.begin(), rewards.end(), 0.0) /
                        static_cast<double>(std::max<size_t>(1, rewards.size()));
   for (size_t i = 0; i < outcomes.size(); ++i) {
@@ -190,7 +191,7 @@ Outcomes Since(const Outcomes& outcomes, int64_t trained_ms) {
   return since;
 }
 
-// Of routers that saw four fifths of the outcomes, on the rest.
+// Measures the gains of routers trained on four fifths of the outcomes, on the rest.
 absl::Status CrossFit(const Outcomes& all, const inference::RouteSet& known,
                       const RouteTraining& options, Random& random, TrainedRouter* trained) {
   std::optional<Policy> serving;
@@ -221,7 +222,7 @@ absl::Status CrossFit(const Outcomes& all, const inference::RouteSet& known,
 }  // namespace
 
 double RouterGain::width() const {
-  constexpr double kRatio = 0.018;  // narrowest, against its best, at some 500 outcomes
+  constexpr double kRatio = 0.018;  // tightest at about 500 outcomes
   constexpr double kAlpha = 0.05;
   const double looks = kRatio * static_cast<double>(std::max<size_t>(1, outcomes));
   return standard_error *
@@ -262,7 +263,7 @@ absl::StatusOr<TrainedRouter> TrainRequestRouter(std::span<const RouterOutcome> 
                                                  const RouteTraining& options, Random& random) {
   Outcomes all;
   for (const RouterOutcome& outcome : outcomes) {
-    // A cascade knows nothing of requests that were chosen for without a first forward.
+    // A cascade cannot learn from requests without the features of a first forward.
     if (options.kind != inference::ScorerKind::kCascade ||
         outcome.features[inference::kFirstForwardFeature] > 0) {
       all.push_back(&outcome);

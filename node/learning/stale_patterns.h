@@ -11,12 +11,12 @@
 
 namespace ruvd::learning {
 
-// The responses that taught patterns of this node whose adapters were trained on top of another
-// version of the adapter of deep rounds than is served now, or of none where one is. They go on
-// serving until a round has taught their patterns anew: on top of a newer version, which may know
-// their lessons by itself, they may overshoot; behind one that was taken back they correct what is
-// not there. Patterns whose lessons have all left stay as they are. Reads all own patterns. The
-// errors of the stores.
+// Returns the responses that taught patterns of this node whose adapters were trained on another
+// version of the deep adapter than the served one (no version counts as one, too). These adapters
+// continue to serve until a round teaches their patterns again. Until then they may overshoot on
+// top of a newer version, which may have learned the same lessons, and after a rollback they
+// correct errors that are no longer made. Patterns whose lessons have all left the store stay as
+// they are. Reads all own patterns. Returns the errors of the stores.
 absl::StatusOr<std::set<std::string>> LessonsOfStalePatterns(const LearningServices& services,
                                                              float min_rating);
 

@@ -19,14 +19,14 @@
 
 namespace ruvd::runtime {
 
-// What an actor may use while it handles something: its only way to time, randomness and others.
-// Valid during the call that got it. Not thread-safe, and need not be.
+// What an actor may use while it handles a message: its only access to time, randomness and other
+// actors. Valid during the call that received it. Not thread-safe, which is enough within a turn.
 template <typename Msg>
 class ActorContext {
  public:
   explicit ActorContext(actor_internal::Cell& cell) : cell_(cell) {}
 
-  // Own address, to give to others.
+  // The actor's own address, to give to others.
   Ref<Msg> Self() const {
     return Ref<Msg>(
         std::static_pointer_cast<actor_internal::TypedCell<Msg>>(cell_.shared_from_this()));
@@ -37,28 +37,28 @@ class ActorContext {
   // This actor's own generator, seeded from the system's; a restart does not rewind it.
   Random& Rng() { return cell_.rng(); }
 
-  // Delivers `message` once after `delay`, past a full mailbox. Errors: too many timers. A stop or
-  // restart of the actor cancels its timers.
+  // Delivers `message` once after `delay`, even if the mailbox is full. Returns an error if the
+  // actor has too many timers. A stop or restart of the actor cancels its timers.
   absl::StatusOr<TimerId> StartTimer(Duration delay, Msg message) {
     auto shared = std::make_shared<Msg>(std::move(message));
     return cell_.StartTimer(delay, false, [shared](actor_internal::Cell& cell) {
       return actor_internal::MessagePayload<Msg>::DeliverTo(*shared, cell);
     });
   }
-  // Delivers what `make` returns again and again, each time at least `period` after the last one
-  // was handled.
+  // Delivers what `make` returns repeatedly, each time at least `period` after the last message was
+  // handled. Returns the errors of StartTimer.
   absl::StatusOr<TimerId> StartPeriodicTimer(Duration period, std::function<Msg()> make) {
     return cell_.StartTimer(period, true, [make = std::move(make)](actor_internal::Cell& cell) {
       Msg message = make();
       return actor_internal::MessagePayload<Msg>::DeliverTo(message, cell);
     });
   }
-  // Nothing is delivered after this, even if the timer has fired already.
+  // After this call nothing is delivered, even if the timer has already fired.
   void CancelTimer(TimerId id) { cell_.CancelTimer(id); }
 
-  // As Ref::Ask, but `on_reply(StatusOr<Reply>, ActorContext<Msg>&)` runs in a turn of this actor
+  // Like Ref::Ask, but `on_reply(StatusOr<Reply>, ActorContext<Msg>&)` runs in a turn of this actor
   // and returns a Status as a handler does. It runs exactly once unless this actor stops or
-  // restarts. On an error nothing was asked: too many questions are open.
+  // restarts. Returns an error, and asks nothing, if too many questions are open.
   template <typename Reply, typename Target, typename Make>
   absl::Status Ask(const Ref<Target>& target, Make&& make, Duration timeout,
                    std::function<absl::Status(absl::StatusOr<Reply>, ActorContext&)> on_reply) {
@@ -79,8 +79,8 @@ class ActorContext {
   }
 
   // Runs `work` on another executor and then `done(ActorContext<Msg>&)` in a turn of this actor,
-  // unless it stops or restarts meanwhile. For computations: a handler itself never blocks. An
-  // exception in `work` fails this actor. A drain waits for the work.
+  // unless it stops or restarts meanwhile. Use it for long computations, because a handler must not
+  // block. An exception in `work` fails this actor. A drain waits for the work.
   absl::Status Offload(Executor& pool, std::function<void()> work,
                        std::function<absl::Status(ActorContext&)> done) {
     return cell_.Offload(pool, std::move(work),
@@ -90,7 +90,7 @@ class ActorContext {
                          });
   }
 
-  // Stops this actor after the current handler and OnStop; what is queued becomes dead letters.
+  // Stops this actor after the current handler and OnStop; queued messages become dead letters.
   void Stop() { cell_.StopAfterThisMessage(); }
 
  private:
@@ -101,12 +101,12 @@ class ActorContext {
 template <typename M, typename Context>
 class Handles {
  public:
-  // Must not block. The message stays the caller's: a handler moves out of it only where nothing
-  // can fail any more, because after a failure the message is delivered once again.
+  // Must not block. The message belongs to the caller: a handler moves out of it only after the
+  // last step that can fail, because after a failure the message is delivered once again.
   //
   // An error means that this actor can no longer trust its own state: it is destroyed and rebuilt
-  // by its factory. What is wrong with a request is an answer, not an error. An exception counts as
-  // an error.
+  // by its factory. A faulty request is answered with an error status; it is not an error of the
+  // handler. An exception counts as an error.
   virtual absl::Status On(M& message, Context& context) = 0;
 
  protected:
@@ -123,11 +123,11 @@ class Actor<std::variant<Ms...>> : public actor_internal::ActorBase,
   using Message = std::variant<Ms...>;
   using Context = ActorContext<Message>;
 
-  // Before the first message of every life. An error counts as a failure.
+  // Called before the first message of every life. An error counts as a failure.
   virtual absl::Status OnStart(Context& /*context*/) { return absl::OkStatus(); }
-  // After the last message of an orderly stop: the place to flush. Not called when the actor never
-  // started, fails or is stopped by force. What it tells to older actors is still handled in a
-  // drain.
+  // Called after the last message of an orderly stop, to flush state. Not called if the actor never
+  // started, fails or is stopped by force. During a drain, messages that it sends to older actors
+  // are still handled.
   virtual absl::Status OnStop(Context& /*context*/) { return absl::OkStatus(); }
 
   // Calls the handler of the message's alternative.

@@ -33,36 +33,37 @@ struct SpawnOptions {
   std::function<uint64_t(const Msg&)> coalesce_key;
 };
 
-// A set of actors that start, drain and stop together. Works alike on every Executor. Thread-safe.
-// All executors must outlive it, and be shut down (or out of tasks) before what the actors refer
-// to is destroyed: after a forced stop a handler may still be running.
+// A set of actors that start, drain and stop together. It works the same on every Executor.
+// Thread-safe. All executors must outlive it, and must be shut down (or out of tasks) before
+// anything that the actors refer to is destroyed: after a forced stop a handler may still be
+// running.
 class ActorSystem {
  public:
   explicit ActorSystem(Executor& executor, ActorSystemOptions options = {})
       : state_(std::make_shared<actor_internal::SystemState>(executor, std::move(options))) {}
-  // Stops by force whatever still runs.
+  // Stops all actors that still run, by force.
   ~ActorSystem() { state_->Abort(); }
   ActorSystem(const ActorSystem&) = delete;
   ActorSystem& operator=(const ActorSystem&) = delete;
 
-  // Starts an actor. `factory` builds it, and again after each failure; it and its handlers run in
-  // turns only. Actors that others depend on are spawned first, since a drain stops the youngest
-  // first. While the system drains the result is the address of a stopped actor.
+  // Starts an actor. `factory` builds it, and rebuilds it after each failure; it and the handlers
+  // run in turns only. Spawn actors that others depend on first, because a drain stops the youngest
+  // first. While the system drains, the result is the address of a stopped actor.
   template <typename Msg>
   Ref<Msg> Spawn(SpawnOptions<Msg> options,
                  std::type_identity_t<std::function<std::unique_ptr<Actor<Msg>>()>> factory);
 
-  // Refuses new work from outside, finishes all that was accepted and what follows from it, then
-  // stops the actors one by one and calls `done`; at the deadline it stops the rest by force. Once
-  // only. `done` runs on the system's executor.
+  // Refuses new work from outside, finishes all accepted work and what follows from it, then stops
+  // the actors one by one and calls `done`. At the deadline it stops the rest by force. May be
+  // called only once. `done` runs on the system's executor.
   void Drain(TimePoint deadline, std::function<void(DrainReport)> done) {
     state_->Drain(deadline, std::move(done));
   }
-  // The same, waiting for the report. Only where other threads run the executors.
+  // Drains and waits for the report. Call it only if other threads run the executors.
   DrainReport DrainAndWait(TimePoint deadline);
 
   const DeadLetters& dead_letters() const { return state_->dead_letters(); }
-  // Of every actor that has not stopped, in order of spawning.
+  // Returns the statistics of every actor that has not stopped, in order of spawning.
   std::vector<ActorStats> Stats() const;
 
  private:

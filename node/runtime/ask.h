@@ -45,13 +45,13 @@ class AskState {
 
 }  // namespace actor_internal
 
-// The right to answer a question; part of the message that asks it. Copies share that right. When
-// the last one dies without an answer (the actor stopped, crashed or forgot), the asker gets
-// UNAVAILABLE with reason ACTOR_STOPPED. Thread-safe.
+// The right to answer a question; part of the message that asks it. Copies share that right. If the
+// last copy is destroyed without an answer (the actor stopped, crashed or forgot), the asker gets
+// UNAVAILABLE with the reason ACTOR_STOPPED. Thread-safe.
 template <typename Reply>
 class ReplyTo {
  public:
-  // Answers nobody: for messages that are told, not asked.
+  // A reply without an asker, for messages that are told, not asked.
   ReplyTo() = default;
   ReplyTo(std::shared_ptr<actor_internal::AskState<Reply>> state, TimerHandle deadline)
       : owner_(std::make_shared<Owner>(std::move(state), std::move(deadline))) {}
@@ -63,7 +63,7 @@ class ReplyTo {
       owner_->state->Resolve(std::move(reply));
     }
   }
-  // Nobody waits any longer: work on the answer may stop.
+  // Returns true once the asker no longer waits, so that work on the answer may stop.
   bool abandoned() const { return owner_ != nullptr && owner_->state->resolved().load(); }
 
  private:

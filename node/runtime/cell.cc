@@ -13,7 +13,7 @@
 namespace ruvd::runtime::actor_internal {
 namespace {
 
-// FNV-1a: names must give the same trace on every standard library.
+// FNV-1a, because the trace must be the same with every standard library.
 uint64_t HashName(std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325ULL;
   for (const char c : name) {
@@ -22,7 +22,7 @@ uint64_t HashName(std::string_view name) {
   return hash;
 }
 
-// The border that no exception crosses.
+// Calls `function` and turns an exception into an error; no exception passes this point.
 template <typename Function>
 absl::Status Guarded(const std::string& name, Function&& function) {
   std::string what;
@@ -106,7 +106,7 @@ void Cell::Deliver(uint64_t life, Event event) {
   {
     MutexLock lock(mutex_);
     if (life != life_) {
-      return;  // `event` dies with the arguments, after the lock
+      return;  // `event` is destroyed with the arguments, after the lock
     }
     system_->Hold();
     events_.push_back({std::move(event), true});
@@ -199,9 +199,9 @@ void Cell::RunTurn() {
   PostTurn(Priority::kNormal);
 }
 
-// Ends the turn if there is nothing to do.
+// Returns the next piece of work, or ends the turn if there is nothing to do.
 std::optional<Cell::Work> Cell::NextWork() {
-  std::unique_ptr<ActorBase> dead;  // outlives the lock
+  std::unique_ptr<ActorBase> dead;  // destroyed after the lock is released
   MutexLock lock(mutex_);
   if (state_ == ActorState::kRunning) {
     const bool empty = events_.empty() && mailbox_.size() == 0;
@@ -237,7 +237,7 @@ void Cell::Perform(Work work) {
   } else if (std::holds_alternative<StopWork>(work)) {
     Terminate();
   } else if (!std::holds_alternative<StartWork>(work)) {
-    work = StartWork();  // a dying message may answer its asker: only then is the work done
+    work = StartWork();  // destroying the message may answer its asker; only then is the work done
     system_->Release();
   }
 }

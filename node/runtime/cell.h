@@ -44,7 +44,7 @@ namespace actor_internal {
 
 class Cell;
 
-// The part of an actor that does not depend on its messages.
+// The part of an actor that does not depend on its message type.
 class ActorBase {
  public:
   virtual ~ActorBase() = default;
@@ -52,7 +52,7 @@ class ActorBase {
   virtual absl::Status StopIn(Cell& cell) = 0;
 };
 
-// Something to run inside the actor's own turn: a timer, an answer, the end of a job.
+// A function to run inside the actor's own turn: a timer, an answer, the end of a job.
 using Event = std::function<absl::Status(Cell& cell)>;
 
 struct CellOptions {
@@ -61,8 +61,8 @@ struct CellOptions {
   SupervisionOptions supervision;
 };
 
-// One actor from the outside: its mailbox, its place in the executor, its life. At most one turn is
-// posted or running at any time, which is what lets an actor's code ignore threads.
+// One actor as seen from outside: its mailbox, its scheduling on the executor, its lifetime. At
+// most one turn is posted or running at any time, so the actor's code needs no locks.
 //
 // Lock rule: mutex_ is never held while calling out, destroying a message, or taking another lock.
 class Cell : public std::enable_shared_from_this<Cell> {
@@ -78,17 +78,17 @@ class Cell : public std::enable_shared_from_this<Cell> {
   // Thread-safe.
   void Start();
   absl::Status Push(Envelope envelope);
-  // Stops once nothing is queued, after the actor's OnStop; then calls `stopped`.
+  // Stops once the queue is empty, after the actor's OnStop; then calls `stopped`.
   void StopWhenEmpty(const std::function<void()>& stopped);
-  // Stops without another message; returns how many were lost. A handler that is running ends
-  // first, but nobody waits for it.
+  // Stops without handling another message and returns how many were lost. A running handler
+  // finishes, but this call does not wait for it.
   size_t StopNow();
   ActorStats Stats() const;
   // Runs `event` in a turn, unless the actor was restarted or stopped since `life`. The event must
   // have been reserved.
   void Deliver(uint64_t life, Event event);
 
-  // Only inside a turn.
+  // The methods below may be called only inside a turn.
   ActorBase& actor() { return *actor_; }
   Random& rng() { return random_; }
   uint64_t life() const;
@@ -108,7 +108,7 @@ class Cell : public std::enable_shared_from_this<Cell> {
     Event run;
     bool reserved = false;
   };
-  // What a life leaves behind; destroyed without the lock.
+  // What a life leaves behind; it is destroyed without the lock held.
   struct Remains {
     std::unique_ptr<ActorBase> actor;
     std::deque<QueuedEvent> events;
@@ -129,7 +129,7 @@ class Cell : public std::enable_shared_from_this<Cell> {
   absl::Status StartActor();
   void Fail(const absl::Status& status, Work work);
   void DisposeFailed(Work work);
-  // Notes one more failure; returns how many there were within the window.
+  // Records one more failure and returns how many there were within the window.
   int NoteFailure() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Restart();
   Remains EndLife() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -166,7 +166,7 @@ class Cell : public std::enable_shared_from_this<Cell> {
   bool started_ ABSL_GUARDED_BY(mutex_) = false;
   bool stop_when_empty_ ABSL_GUARDED_BY(mutex_) = false;
   bool stop_now_ ABSL_GUARDED_BY(mutex_) = false;
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // it stops for good: what comes now is not taken
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // it stops for good; new messages are refused
 };
 
 }  // namespace actor_internal

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How a cell fails, restarts, stops and keeps its timers; its work is in cell.cc.
+// This file holds how a cell fails, restarts, stops and keeps its timers; cell.cc holds how it
+// works.
 
 #include <utility>
 
@@ -49,7 +50,7 @@ void Cell::Fail(const absl::Status& status, Work work) {
   }
 }
 
-// A message goes back to the head of its queue, unless it seems to be what kills the actor.
+// Puts a message back at the head of its queue, unless it seems to be the cause of the failures.
 void Cell::DisposeFailed(Work work) {
   if (std::holds_alternative<Event>(work)) {
     work = StartWork();
@@ -127,7 +128,7 @@ size_t Cell::Terminate() {
     state_ = ActorState::kStopped;
     remains = EndLife();
     if (!running_) {
-      remains.actor = std::move(actor_);  // otherwise the turn takes it down when it ends
+      remains.actor = std::move(actor_);  // otherwise the turn destroys it when it ends
     }
     lost = mailbox_.TakeAll();
     when_stopped = std::exchange(when_stopped_, {});
@@ -154,7 +155,7 @@ void Cell::StopWhenEmpty(const std::function<void()>& stopped) {
     if (!already) {
       when_stopped_.push_back(stopped);
       stop_when_empty_ = true;
-      // Nothing to do for an actor that waits for its restart: it need not be built again.
+      // An actor that waits for its restart and has no messages need not be built again.
       at_once = state_ == ActorState::kRestarting && mailbox_.size() == 0;
       closed_ = closed_ || at_once;
       post = Schedule();
@@ -210,7 +211,7 @@ void Cell::ArmTimer(TimerId id, Duration delay, uint64_t life) {
 }
 
 void Cell::CancelTimer(TimerId id) {
-  std::optional<Timer> cancelled;  // outlives the lock
+  std::optional<Timer> cancelled;  // destroyed after the lock is released
   MutexLock lock(mutex_);
   if (auto it = timers_.find(id); it != timers_.end()) {
     it->second.handle.Cancel();

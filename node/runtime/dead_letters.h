@@ -14,24 +14,24 @@
 
 namespace ruvd::runtime {
 
-// Why a message was never handled.
+// The reason why a message was never handled.
 enum class DeadLetterReason : uint8_t {
   kMailboxFull,  // refused; its sender was told
   kDropped,      // pushed out by a newer message
   kCoalesced,    // replaced by a newer message of the same key
   kStopped,      // sent to, or still queued in, a stopped actor
   kDraining,     // refused because the system drains
-  kExpired,      // nobody waited for its answer any longer
+  kExpired,      // its asker no longer waited
   kPoison,       // its handling failed too often
 };
 inline constexpr size_t kDeadLetterReasons = 7;
 
-// A stable lower-case name, for a metric's label.
+// Returns a stable lower-case name, for a metric's label.
 std::string_view DeadLetterReasonName(DeadLetterReason reason);
 
 struct DeadLetter {
   DeadLetterReason reason;
-  std::string actor;   // the addressee
+  std::string actor;   // the receiver
   uint64_t count = 0;  // dead letters of this reason so far
 };
 

@@ -10,14 +10,14 @@
 
 namespace ruvd::limits {
 
-// A turn ends after this many messages or this much time, and the actor queues up behind the
-// others of its executor. 64 amortises the scheduling; 2 ms is below what a person or a heartbeat
-// notices.
+// A turn ends after this many messages or this much time; then the actor queues up behind the
+// others of its executor. 64 messages amortise the scheduling, and 2 ms is too short for a person
+// or a heartbeat to notice.
 inline constexpr int kMaxMessagesPerTurn = 64;
 inline constexpr Duration kMaxTurnTime = std::chrono::milliseconds(2);
 
-// Timers, and asks and jobs not yet answered, that one actor may have. Their results bypass the
-// mailbox's capacity, so this is what bounds them.
+// Limits per actor of its timers, and of its unanswered asks and unfinished jobs. Their results
+// bypass the mailbox's capacity, so these limits bound them.
 inline constexpr size_t kMaxTimersPerActor = 1024;
 inline constexpr size_t kMaxOutstandingPerActor = 1024;
 

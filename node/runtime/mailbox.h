@@ -25,22 +25,23 @@ class Cell;
 class Payload {
  public:
   virtual ~Payload() = default;
-  // Calls the handler of the cell's actor. May be called again if that failed.
+  // Calls the handler of the cell's actor. May be called again after a failure.
   virtual absl::Status Deliver(Cell& cell) = 0;
 };
 
 struct Envelope {
   std::unique_ptr<Payload> payload;
   Priority priority = Priority::kNormal;
-  uint64_t tag = 0;  // which alternative, for the trace
+  uint64_t tag = 0;  // index of the alternative, for the trace
   uint64_t key = 0;  // for Overflow::kCoalesce
-  int crashes = 0;   // failed deliveries
-  // True once nobody waits for the answer any longer.
+  int crashes = 0;   // number of failed deliveries
+  // True once the asker no longer waits for the answer.
   std::shared_ptr<const std::atomic<bool>> abandoned;
 };
 
-// Two bounded first-in first-out lanes. Whatever it takes out it hands to the caller, who destroys
-// it without holding a lock: a dying message may answer its asker. Not thread-safe.
+// Two bounded first-in first-out lanes. Messages that it removes are handed to the caller, who must
+// destroy them without holding a lock, because destroying a message may answer its asker. Not
+// thread-safe.
 class Mailbox {
  public:
   explicit Mailbox(MailboxOptions options);
@@ -51,9 +52,9 @@ class Mailbox {
     DeadLetterReason reason = DeadLetterReason::kMailboxFull;
   };
   Pushed Push(Envelope envelope);
-  // Puts a message that was popped back to the front of its lane, whatever the capacity.
+  // Puts a popped message back to the front of its lane, regardless of the capacity.
   void Return(Envelope envelope);
-  // The control lane's messages come first.
+  // Returns the next message; the control lane comes first.
   std::optional<Envelope> Pop();
   std::vector<Envelope> TakeAll();
   size_t size() const { return lanes_[0].size() + lanes_[1].size(); }

@@ -16,14 +16,15 @@
 
 namespace ruvd::runtime {
 
-// What a full normal lane does with one message more. The control lane always rejects.
+// What happens to one more message when the normal lane is full. The control lane always rejects.
 enum class Overflow : uint8_t {
   kReject,      // the sender gets RESOURCE_EXHAUSTED
   kDropOldest,  // the oldest queued message becomes a dead letter
-  kCoalesce,    // replaces the queued message of the same key, at its place; rejects without one
+  kCoalesce,    // it replaces the queued message with the same key, in place; rejects if no key
+                // matches
 };
 
-// Both capacities are at least 1: there is no unbounded mailbox.
+// Both capacities are at least 1; unbounded mailboxes do not exist.
 struct MailboxOptions {
   size_t capacity = 256;
   size_t control_capacity = 32;
@@ -46,16 +47,16 @@ struct ActorFailure {
   int failures_in_window = 0;
 };
 
-// The callbacks come from executor threads and must not block; a system without one ignores the
-// event (the counters remain).
+// The callbacks run on executor threads and must not block. An empty callback ignores the event;
+// the counters remain.
 struct ActorSystemOptions {
-  // Of the generators that actors get from Context::Rng().
+  // Seed of the generators that actors get from Context::Rng().
   uint64_t seed = 0;
-  // Every failure that leads to a restart.
+  // Called for every failure that leads to a restart.
   std::function<void(const ActorFailure&)> on_failure;
-  // An actor was stopped because it failed too often.
+  // Called when an actor was stopped because it failed too often.
   std::function<void(const ActorFailure&)> on_escalation;
-  // The first, second, fourth, eighth ... dead letter of each reason.
+  // Called for dead letters number 1, 2, 4, 8 and so on of each reason.
   std::function<void(const DeadLetter&)> on_dead_letter;
 };
 

@@ -24,7 +24,7 @@ class ActorSystem;
 
 namespace actor_internal {
 
-// What a message looks like inside a mailbox; defined with Actor.
+// The form of a message inside a mailbox; defined with Actor.
 template <typename Msg>
 class MessagePayload;
 
@@ -49,21 +49,21 @@ class TypedCell final : public Cell {
 template <typename Msg>
 class Ref {
  public:
-  // The address of nobody: telling it is UNAVAILABLE.
+  // An address without an actor: telling it returns UNAVAILABLE.
   Ref() = default;
 
-  // Queues a message, without waiting. Messages from one sender on one lane are handled in order.
-  // RESOURCE_EXHAUSTED (MAILBOX_FULL) when its lane is full, UNAVAILABLE when the actor has stopped
-  // (ACTOR_STOPPED) or the system drains (NODE_DRAINING; control messages still pass). After OK the
-  // message is handled unless the actor is stopped by force, fails on it repeatedly, or its mailbox
-  // is one that drops; each of these is a counted dead letter.
+  // Queues a message without waiting. Messages from one sender on one lane are handled in order.
+  // Returns RESOURCE_EXHAUSTED (MAILBOX_FULL) if the lane is full, and UNAVAILABLE if the actor has
+  // stopped (ACTOR_STOPPED) or the system drains (NODE_DRAINING; control messages still pass).
+  // After OK the message is handled, unless the actor is stopped by force or fails on it
+  // repeatedly, or the mailbox drops it; each of these is a counted dead letter.
   absl::Status TryTell(Msg message, Priority priority = Priority::kNormal) const;
 
   // Tells the message that `make(ReplyTo<Reply>)` returns and calls `callback(StatusOr<Reply>)`
-  // exactly once: with the reply, with DEADLINE_EXCEEDED at `deadline`, or with the reason why
-  // there will be none. It runs on whichever thread settles the question, possibly before Ask
-  // returns: it must neither block nor throw. Actors use Context::Ask, which comes back to their
-  // own turn. A question still queued at its deadline is never handled.
+  // exactly once: with the reply, with DEADLINE_EXCEEDED at `deadline`, or with the reason why no
+  // reply will come. The callback runs on the thread that settles the question, possibly before Ask
+  // returns, and must neither block nor throw. Actors use Context::Ask, which calls back in their
+  // own turn. A question that is still queued at its deadline is never handled.
   template <typename Reply, typename Make>
   void Ask(Make&& make, TimePoint deadline, std::function<void(absl::StatusOr<Reply>)> callback,
            Priority priority = Priority::kNormal) const;
@@ -124,7 +124,8 @@ void Ref<Msg>::Ask(Make&& make, TimePoint deadline,
     state->Resolve(Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
                          "{} did not answer in time; allow more time or try later", name));
   });
-  // Kept until the message is accepted: the loss of a refused one must not be taken for an answer.
+  // Held until the message is accepted, so that the destruction of a refused message does not count
+  // as an answer.
   const ReplyTo<Reply> reply(state, timer);
   std::shared_ptr<const std::atomic<bool>> abandoned(state, &state->resolved());
   const absl::Status told = Push(std::forward<Make>(make)(reply), priority, std::move(abandoned));

@@ -33,7 +33,7 @@ bool SystemState::Add(std::shared_ptr<Cell> cell) {
 }
 
 void SystemState::Forget(const Cell& cell) {
-  std::shared_ptr<Cell> last;  // may be the last reference: destroyed without the lock
+  std::shared_ptr<Cell> last;  // may be the last reference, so it is destroyed without the lock
   MutexLock lock(mutex_);
   auto it = std::ranges::find(cells_, &cell, &std::shared_ptr<Cell>::get);
   if (it != cells_.end()) {
@@ -65,8 +65,8 @@ void SystemState::Drain(TimePoint deadline, std::function<void(DrainReport)> don
   }
 }
 
-// Nothing accepted is left. Actors stop one after another, the youngest first, so that each may
-// still hand its last results to those it was built upon.
+// All accepted work is done. Actors stop one after another, the youngest first, so that each can
+// still send its last results to the older ones it depends on.
 void SystemState::BeginStopping() {
   if (!stopping_.exchange(true)) {
     executor_.Post([self = shared_from_this()] { self->StopNext(); }, Priority::kControl);
@@ -98,7 +98,7 @@ void SystemState::FinishDrain() {
     drain_timer_.Cancel();
   }
   if (!done) {
-    return;  // the deadline and the last stop met
+    return;  // the deadline and the last stop came at the same time
   }
   DrainReport report;
   for (const std::shared_ptr<Cell>& cell : Cells()) {

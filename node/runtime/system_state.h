@@ -22,11 +22,11 @@
 namespace ruvd::runtime {
 
 struct DrainReport {
-  // Everything accepted was processed and every actor stopped in order.
+  // True if all accepted work was done and every actor stopped in order.
   bool complete = false;
-  // Messages that were accepted and never handled.
+  // Number of messages that were accepted and never handled.
   size_t messages_lost = 0;
-  // Actors that had not stopped at the deadline.
+  // Names of actors that had not stopped at the deadline.
   std::vector<std::string> unfinished;
 };
 
@@ -34,8 +34,8 @@ namespace actor_internal {
 
 class Cell;
 
-// What the cells of one system share. It lives as long as its last cell, because a task on some
-// executor may still hold that cell. Thread-safe.
+// The state that the cells of one system share. It lives as long as its last cell, because a task
+// on some executor may still hold that cell. Thread-safe.
 class SystemState : public std::enable_shared_from_this<SystemState> {
  public:
   SystemState(Executor& executor, ActorSystemOptions options)
@@ -48,17 +48,17 @@ class SystemState : public std::enable_shared_from_this<SystemState> {
   const ActorSystemOptions& options() const { return options_; }
   DeadLetters& dead_letters() { return dead_letters_; }
 
-  // A unit of accepted work: a queued message, a running turn's message, an unanswered ask, a job.
-  // A drain waits until there is none.
+  // Counts a unit of accepted work: a queued message, a message being handled, an unanswered ask, a
+  // job. A drain waits until the count is zero.
   void Hold(size_t units = 1) { work_.fetch_add(units); }
   void Release(size_t units = 1);
 
-  // False while draining, except for code that runs inside a turn of this system: what is already
-  // accepted may finish.
+  // Returns false while draining, except for code that runs inside a turn of this system: accepted
+  // work may finish.
   bool Admits() const { return !draining_.load() || current_ == this; }
 
   uint64_t NextSeed();
-  // False once draining.
+  // Adds a cell; returns false once the system drains.
   bool Add(std::shared_ptr<Cell> cell);
   void Forget(const Cell& cell);
   std::vector<std::shared_ptr<Cell>> Cells() const;
@@ -99,7 +99,7 @@ class SystemState : public std::enable_shared_from_this<SystemState> {
   TimerHandle drain_timer_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Holds one unit of work for as long as it lives.
+// Holds one unit of work for as long as it exists.
 class WorkToken {
  public:
   explicit WorkToken(std::shared_ptr<SystemState> system) : system_(std::move(system)) {

@@ -35,7 +35,8 @@ struct Entry {
   float weight = 1;
 };
 
-// A file's name may hold '=' itself: what stands behind the last one counts if it is a number.
+// A file name may contain '=' itself, so only the part after the last '=' counts, and only if it is
+// a number.
 Entry ReadEntry(const std::string& text) {
   const size_t equals = text.rfind('=');
   if (equals != std::string::npos) {
@@ -90,11 +91,12 @@ AdapterSummary Summarise(const inference::Talora& talora) {
   return summary;
 }
 
-// What this node's deep loop learned is told by its name alone, when it is served and taken back.
+// The name alone marks what this node's deep loop learned, also when it is served and taken back,
+// so other files may not use it.
 absl::Status CheckName(const inference::Talora& adapter) {
   if (adapter.name == kDeepAdapter) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "an adapter called '{}' is what a node's own deep loop learned; give this one "
+                 "an adapter called '{}' must come from a node's own deep loop; give this one "
                  "another name with `ruvd adapter merge --name`",
                  kDeepAdapter);
   }
@@ -179,8 +181,8 @@ void AdapterCatalog::LoadFolder(const std::string& folder, AdapterOrigin origin,
     const std::string extension = file.path().extension();
     if (learned && extension == kExtension) {
       LogWarning(
-          "{} is left out: it is not sealed, so that it is not known to be of this node; "
-          "remove it, the next deep round publishes a sealed one",
+          "{} is left out: it is not sealed, so it may not come from this node; "
+          "remove it, and the next deep round publishes a sealed one",
           file.path().string());
     } else if (extension == (learned ? kLearnedExtension : kExtension)) {
       paths.insert(file.path().string());
@@ -212,7 +214,7 @@ std::shared_ptr<const AdapterReach> AdapterCatalog::ReadReach(const std::string&
     return nullptr;
   }
   absl::Status status = Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-                              "it is of another model or another whitening");
+                              "it belongs to another model or another whitening");
   if (options_.learned_key) {
     auto reach = ReadAdapterReach(path, *options_.learned_key);
     if (reach.ok() && reach->has_value() && (*reach)->embedded_by == options_.package_id) {
@@ -223,8 +225,8 @@ std::shared_ptr<const AdapterReach> AdapterCatalog::ReadReach(const std::string&
     }
   }
   LogWarning(
-      "which prompts an adapter is for cannot be read from {}, so that only requests get "
-      "it that name it: {} [{}]",
+      "the prompts of an adapter cannot be read from {}, so only requests that name the adapter "
+      "get it: {} [{}]",
       path, MessageOf(status), ReasonOf(status));
   return std::make_shared<const AdapterReach>();
 }
@@ -240,8 +242,8 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(
     return WeightError(Shown(adapter->name));
   }
   ASSIGN_OR_RETURN(const std::string file, inference::SerializeTaloraFile(*adapter, model_));
-  // What is served is what the file gives, or a version read again would not be the same: scales
-  // that one alpha does not express are rounded into the factors.
+  // Serves what the file gives back, so that a version that is read again is the same: scales that
+  // a single alpha cannot express are rounded into the factors.
   ASSIGN_OR_RETURN(adapter, ParseTaloraFile(AsBytes(file), model_, adapter->name));
   const std::string path = LearnedPath(options_.learned_folder, adapter->name, adapter->version);
   std::error_code error;
@@ -249,7 +251,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(
   RETURN_IF_ERROR(CheckRoom(Key(adapter->name, adapter->version)));
   RETURN_IF_ERROR(MakeDataFolder(options_.learned_folder));
   Source source{.weight = weight, .origin = AdapterOrigin::kLearned, .path = path};
-  // First: an adapter without it would be for all.
+  // The reach is written first: without it, the adapter would serve all prompts.
   if (reach) {
     RETURN_IF_ERROR(WriteAdapterReach(path + kReachExtension, *options_.learned_key, *reach));
     source.reach = std::make_shared<const AdapterReach>(*std::move(reach));
@@ -292,17 +294,17 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Import(std::string_view file,
                                                     std::optional<float> weight) {
   if (options_.folder.empty()) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-                 "this node keeps no imported adapters; load a file of its machine instead");
+                 "this node does not keep imported adapters; load a file of its machine instead");
   }
   ASSIGN_OR_RETURN(auto adapter, ParseTaloraFile(AsBytes(file), model_, "imported"));
   RETURN_IF_ERROR(CheckName(*adapter));
   if (!ValidWeight(weight.value_or(0))) {
     return WeightError(Shown(adapter->name));
   }
-  // No other change until it is done: two imports of one file would share its path.
+  // The lock is held to the end, because two imports of one file would share its path.
   const MutexLock one(changes_);
   const float own = WeightOrInherited(adapter->name, weight);
-  // Named by its bytes: no client chooses a path.
+  // The file is named after its hash, so that no client chooses a path.
   const Digest digest = Sha256(file);
   const std::string path =
       fmt::format("{}/{}{}", options_.folder, ToHex(std::span(digest).first(16)), kExtension);
@@ -334,7 +336,7 @@ absl::Status AdapterCatalog::CheckRoom(const Key& key) const {
   }
   if (sources_.size() >= limits::kMaxCatalogAdapters) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "the node has {} adapters, the limit; unload some", sources_.size());
+                 "the node has {} adapters, which is the limit; unload some", sources_.size());
   }
   return absl::OkStatus();
 }
@@ -343,7 +345,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::AddInTurn(
     std::shared_ptr<const inference::Talora> adapter, Source source) {
   const Key key(adapter->name, adapter->version);
   RETURN_IF_ERROR(CheckRoom(key));
-  // The file may be called otherwise than the adapter in it: a file without a name has the path's.
+  // The name is passed on because a file without a name takes the name from its path.
   const auto reload =
       [this, path = source.path,
        name = adapter->name]() -> absl::StatusOr<std::shared_ptr<const inference::Talora>> {
@@ -395,7 +397,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Find(std::string_view name,
     }
   }
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "adapter {} was unloaded meanwhile; list the adapters for what there is",
+               "adapter {} was unloaded meanwhile; list the adapters to see what is loaded",
                Shown(name));
 }
 
@@ -407,7 +409,7 @@ absl::StatusOr<uint32_t> AdapterCatalog::ServedVersion(std::string_view name,
     }
   }
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "there is no adapter {}{}; list the adapters for what there is", Shown(name),
+               "there is no adapter {}{}; list the adapters to see what is loaded", Shown(name),
                version ? fmt::format("@{}", *version) : "");
 }
 
@@ -422,10 +424,10 @@ absl::StatusOr<uint32_t> AdapterCatalog::Unload(std::string_view name,
       source->second.origin == AdapterOrigin::kLearned) {
     std::error_code error;
     std::filesystem::remove(source->second.path, error);
-    std::error_code ignored;  // without the adapter nobody reads it
+    std::error_code ignored;  // without the adapter, the reach file is never read
     std::filesystem::remove(source->second.path + kReachExtension, ignored);
     if (error) {
-      LogWarning("the adapter {} cannot be deleted and comes back with the next start",
+      LogWarning("the adapter {} cannot be deleted and will be loaded again at the next start",
                  source->second.path);
     }
   }

@@ -15,7 +15,7 @@
 namespace ruvd::serving {
 
 std::string AdapterCatalog::KnownNames() const {
-  // A status travels in gRPC's metadata, of which 8 KiB arrive.
+  // A status travels in gRPC's metadata, which is limited to 8 KiB.
   constexpr size_t kMostNames = 8;
   std::string known;
   size_t names = 0;
@@ -68,10 +68,11 @@ absl::StatusOr<std::vector<RangedPart>> AdapterCatalog::Choose(
     const AdapterChoice& choice = choices[i];
     if (!ServedVersion(choice.name, choice.version).ok()) {
       const std::string known = KnownNames();
-      // Without the name: the witness log keeps the message, and a name may be a user's words.
+      // The message leaves out the name, because the witness log keeps messages and a name may
+      // contain a user's words.
       return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                   "adapter {} of the request is none that the node has loaded; it has {}", i + 1,
-                   known.empty() ? "none: see inference.adapters" : known);
+                   "adapter number {} of the request is not loaded here; loaded adapters: {}",
+                   i + 1, known.empty() ? "none, see inference.adapters" : known);
     }
     if (choice.weight == 0) {
       continue;

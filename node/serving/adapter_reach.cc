@@ -27,9 +27,9 @@ constexpr privacy::SealContext kContext{
     .schema = kFormat};
 
 absl::Status NoReach() {
-  return Error(
-      absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-      "these bytes do not say which prompts an adapter is for; a deep round writes others");
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+               "these bytes do not describe the prompts of an adapter; the next deep round writes "
+               "a new file");
 }
 
 float Norm(std::span<const float> values) {
@@ -63,7 +63,7 @@ std::optional<AdapterReach> ReachOf(const Digest& embedded_by,
                                     std::span<const std::vector<float>> embeddings,
                                     float similarity) {
   AdapterReach reach{.embedded_by = embedded_by, .centroids = {}};
-  std::vector<std::vector<float>> sums;  // of the members of each centroid
+  std::vector<std::vector<float>> sums;  // the sum of the members of each centroid
   for (const std::vector<float>& embedding : embeddings) {
     if (!(Norm(embedding) > 0)) {
       continue;

@@ -16,35 +16,39 @@
 
 namespace ruvd::serving {
 
-// Which prompts an adapter was learned for: those whose embedding is near one of these centroids.
+// The prompts that an adapter was learned for: those whose embedding is near one of the centroids.
 struct AdapterReach {
-  Digest embedded_by{};                       // the package whose embeddings they are of
-  std::vector<std::vector<float>> centroids;  // of one length, each of norm 1; none: no prompt
+  Digest embedded_by{};  // the package that the embeddings come from
+  std::vector<std::vector<float>>
+      centroids;  // all of one length and norm 1; none: no prompt is covered
   bool operator==(const AdapterReach&) const = default;
 };
 
-// The fewest that a single pass finds: every embedding joins the centroid that it is within
-// `similarity` (cosine) of, or begins a new one, up to limits::kMaxReachCentroids. Embeddings are
-// of one length; zero vectors are left out. Nullopt where nothing is left.
+// Returns the reach of these embeddings, found in a single pass: each embedding joins the nearest
+// centroid if its cosine is at least `similarity`, else it begins a new one. After
+// limits::kMaxReachCentroids it always joins the nearest. All embeddings have one length; zero
+// vectors are left out. Returns nullopt if nothing remains.
 std::optional<AdapterReach> ReachOf(const Digest& embedded_by,
                                     std::span<const std::vector<float>> embeddings,
                                     float similarity);
 
-// Whether the embedding is within `similarity` of a centroid. False for another length.
+// Returns whether the cosine of the embedding and some centroid is at least `similarity`. An
+// embedding of another length is never covered.
 bool Covers(const AdapterReach& reach, std::span<const float> embedding, float similarity);
 
-// One with centroids as bytes, little endian: "RVAR", u32 format 1, the digest, u32 length, u32
-// count, float32 values.
+// Encodes a reach that has centroids, little endian: "RVAR", u32 format 1, the digest, u32 length,
+// u32 count, float32 values.
 std::string EncodeAdapterReach(const AdapterReach& reach);
-// Sizes are checked before anything is allocated; INVALID_ARGUMENT for other bytes and for values
-// that are not finite.
+// Decodes a reach; sizes are checked before anything is allocated. Returns INVALID_ARGUMENT for
+// malformed bytes and for values that are not finite.
 absl::StatusOr<AdapterReach> DecodeAdapterReach(std::span<const uint8_t> bytes);
 
-// Centroids say what users wrote about, so the file is sealed. FILE_UNWRITABLE, DISK_FULL.
+// Writes the file sealed, because centroids tell what users wrote about. Returns FILE_UNWRITABLE or
+// DISK_FULL on failure.
 absl::Status WriteAdapterReach(const std::string& path, const privacy::SealKey& key,
                                const AdapterReach& reach);
-// Nullopt where there is no file. SEAL_BROKEN and INVALID_ARGUMENT where it is damaged or of
-// another store; the errors of reading.
+// Returns nullopt if there is no file, SEAL_BROKEN or INVALID_ARGUMENT if it is damaged or was
+// sealed by another store, and the errors of reading.
 absl::StatusOr<std::optional<AdapterReach>> ReadAdapterReach(const std::string& path,
                                                              const privacy::SealKey& key);
 

@@ -24,13 +24,13 @@ absl::StatusOr<storage::PatternId> ParseId(const std::string& hex) {
   storage::PatternId id{};
   const std::optional<std::string> bytes = FromHex(hex);
   if (!bytes || bytes->size() != id.size()) {
-    return Error(absl::StatusCode::kInternal, reasons::kInternal, "'{}' is no pattern id", hex);
+    return Error(absl::StatusCode::kInternal, reasons::kInternal, "'{}' is not a pattern id", hex);
   }
   std::memcpy(id.data(), bytes->data(), id.size());
   return id;
 }
 
-// 0 where one of them has no direction, or they differ in length.
+// Returns 0 if a vector is zero or the lengths differ.
 float Cosine(std::span<const float> a, std::span<const float> b) {
   double product = 0;
   double aa = 0;
@@ -43,7 +43,7 @@ float Cosine(std::span<const float> a, std::span<const float> b) {
   return aa > 0 && bb > 0 ? static_cast<float>(product / std::sqrt(aa * bb)) : 0.0F;
 }
 
-// The largest t below bank `bank`; 0 before the first one, 1 behind the last one.
+// Returns the largest t below bank `bank`: 0 before the first bank, 1 after the last.
 float LastBelow(size_t bank) {
   if (bank == 0 || bank == inference::kTimestepBanks) {
     return bank == 0 ? 0.0F : 1.0F;
@@ -75,7 +75,7 @@ absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embe
         {.name = part.adapter->name, .version = part.adapter->version, .weight = part.weight});
   }
   std::array<BankChoice, inference::kTimestepBanks> banks;
-  // The whole window is masked when a request begins: the bank of t = 1 comes first.
+  // When a request begins, the whole window is masked, so the bank of t = 1 comes first.
   BankChoice& first = banks.back();
   ASSIGN_OR_RETURN(first, Retrieve(embedding, inference::BankOf(1), factor));
   if (first.parts.empty()) {
@@ -88,7 +88,8 @@ absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embe
                      Retrieve(embedding, static_cast<inference::TimestepBank>(bank), factor));
     choice[bank] = banks[bank].parts.empty() ? &first : &banks[bank];
   }
-  for (size_t begin = 0; begin < choice.size();) {  // neighbours with one choice are one range
+  for (size_t begin = 0;
+       begin < choice.size();) {  // neighbouring banks with the same choice form one range
     size_t end = begin + 1;
     while (end < choice.size() && choice[end] == choice[begin]) {
       ++end;
@@ -172,13 +173,13 @@ absl::StatusOr<ChosenAdapters> AdapterSource::ChooseAgain(const ChosenAdapters& 
                                                           inference::UncertaintyKind kind,
                                                           const PatternFactor& factor) {
   const std::vector<inference::RetrievedPattern> in_use = InUse(current, query, kind, factor);
-  // Where those in use are none of the hits, as many others must be found.
+  // These kinds drop the patterns in use from the hits, so more hits must be found.
   const bool others = kind == inference::UncertaintyKind::kUnstable ||
                       kind == inference::UncertaintyKind::kContested;
   const int searched = options_.max_adapters + (others ? static_cast<int>(in_use.size()) : 0);
   ASSIGN_OR_RETURN(std::vector<inference::RetrievedPattern> hits,
                    Nearest(query, bank, searched, factor));
-  // Of hits that are too far none is used: they make nothing new.
+  // Hits that are too far would never be used, so they do not count as new.
   std::erase_if(hits, [&](const inference::RetrievedPattern& hit) {
     return hit.similarity < options_.threshold;
   });
@@ -215,7 +216,8 @@ absl::StatusOr<AdapterSource::BankChoice> AdapterSource::UseHits(
                            .pattern_id = selection.hits[i].pattern_id,
                            .similarity = selection.hits[i].similarity});
     ASSIGN_OR_RETURN(const storage::PatternId id, ParseId(selection.hits[i].pattern_id));
-    // A full disk or a pattern deleted meanwhile does not keep a request from its answer.
+    // A full disk, or a pattern that was deleted meanwhile, must not keep a request from its
+    // answer.
     patterns_.RecordUse(id).IgnoreError();
   }
   return choice;

@@ -24,28 +24,28 @@
 
 namespace ruvd::serving {
 
-// The adapters chosen for one request. The versions are pinned: later changes do not touch a
+// The adapters chosen for one request. Their versions are pinned: later changes do not affect a
 // request that has begun.
 struct ChosenAdapters {
   std::vector<RangedPart> parts;
-  std::vector<AdapterUse> uses;   // each once, however many parts it has
-  size_t from_catalog = 0;        // parts of the catalogue; they come first
+  std::vector<AdapterUse> uses;   // each adapter once, even if it has several parts
+  size_t from_catalog = 0;        // number of parts that come from the catalogue; they are first
   std::vector<float> query = {};  // the prompt's embedding, for routers of timestep banks
 
-  // The mix of a step.
+  // Returns the mix for a step at timestep t.
   inference::AdapterMix At(float t) const;
 };
 
-// Finds the adapters for a prompt. First those of the catalogue that the request chooses, or all
-// with their own weights. To them come, for each timestep bank, those of its patterns whose
-// centroid is near the prompt's embedding; where it has none, those of the bank of t = 1; where
-// that has none either, the federated adapter, if there is one; all with the weights they would
-// have had without. Never patterns and the federated adapter at one t: each was trained to act on
-// the base model alone, and what a node taught the cluster is in both, so that their sum would
+// Chooses the adapters for a prompt. First come those of the catalogue: the ones that the request
+// names, or else all with their own weights. Then each timestep bank adds the adapters of its
+// patterns whose centroid is near the prompt's embedding. A bank without such patterns uses those
+// of the bank of t = 1, and if that has none either, the federated adapter, if there is one.
+// Pattern adapters and the federated adapter never act at the same t: each was trained to act on
+// the base model alone, and what a node taught the cluster is in both, so their sum would
 // overshoot. Thread-safe.
 class AdapterSource {
  public:
-  // All but the options are borrowed and must outlive this.
+  // The references are borrowed and must outlive this object.
   AdapterSource(storage::PatternStore& patterns, const inference::Model& model,
                 inference::SelectionOptions options, AdapterCatalog& catalog)
       : patterns_(patterns),
@@ -55,17 +55,18 @@ class AdapterSource {
         index_(patterns),
         registry_(model.hash()) {}
 
-  // By which a pattern's similarity is multiplied before it is compared with others and with the
-  // threshold, by pattern id. Null: 1 for all.
+  // Returns the factor for a pattern id. A pattern's similarity is multiplied by it before it is
+  // compared with others and with the threshold. A null function means 1 for all.
   using PatternFactor = std::function<float(const std::string& pattern_id)>;
 
-  // `choices`: of the catalogue; empty: as configured. Errors as AdapterCatalog::Choose.
+  // `choices` name adapters of the catalogue; empty means the configured ones. Returns the errors
+  // of AdapterCatalog::Choose.
   absl::StatusOr<ChosenAdapters> Choose(std::span<const float> embedding,
                                         std::span<const AdapterChoice> choices,
                                         const PatternFactor& factor = nullptr);
 
-  // The adapters of the catalogue that Choose would get, where a file must be read for them:
-  // holding the result spares Choose the reading. ReadsFiles says whether it must.
+  // ReadsFiles returns whether Choose would have to read files for adapters of the catalogue.
+  // ReadFiles reads them; while the caller holds its result, Choose does not read them again.
   bool ReadsFiles(std::span<const AdapterChoice> choices) const {
     return catalog_.ReadsFiles(choices);
   }
@@ -73,10 +74,10 @@ class AdapterSource {
     return catalog_.Choose(choices);
   }
 
-  // Other adapters for a completion under way that is uncertain in this way: the catalogue's stay,
-  // those of patterns (or the federated one) make place for those of the patterns of `bank` near
-  // `query`. Where none is found, or all are in use already, `current` itself. `factor` as for
-  // Choose.
+  // Chooses other adapters for a running completion that is uncertain in the way `kind` says. The
+  // adapters of the catalogue stay; those of patterns (or the federated one) are replaced by those
+  // of the patterns of `bank` near `query`. Returns `current` if none are found or all are in use
+  // already. `factor` is used as in Choose.
   absl::StatusOr<ChosenAdapters> ChooseAgain(const ChosenAdapters& current,
                                              std::span<const float> query,
                                              inference::TimestepBank bank,
@@ -91,32 +92,32 @@ class AdapterSource {
     std::shared_ptr<const inference::Talora> adapter;
     float weight = 1;
   };
-  // What acts in a bank: adapters with their weights.
+  // The adapters that act in one bank, with their weights.
   struct BankChoice {
     std::vector<Part> parts;
-    std::vector<AdapterUse> uses;  // of each part
+    std::vector<AdapterUse> uses;  // one for each part
   };
-  // Those of a bank's patterns.
+  // Returns the adapters of a bank's patterns near the embedding.
   absl::StatusOr<BankChoice> Retrieve(std::span<const float> embedding,
                                       inference::TimestepBank bank, const PatternFactor& factor);
-  // The `k` patterns of a bank nearest to the query, their similarities times the factor, best
-  // first.
+  // Returns the `k` patterns of a bank nearest to the query, best first, with their similarities
+  // times the factor.
   absl::StatusOr<std::vector<inference::RetrievedPattern>> Nearest(
       std::span<const float> query, inference::TimestepBank bank, int k,
       const PatternFactor& factor) const;
-  // The patterns of a mix, for FilterByKind: with similarities as those of hits where it reads
-  // them. One that is deleted has the lowest.
+  // Returns the patterns that are in use, for FilterByKind. Similarities are computed as for hits
+  // if that filter reads them for this `kind`. A deleted pattern has the lowest.
   std::vector<inference::RetrievedPattern> InUse(const ChosenAdapters& current,
                                                  std::span<const float> query,
                                                  inference::UncertaintyKind kind,
                                                  const PatternFactor& factor) const;
-  // Those of these hits that are near enough and can be used.
+  // Returns the adapters of the hits that are near enough and usable.
   absl::StatusOr<BankChoice> UseHits(std::vector<inference::RetrievedPattern> hits);
   BankChoice Federated();
-  // Adds it for the banks from `begin` to before `end`.
+  // Adds the choice for the banks [begin, end).
   static void AddParts(const BankChoice& choice, size_t begin, size_t end, ChosenAdapters* chosen);
-  // Makes the registry hold the adapters of these hits, decoding from the store what is missing.
-  // One that cannot be used is passed over, as if the pattern had none.
+  // Loads the adapters of these hits into the registry, decoding the missing ones from the store.
+  // An adapter that cannot be used is skipped, as if its pattern had none.
   void Load(std::span<const inference::RetrievedPattern> hits);
   absl::Status LoadOne(const inference::RetrievedPattern& hit);
 
@@ -128,10 +129,10 @@ class AdapterSource {
   inference::AdapterRegistry registry_;
   Mutex mutex_;
   std::shared_ptr<const inference::Talora> federated_ ABSL_GUARDED_BY(mutex_);
-  // What the registry holds, in order of loading: the oldest goes first.
+  // Versions in the registry in order of loading; the oldest is removed first.
   std::deque<std::pair<std::string, uint32_t>> loaded_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> reported_
-      ABSL_GUARDED_BY(mutex_);  // patterns that a line was written about
+      ABSL_GUARDED_BY(mutex_);  // patterns that a warning was logged about
 };
 
 }  // namespace ruvd::serving

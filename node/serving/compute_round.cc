@@ -12,7 +12,7 @@
 namespace ruvd::serving {
 namespace {
 
-// A round over the tasks; each method is a part of it.
+// One round over the tasks; each method is a part of it.
 class Round {
  public:
   Round(std::span<RoundTask> tasks, inference::Transformer& transformer,
@@ -25,7 +25,7 @@ class Round {
     Begin(most_rows);
     Step();
     if (completion_ended_) {
-      Unpark();  // its memory is free as soon as its task is gone
+      Unpark();  // its memory is freed together with its task
     } else if (!starved_.empty()) {
       MakeRoom();
     }
@@ -33,7 +33,7 @@ class Round {
   }
 
  private:
-  // The completion of a task that is neither ended nor parked, or null.
+  // Returns the completion of a task that is neither ended nor parked, or null.
   inference::Generation* Running(size_t i) const {
     return outcome_.turns[i] == Turn::kEnded || tasks_[i].parked ? nullptr
                                                                  : tasks_[i].task->generation();
@@ -93,8 +93,8 @@ class Round {
     completion_ended_ = completion_ended_ || ended;
   }
 
-  // For the oldest of those that lack memory: another's if it is younger, else its own, so that
-  // older ones go on.
+  // Makes room for the oldest completion that lacks memory: parks the youngest other one if that is
+  // younger, else parks this one, so that older ones continue.
   void MakeRoom() {
     auto& oldest = *std::min_element(starved_.begin(), starved_.end(),
                                      [this](const Starved& a, const Starved& b) {
@@ -112,7 +112,8 @@ class Round {
     }
     if (youngest != nullptr) {
       Park(youngest->number > task.number ? youngest : &task);
-    } else if (!task.gave_back) {  // so that nothing that is shared with it is kept for it
+    } else if (!task.gave_back) {  // releasing its own pages also frees shared ones that are kept
+                                   // only for it
       task.task->generation()->ReleasePages();
       task.gave_back = true;
     } else {

@@ -9,29 +9,30 @@
 
 namespace ruvd::serving {
 
-// Work for the model, done in slices of one denoising step or the like, so that several tasks take
-// turns and each can be cancelled between slices. Completions that have begun share their steps'
-// forwards instead of taking turns.
+// Work for the model, done in slices of about one denoising step, so that several tasks take turns
+// and each can be cancelled between slices. Running completions share a forward for their steps
+// instead of taking turns.
 class ComputeTask {
  public:
   virtual ~ComputeTask() = default;
-  // Does the next slice on a compute thread. True when the task has ended and told its caller so.
-  // Not called while generation() is not null.
+  // Runs the next slice on a compute thread. Returns true when the task has ended and told its
+  // caller. Not called while generation() is not null.
   virtual bool RunSlice(inference::Transformer& transformer) = 0;
-  // Ends a task that cannot run (on): tells its caller why. Never called during another method.
+  // Ends a task that cannot start or continue, and tells its caller why. Never called during
+  // another method.
   virtual void Fail(const absl::Status& status) = 0;
 
-  // Whether Prepare has something to do before the first slice.
+  // Returns whether Prepare has work to do before the first slice.
   virtual bool NeedsPreparation() const { return false; }
-  // Does what waits for a disk, on a thread that may. Called once at most, before the first slice
-  // and never during another method.
+  // Does work that waits for a disk, on a thread that may block. Called at most once, before the
+  // first slice and never during another method.
   virtual void Prepare() {}
 
-  // Ends the task if nobody waits for it any more. True when it has ended.
+  // Ends the task if its caller no longer waits for it. Returns true when it has ended.
   virtual bool EndIfUnwanted() { return false; }
-  // The completion to step, or null.
+  // Returns the completion to step, or null.
   virtual inference::Generation* generation() { return nullptr; }
-  // Takes the outcome of a round of generation(). True when the task has ended.
+  // Takes the result of a round of generation(). Returns true when the task has ended.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): overriders keep it
   virtual bool TakeRound(inference::RoundResult /*round*/) { return true; }
 };

@@ -14,13 +14,14 @@
 
 namespace ruvd::serving {
 
-// Users who were erased lately, and when, so that what they had begun before is told apart from
-// what they say afterwards. Bounded: of more than limits::kMaxForgottenUsers the earliest goes, and
-// what anybody began until then counts as covered. Not thread-safe.
+// Users who were erased lately, with the time, so that requests begun before the erasure can be
+// told from later ones. Bounded: beyond limits::kMaxForgottenUsers the earliest entry is dropped,
+// and everything that any user began up to that time counts as covered. Not thread-safe.
 class ForgottenUsers {
  public:
   void Add(std::string_view user_id, TimePoint now);
-  // Whether what this user began then is of before an erasure. Nobody ("") is never erased.
+  // Returns whether a request that this user began at `begun` falls before an erasure. The empty id
+  // (no user) is never erased.
   bool Cover(std::string_view user_id, TimePoint begun) const;
 
  private:
@@ -28,19 +29,19 @@ class ForgottenUsers {
   std::optional<TimePoint> all_until_;
 };
 
-// Stands between the erasure of a user and what is under way of the user's: completions that were
-// admitted before and end afterwards would be stored under a new key, which nobody destroys.
-// Thread-safe.
+// Stands between the erasure of a user and the user's running requests. Without it, a completion
+// that was admitted before the erasure and ends after it would be stored under a new key that is
+// never destroyed. Thread-safe.
 class ErasureFence {
  public:
-  // `clock` outlives this.
+  // `clock` must outlive this object.
   explicit ErasureFence(const Clock& clock) : clock_(clock) {}
 
-  // Fences off all that the user began until now; returns once nothing of it is being stored. To be
-  // called before the user's keys are destroyed.
+  // Fences off everything that the user began until now, and returns once none of it is being
+  // stored. Must be called before the user's keys are destroyed.
   void Forget(std::string_view user_id);
-  // Runs `store`, which keeps something that the user began then, unless it is fenced off; says
-  // whether it ran. `store` is short, and calls nothing of this.
+  // Runs `store`, which keeps something that the user began at `begun`, unless it is fenced off.
+  // Returns whether it ran. `store` must be short and must not call this object.
   bool Store(std::string_view user_id, TimePoint begun, const std::function<void()>& store);
 
  private:

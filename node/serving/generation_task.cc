@@ -18,7 +18,7 @@
 namespace ruvd::serving {
 namespace {
 
-// As the trajectories' rows have it: ruvd.inference.v1.DecodingMode.
+// Returns the number that trajectory rows use: ruvd.inference.v1.DecodingMode.
 uint32_t NumberOf(inference::DecodingMode mode) {
   switch (mode) {
     case inference::DecodingMode::kDiffusion:
@@ -45,7 +45,7 @@ double Seconds(Duration d) {
   return std::chrono::duration<double>(d).count();
 }
 
-// No model can go on from nothing.
+// A model cannot continue an empty text.
 std::vector<inference::TokenId> OrEndOfText(const inference::Model& model,
                                             std::vector<inference::TokenId> tokens) {
   if (tokens.empty() && model.tokenizer().eos_id().has_value()) {
@@ -84,9 +84,9 @@ absl::StatusOr<ChatPrompt> WriteConversation(const inference::Model& model,
   if (!format.has_value()) {
     if (tokenizer.chat_template().empty()) {
       return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelUnsupported,
-                   "the model {} has no chat template (tokenizer.chat_template), so nobody knows "
-                   "how it wants messages to be written; send a prompt, or name a chat_format it "
-                   "was trained on, one of {}",
+                   "the model {} has no chat template (tokenizer.chat_template), so it is unknown "
+                   "how messages must be written for it; send a prompt, or name the chat_format "
+                   "that it was trained on, one of {}",
                    model.config().name, inference::ChatFormatNames());
     }
     ASSIGN_OR_RETURN(format, inference::ChatFormatOf(tokenizer));
@@ -171,7 +171,7 @@ absl::Status GenerationTask::Begin(inference::Transformer& transformer) {
   begun_ = services_.clock->Now();
   const inference::Model& model = transformer.model();
   trace_.Begun(model.config(), job_.options);
-  // Checks the length before the embedding spends a forward pass on it.
+  // Create checks the length before the embedding spends a forward pass on the prompt.
   ASSIGN_OR_RETURN(const std::vector<inference::TokenId> given, Create(model));
   ASSIGN_OR_RETURN(embedding_, inference::EmbedText(transformer, given, services_.whitening));
   trace_.Embedded(embedding_, given.size());
@@ -202,7 +202,7 @@ absl::Status GenerationTask::Begin(inference::Transformer& transformer) {
   const std::vector<inference::TokenId>& tokens = generation_->tokens();
   const auto begin = static_cast<size_t>(generation_->prompt_length());
   const auto known =
-      static_cast<int>(tokens.size() - begin);  // none yet where it decodes one by one
+      static_cast<int>(tokens.size() - begin);  // none yet in the autoregressive mode
   for (int i = 0; i < std::min(started.window, known); ++i) {
     const inference::TokenId token = tokens[begin + static_cast<size_t>(i)];
     if (token != model.tokenizer().mask_id()) {
@@ -246,14 +246,14 @@ void GenerationTask::TakeRoute(inference::Transformer& transformer) {
   const inference::Model& model = transformer.model();
   const bool adapters_act = !selection_.uses.empty() || services_.dgr.has_value();
   const inference::RouteSet open = OpenRoutes(job_, mode_, adapters_act);
-  absl::StatusOr<inference::SamplingOptions> options = Options(model);  // those that Create took
+  absl::StatusOr<inference::SamplingOptions> options = Options(model);  // the same as in Create
   if (open.count() == 1 || !options.ok()) {
     return;
   }
   const RoutedRequest routed = services_.router->Choose(Facts(transformer), open);
   const inference::Route& route = NodeRoutes().at(routed.decision.route);
   if (route.tokens_per_step > 0 || !route.cache.empty()) {
-    // May take more memory than there is.
+    // This may need more memory than the node has.
     if (!CreateWith(model, WithRoute(route, *std::move(options), mode_, TokensToGenerate(job_),
                                      model.config().block_length))
              .ok()) {
@@ -345,7 +345,7 @@ void GenerationTask::WatchUncertainty(const inference::StepSignals& signals) {
                      services_.dgr->uncertain_share);
   absl::StatusOr<ChosenAdapters> chosen = services_.adapters->ChooseAgain(
       selection_, query, inference::BankOf(signals.t), decision.kind, SessionFactor());
-  if (!chosen.ok()) {  // it goes on with those it has
+  if (!chosen.ok()) {  // the completion continues with the adapters it has
     LogWarning("response {} keeps its adapters: {}", response_id_, MessageOf(chosen.status()));
     return;
   }
@@ -445,8 +445,8 @@ void GenerationTask::LeaveBehind(const std::function<void()>& leave,
 }
 
 void GenerationTask::Keep() {
-  // Stored before the caller hears of the end, so that feedback finds it, even after a crash. A
-  // full disk costs the feedback, not the completion.
+  // The trajectory is stored before the caller hears of the end, so that feedback finds it even
+  // after a crash. A full disk costs the feedback, not the completion.
   if (absl::Status stored = services_.trajectories->Put(MakeTrajectory()); !stored.ok()) {
     LogWarning("response {} cannot be learned from: {} [{}]", response_id_, MessageOf(stored),
                ReasonOf(stored));
@@ -483,7 +483,7 @@ absl::Status GenerationTask::Finish() {
                               .explored = decision.explored};
   }
   std::erase_if(tokens_,
-                [&](const inference::Commit& commit) {  // committed behind the end of the text
+                [&](const inference::Commit& commit) {  // committed after the end of the text
                   return commit.position >= finished.completion_tokens;
                 });
   finished.tokens = std::move(tokens_);

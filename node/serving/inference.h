@@ -19,19 +19,19 @@
 
 namespace ruvd::serving {
 
-// An adapter that served a request, as reported to its caller.
+// An adapter that served a request, as reported to the caller.
 struct AdapterUse {
   std::string name;
   uint32_t version = 0;
   float weight = 0;
-  std::string pattern_id;  // empty for a federated adapter
+  std::string pattern_id;  // empty if it is not a pattern's adapter
   float similarity = 0;
 };
 
-// An adapter of the catalogue that a request asks for, in steps with t_min < t <= t_max.
+// An adapter of the catalogue that a request asks for, in the steps with t_min < t <= t_max.
 struct AdapterChoice {
   std::string name;
-  std::optional<uint32_t> version = {};  // nullopt: the served one
+  std::optional<uint32_t> version = {};  // nullopt: the served version
   float weight = 1;
   float t_min = 0;
   float t_max = 1;
@@ -40,15 +40,15 @@ struct AdapterChoice {
 struct GenerationStarted {
   std::string response_id;
   int prompt_tokens = 0;
-  int window = 0;  // tokens from the first generated to the last one
+  int window = 0;  // number of tokens from the first generated to the last one
   std::vector<AdapterUse> adapters;
-  std::vector<inference::Commit> given;  // tokens between gaps
+  std::vector<inference::Commit> given;  // the given tokens between gaps
 };
 
-// The way of serving a request that a router chose.
+// The route that a router chose for a request.
 struct RouteUse {
   std::string name;
-  double probability = 0;  // that it is good enough; 0 where nobody knows
+  double probability = 0;  // probability that the answer is good enough; 0: unknown
   bool explored = false;   // chosen at random
 };
 
@@ -61,12 +61,12 @@ struct GenerationFinished {
   double seconds = 0;
   double queue_seconds = 0;
   std::vector<AdapterUse> adapters;
-  std::optional<RouteUse> route = std::nullopt;  // none: nothing was chosen
-  std::vector<inference::Commit> tokens;         // where log-probabilities are asked for
+  std::optional<RouteUse> route = std::nullopt;  // nullopt: the router chose nothing
+  std::vector<inference::Commit> tokens;         // if log-probabilities are asked for
 };
 
 // Receives the events of one generation, in order: OnStarted, any number of OnStep, then exactly
-// one OnEnd; a generation that never started only gets OnEnd. Called from the actor's threads,
+// one OnEnd. A generation that never started gets OnEnd only. Called from the actor's threads,
 // never concurrently; implementations must not block.
 class GenerationListener {
  public:
@@ -74,35 +74,36 @@ class GenerationListener {
   virtual void OnStarted(const GenerationStarted& started) = 0;
   virtual void OnStep(const inference::StepResult& step) = 0;
   virtual void OnEnd(const absl::StatusOr<GenerationFinished>& result) = 0;
-  // True once nobody wants the result; polled between steps.
+  // Returns true once the result is no longer wanted; polled between steps.
   virtual bool cancelled() const = 0;
 };
 
-// A piece of a text to infill: given, or `gap` tokens to fill.
+// A piece of a text to infill: given text, or a gap of `gap` tokens to fill.
 struct TextPart {
   std::string text = {};
   int gap = 0;
 };
 
-// Messages to answer, the last one the user's; empty where a job is no chat.
+// Messages to answer, of which the last one is the user's; empty if the job is not a chat.
 struct Conversation {
   std::vector<inference::ChatMessage> messages = {};
-  std::optional<inference::ChatFormat> format = {};  // nullopt: that of the model's chat template
+  std::optional<inference::ChatFormat> format =
+      {};  // nullopt: the format of the model's chat template
 };
 
 struct GenerationJob {
   std::string prompt;
-  // Not empty: a text with gaps; the prompt is then the text before the first one.
+  // If not empty, a text with gaps; the prompt is then the text before the first gap.
   std::vector<TextPart> parts = {};
-  // Not empty: instead of prompt and parts.
+  // If not empty, replaces prompt and parts.
   Conversation conversation = {};
   inference::SamplingOptions options;
   bool use_adapters = true;
   std::vector<AdapterChoice> adapters = {};  // empty: as configured
   std::string session_id;
-  std::string user_id;  // empty: nobody's
-  // Whether what its session was taught changes the completion, and its own tokens are kept for
-  // feedback; nullopt: as configured. Needs a session_id.
+  std::string user_id;  // empty: no user
+  // Whether the session's memory changes the completion, and its own tokens are kept for feedback;
+  // nullopt: as configured. Needs a session_id.
   std::optional<bool> session_memory = std::nullopt;
   std::optional<TimePoint> deadline;
   std::shared_ptr<GenerationListener> listener;
@@ -112,7 +113,7 @@ struct ScoreJob {
   std::string prompt;
   std::string completion;
   std::optional<inference::DecodingMode> mode;  // nullopt: DefaultDecodingMode
-  inference::ScoreOptions options;              // without the mode
+  inference::ScoreOptions options;              // the mode in it is ignored
   bool use_adapters = true;
   std::vector<AdapterChoice> adapters = {};
 };
@@ -128,20 +129,20 @@ struct EmbedAnswer {
   int tokens = 0;
 };
 
-// The node's way to the model: admission, scheduling at step granularity, adapters, trajectories.
+// The node's access to the model: admission, scheduling step by step, adapters and trajectories.
 // All methods are thread-safe and return at once; callbacks run on the node's threads and must not
 // block.
 class InferenceActor {
  public:
   virtual ~InferenceActor() = default;
-  // RESOURCE_EXHAUSTED when the queue is full, UNAVAILABLE when draining; then the listener is not
-  // called.
+  // Returns RESOURCE_EXHAUSTED when the queue is full and UNAVAILABLE when the node drains; then
+  // the listener is not called.
   virtual absl::Status Generate(GenerationJob job) = 0;
   virtual absl::Status Score(ScoreJob job,
                              std::function<void(absl::StatusOr<ScoreAnswer>)> done) = 0;
   virtual absl::Status Embed(std::string text,
                              std::function<void(absl::StatusOr<EmbedAnswer>)> done) = 0;
-  // Generations, scores and embeddings admitted and not ended yet.
+  // Returns the number of generations, scores and embeddings that are admitted and have not ended.
   virtual uint64_t running() const = 0;
 };
 

@@ -13,7 +13,7 @@
 namespace ruvd::serving {
 namespace {
 
-// A feedback's effect on the weight of a pattern, as GraphStore::Nudge bounds that of an edge.
+// The effect of one feedback on a pattern's weight, bounded like GraphStore::Nudge bounds an edge.
 constexpr float kNudge = 0.05F;
 constexpr float kLeastWeight = 0.5F;
 constexpr float kMostWeight = 2.0F;
@@ -28,8 +28,8 @@ void Nudge(float direction, float* weight) {
 
 absl::Status NotHeld(const std::string& response_id) {
   return Error(absl::StatusCode::kNotFound, reasons::kUnknownResponse,
-               "the commits of response {} are not held any more, so its session learns nothing of "
-               "it; send feedback sooner, or a session_id with the request",
+               "the node no longer holds the commits of response {}, so its session learns nothing "
+               "from it; send feedback sooner, or a session_id with the request",
                response_id);
 }
 
@@ -96,7 +96,7 @@ absl::StatusOr<size_t> InstantLoop::LearnEdit(const std::string& response_id,
   std::erase_if(positions, [kept](const inference::CommittedPosition& committed) {
     return committed.position == kept->trail.end_position;
   });
-  // What had to be corrected says nothing for the patterns that served it.
+  // A correction says nothing in favour of the patterns that served the response.
   return Learn(response_id, *kept, inference::LessonsOfEdit(positions, edited), 0);
 }
 
@@ -254,7 +254,7 @@ void InstantLoop::MakeRoom() {
     DropTrail(oldest);
   }
   while (trail_bytes_ + memory_bytes_ > options_.max_bytes) {
-    if (trail_bytes_ > memory_bytes_) {  // whoever takes more gives
+    if (trail_bytes_ > memory_bytes_) {  // the larger part gives way
       const std::string oldest = by_age_.front();
       DropTrail(oldest);
     } else {

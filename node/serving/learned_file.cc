@@ -17,7 +17,7 @@
 namespace ruvd::serving {
 namespace {
 
-// Bound to the file's name, which says the version.
+// The seal is bound to the file's name, which contains the version.
 privacy::SealContext ContextOf(std::string_view key) {
   return {.column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
           .key = key,

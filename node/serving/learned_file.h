@@ -13,20 +13,21 @@
 
 namespace ruvd::serving {
 
-// Adapters that the node learned lie sealed: what users wrote can be read out of weights.
+// Adapters that the node learned are sealed, because what users wrote can be recovered from
+// weights.
 inline constexpr char kLearnedExtension[] = ".sealed";
 
-// FOLDER/NAME-VERSION.sealed
+// Returns FOLDER/NAME-VERSION.sealed.
 std::string LearnedPath(std::string_view folder, std::string_view name, uint32_t version);
 
-// Seals the bytes of an adapter's file under the name of `path`, whole or not at all.
-// FILE_UNWRITABLE, DISK_FULL.
+// Seals the bytes of an adapter's file, bound to the file name of `path`, and writes them
+// atomically. Returns FILE_UNWRITABLE or DISK_FULL on failure.
 absl::Status WriteLearnedFile(const std::string& path, const privacy::SealKey& key,
                               std::string_view bytes);
 
-// The bytes of a file, opened where its name ends in kLearnedExtension. SEAL_BROKEN where it is
-// damaged, renamed or of another store, or no key is given; the errors of reading,
-// also for more than limits::kMaxCatalogFileBytes.
+// Returns the bytes of a file, unsealed if its name ends in kLearnedExtension. Returns SEAL_BROKEN
+// if it is damaged, renamed or sealed by another store, or if no key is given, and the errors of
+// reading, also for a file of more than limits::kMaxCatalogFileBytes.
 absl::StatusOr<std::string> ReadAdapterFile(const std::string& path,
                                             const std::optional<privacy::SealKey>& key);
 

@@ -17,7 +17,7 @@
 namespace ruvd::serving {
 namespace {
 
-// Rows of one step: others wait for the writer as long.
+// Number of rows per step; other users of the writer wait that long.
 constexpr size_t kRowsAtOnce = 128;
 
 storage::GraphNode SessionNode(std::string_view session_id) {
@@ -36,7 +36,7 @@ storage::EdgeKey Used(storage::GraphNode from, storage::GraphNode pattern) {
   return {std::move(from), storage::EdgeType::kUsed, std::move(pattern)};
 }
 
-// 1: for the patterns, -1: against them.
+// Returns 1 for a vote for the patterns, -1 for one against them, else 0.
 float DirectionOf(float reward) {
   return reward >= inference::kTeachingReward    ? 1.0F
          : reward <= inference::kRejectingReward ? -1.0F
@@ -76,7 +76,7 @@ absl::StatusOr<bool> PatternGraph::Vote(const storage::Trajectory& trajectory, f
   std::ranges::sort(patterns);
   const auto repeated = std::ranges::unique(patterns);
   patterns.erase(repeated.begin(), repeated.end());
-  // First what was said, so that whatever moved can be taken back.
+  // The vote is written first, so that every move can be taken back.
   const storage::GraphNode response = ResponseNode(trajectory.response_id);
   RETURN_IF_ERROR(
       graph_.Put({response, storage::EdgeType::kInSession, SessionNode(trajectory.session_id)}, 1));
@@ -84,7 +84,8 @@ absl::StatusOr<bool> PatternGraph::Vote(const storage::Trajectory& trajectory, f
     RETURN_IF_ERROR(graph_.Put(Used(response, pattern), direction > 0 ? 1 : 0));
   }
   RETURN_IF_ERROR(MoveAll(trajectory.session_id, patterns, direction, /*back=*/false));
-  if (!Owns({trajectory.user_id, trajectory.session_id})) {  // it went while its edges were written
+  if (!Owns({trajectory.user_id,
+             trajectory.session_id})) {  // the session went while its edges were written
     RETURN_IF_ERROR(HideSession(trajectory.session_id));
     return before;
   }
@@ -136,14 +137,14 @@ absl::Status PatternGraph::Move(const storage::EdgeKey& key, float direction, bo
   const absl::StatusOr<storage::GraphEdge> edge = graph_.Get(key);
   if (back) {
     if (absl::IsNotFound(edge.status())) {
-      return absl::OkStatus();  // its session or pattern went
+      return absl::OkStatus();  // its session or pattern was deleted
     }
     RETURN_IF_ERROR(edge.status());
-    // The nudge the other way would be another share.
+    // Dividing undoes the earlier nudge exactly; a nudge in the other direction would not.
     return graph_.Put(key, std::clamp(edge->weight / (1 + storage::kMaxNudge * direction),
                                       storage::kNudgeFloor, 1.0F));
   }
-  if (!edge.ok()) {  // there is none, or it is damaged
+  if (!edge.ok()) {  // there is no edge, or it is damaged
     RETURN_IF_ERROR(graph_.Put(key, kUsualEdge));
   }
   return graph_.Nudge(key, storage::kMaxNudge * direction).status();
@@ -190,12 +191,13 @@ void PatternGraph::RemoveSession(const std::string& session_id) {
     leaving_.insert(session_id);
   }
   if (const absl::Status hidden = HideSession(session_id); !hidden.ok()) {
-    LogWarning("relations of a session are removed with the next maintenance only: {} [{}]",
+    LogWarning("the relations of a session are kept until the next maintenance: {} [{}]",
                MessageOf(hidden), ReasonOf(hidden));
   }
 }
 
-// A session is told to leave before it leaves, and what votes wrote between is hidden here.
+// RemoveSession is called before the session leaves the index; edges that votes wrote in between
+// are hidden here.
 absl::Status PatternGraph::HideGone() {
   std::vector<std::string> leaving;
   {
@@ -205,11 +207,11 @@ absl::Status PatternGraph::HideGone() {
   absl::Status status;
   for (const std::string& id : leaving) {
     if (sessions_.Get(id).ok()) {
-      continue;  // not gone yet, or there is another one by now
+      continue;  // not gone yet, or a new session has this id
     }
     {
       const MutexLock lock(leaving_mutex_);
-      leaving_.erase(id);  // before it is hidden: another one of this id may leave meanwhile
+      leaving_.erase(id);  // before hiding, because another session of this id may leave meanwhile
     }
     if (const absl::Status hidden = HideSession(id); !hidden.ok()) {
       status = hidden;
@@ -281,7 +283,7 @@ absl::StatusOr<bool> PatternGraph::Maintain() {
   const absl::Status hidden = HideGone();
   const absl::StatusOr<bool> walk = Walk();
   const absl::StatusOr<bool> follow = FollowPatterns();
-  // Whatever went wrong with those: what is hidden stays on the disk no longer than it must.
+  // Hidden rows are deleted even if the steps above failed, so that they do not stay on the disk.
   ASSIGN_OR_RETURN(const size_t deleted, graph_.RemoveSome(kRowsAtOnce));
   RETURN_IF_ERROR(hidden);
   RETURN_IF_ERROR(walk.status());

@@ -20,51 +20,51 @@
 
 namespace ruvd::serving {
 
-// Whose session it is; users never share one.
+// The owner of a session; users never share one.
 struct SessionOwner {
-  std::string_view user_id;  // empty: nobody's
+  std::string_view user_id;  // empty: no user
   std::string_view session_id;
 };
 
-// What feedback says of the patterns that served a session, as edges of the graph store, so that it
-// outlives a restart: session -> pattern (kUsed) and, of patterns that served one completion, the
-// one with the lower id -> the other (kSimilar). They begin at kUsualEdge, and every response that
-// was rated moves them by GraphStore's kMaxNudge. What a response said is kept as edges of its own,
-// witness entry -> session (kInSession) and -> pattern (kUsed, weight 1 for it, 0 against it), so
-// that it can be taken back. Edges live as long as the session in the index and the pattern in its
-// store. Thread-safe; votes come from one thread.
+// What feedback says about the patterns that served a session, stored as edges of the graph store
+// so that it survives a restart: session -> pattern (kUsed) and, between patterns that served one
+// completion, the one with the lower id -> the other (kSimilar). An edge starts at kUsualEdge, and
+// every rated response moves it by GraphStore's kMaxNudge. Each response's vote is kept in edges of
+// its own, so that it can be taken back: witness entry -> session (kInSession) and witness entry ->
+// pattern (kUsed, weight 1 for it, 0 against it). Edges live as long as the session in the index
+// and the pattern in its store. Thread-safe; votes must come from one thread.
 class PatternGraph {
  public:
-  // All is borrowed. `on`: whether feedback moves edges and searches read them.
+  // All references are borrowed. `on`: whether feedback moves edges and searches read them.
   PatternGraph(storage::GraphStore& graph, const storage::PatternStore& patterns,
                const storage::SessionIndex& sessions, bool on);
 
   bool on() const { return on_; }
 
-  // Moves the edges of the patterns that served a response of a session, up for a reward (0 to 1)
-  // that teaches, down for one that rejects, in place of what an earlier feedback of it said; true
-  // where an edge moved. Nothing where it is off, for a session that the index does not know as its
-  // user's, and for patterns that are gone. The errors of GraphStore.
+  // Moves the edges of the patterns that served a response: up if the reward (0 to 1) teaches, down
+  // if it rejects. Replaces the effect of an earlier feedback on the response. Returns whether an
+  // edge moved. Does nothing if the graph is off, if the index does not know the session as its
+  // user's, and for deleted patterns. Returns the errors of GraphStore.
   absl::StatusOr<bool> Vote(const storage::Trajectory& trajectory, float reward);
-  // Takes back what a response said, as far as no weight was at its bounds meanwhile; true where it
-  // had said something.
+  // Takes back the vote of a response; this is exact unless a weight reached its bounds meanwhile.
+  // Returns whether there was a vote.
   absl::StatusOr<bool> TakeBack(const std::string& response_id);
 
-  // The factor of a pattern's similarity in a session: between 1 - kMaxNudge and 1 + kMaxNudge by
-  // the weight of their edge, 1 without one or where it is off. `pattern_id`: in hexadecimal.
+  // Returns the factor for a pattern's similarity in a session: between 1 - kMaxNudge and 1 +
+  // kMaxNudge by the weight of their edge, and 1 if there is no edge or the graph is off.
+  // `pattern_id` is hexadecimal.
   float Factor(const SessionOwner& owner, std::string_view pattern_id) const;
 
-  // A session leaves the index: hides its edges and those of its responses at once. What that
-  // misses, because of an error or of a vote at the same time, Maintain hides once the session is
-  // gone.
+  // Hides the edges of a session that leaves the index, and those of its responses, at once. If an
+  // error or a simultaneous vote leaves some, Maintain hides them once the session is gone.
   void RemoveSession(const std::string& session_id);
 
-  // One bounded step of what is to be done beside requests: finds edges of sessions and patterns
-  // that went while nobody looked, hides edges of patterns that go, deletes rows of what is hidden.
-  // True where there is more to do.
+  // Does one bounded step of the work that is not part of a request: finds edges of sessions and
+  // patterns that were deleted before this object watched, hides edges of patterns that are
+  // deleted, and removes the rows of hidden edges. Returns true if there is more to do.
   absl::StatusOr<bool> Maintain();
 
-  // Of an edge that nobody said anything of.
+  // The weight of an edge before any feedback.
   static constexpr float kUsualEdge = 0.5F;
 
  private:
@@ -83,11 +83,12 @@ class PatternGraph {
   const storage::PatternStore& patterns_;
   const storage::SessionIndex& sessions_;
   const bool on_;
-  Mutex leaving_mutex_;  // taken in a writer's turn of the index, and held for moments only
+  Mutex leaving_mutex_;  // taken within the index's write turn, so held only briefly
   std::set<std::string> leaving_ ABSL_GUARDED_BY(leaving_mutex_);
-  Mutex mutex_;                                    // of maintenance
-  uint64_t followed_ ABSL_GUARDED_BY(mutex_) = 0;  // the last change of patterns looked at
-  // Which nodes a walk over what the store had at the start looks at next; none: it is done.
+  Mutex mutex_;                                    // serialises maintenance
+  uint64_t followed_ ABSL_GUARDED_BY(mutex_) = 0;  // the last change of patterns seen
+  // The kind of node that the walk over edges from before the start looks at next; nullopt: the
+  // walk is done.
   std::optional<storage::GraphNodeKind> walking_ ABSL_GUARDED_BY(mutex_) =
       storage::GraphNodeKind::kSession;
   std::optional<storage::GraphNode> walked_ ABSL_GUARDED_BY(mutex_);

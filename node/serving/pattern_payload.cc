@@ -15,7 +15,7 @@
 namespace ruvd::serving {
 namespace {
 
-// Digits of an id or a digest in an adapter's name.
+// Number of digits of an id or a digest in an adapter's name.
 constexpr size_t kShortId = 16;
 
 }  // namespace

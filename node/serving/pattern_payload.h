@@ -16,33 +16,34 @@
 
 namespace ruvd::serving {
 
-// What a pattern row carries besides its embedding: the encoded adapter that serves it, and the
-// R-core that says the same in the cluster's frame, for sharing (empty where none was trained).
+// What a pattern row carries besides its embedding: the encoded adapter that serves it, and for
+// sharing the core R that expresses the same change in the cluster's frame (empty if none was
+// trained).
 struct PatternPayload {
   std::string adapter;
   std::vector<float> core;
-  // Of t, ascending within 0 to 1: then `core` holds one core for each bank, one after the other.
+  // Boundaries of t, ascending within [0, 1]; if set, `core` holds one core per bank, one after the
+  // other.
   std::vector<float> core_boundaries = {};
   Digest frame_id{};
-  bool withheld = false;  // a client made the pattern private: never to be shared
-  // Of the adapter that deep rounds publish, on top of which `adapter` was trained; 0: without.
-  // The core never is: peers have other versions.
+  bool withheld = false;  // a client made the pattern private, so it is never shared
+  // Version of the deep adapter that `adapter` was trained on top of; 0: none. The core is never
+  // trained on top of it, because peers have other versions.
   uint32_t deep_version = 0;
-  // Whose lessons the core was trained and judged on (node/actors/contributors.h), each once;
-  // empty: nobody knows.
+  // The contributors whose lessons the core was trained and judged on, each once; empty: unknown.
   std::vector<privacy::Contributor> contributors = {};
-  // The embedding and the adapter also hold lessons of somebody who did not agree to sharing: the
-  // core may be part of a noised update, the pattern stays.
+  // The embedding and the adapter also hold lessons of a user who did not agree to sharing. The
+  // core may still be part of a noised update, but the pattern is not shared.
   bool holds_others = false;
 };
 
-// The name of a pattern's adapter, of its content's AdapterId: no two contents share one, because
-// those who serve adapters keep them by name and version.
+// Returns the name of a pattern's adapter; `content` is the AdapterId of its content. Different
+// contents have different names, because adapters are cached by name and version.
 std::string PatternAdapterName(const storage::PatternId& id, const Digest& content);
 
 std::string EncodePatternPayload(const PatternPayload& payload);
-// No bytes, as of a pattern without an adapter, are an empty payload. STORE_CORRUPT for bytes that
-// are none.
+// Decodes a payload. No bytes, as in a pattern without an adapter, give an empty payload. Returns
+// STORE_CORRUPT for malformed bytes.
 absl::StatusOr<PatternPayload> DecodePatternPayload(std::string_view bytes);
 
 }  // namespace ruvd::serving

@@ -27,7 +27,7 @@ absl::Status ForEachPatternOf(storage::PatternStore& patterns, const privacy::No
       if (pattern.ok()) {
         RETURN_IF_ERROR(visit(*pattern));
       } else if (absl::IsDataLoss(pattern.status())) {
-        spdlog::warn("left out: {}", MessageOf(pattern.status()));
+        spdlog::warn("a pattern was left out: {}", MessageOf(pattern.status()));
       } else if (!absl::IsNotFound(pattern.status())) {
         return pattern.status();
       }

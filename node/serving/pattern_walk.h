@@ -11,7 +11,8 @@
 
 namespace ruvd::serving {
 
-// Calls `visit` for every pattern of `origin`, in order of id. Passes over damaged ones.
+// Calls `visit` for every pattern of `origin`, in order of id. Skips damaged patterns with a
+// warning. Returns the first other error.
 absl::Status ForEachPatternOf(storage::PatternStore& patterns, const privacy::NodeId& origin,
                               const std::function<absl::Status(storage::Pattern&)>& visit);
 

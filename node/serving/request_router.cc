@@ -11,7 +11,7 @@
 namespace ruvd::serving {
 namespace {
 
-// The entries of a router, in the numbers of NodeRoutes.
+// Returns the numbers in NodeRoutes of a router's entries.
 absl::StatusOr<std::array<size_t, limits::kMaxRoutes>> NumbersOf(const inference::Router& router) {
   std::array<size_t, limits::kMaxRoutes> numbers{};
   bool as_asked = false;
@@ -29,8 +29,8 @@ absl::StatusOr<std::array<size_t, limits::kMaxRoutes>> NumbersOf(const inference
   }
   if (!as_asked) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "the router does not know what serving requests as they are asked for is worth; "
-                 "train it again");
+                 "the router has no estimate for requests served as asked ('as_asked'); train it "
+                 "again");
   }
   return numbers;
 }

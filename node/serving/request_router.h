@@ -17,38 +17,40 @@
 
 namespace ruvd::serving {
 
-// The ways in which a node serves a request, by number. A request is served as it asked for where
-// nothing else was learned. None names a model or a precision: a node loads one model, and the
-// weights of one precision are packed for all completions, which share forwards, keys and values.
+// The routes by which a node serves a request, by number. A request is served as asked unless the
+// router learned that another route is better. No route changes the model or the precision: a node
+// loads one model, whose weights are packed in one precision for all completions, because
+// completions share forwards, keys and values.
 inline constexpr size_t kRouteAsAsked = 0;
-inline constexpr size_t kRouteHalfSteps = 1;         // two tokens a step
-inline constexpr size_t kRouteApproximateCache = 2;  // of keys and values, in diffusion mode
+inline constexpr size_t kRouteHalfSteps = 1;  // two tokens per step
+inline constexpr size_t kRouteApproximateCache =
+    2;  // approximate cache of keys and values, in diffusion mode
 inline constexpr size_t kRouteNoAdapters = 3;
 inline constexpr size_t kNodeRoutes = 4;
-// They have no cost: that is measured.
+// Returns the routes; their cost is left unset because it is measured.
 const std::array<inference::Route, kNodeRoutes>& NodeRoutes();
-// nullopt for a name that is none of theirs.
+// Returns the number of a route, or nullopt for an unknown name.
 std::optional<size_t> NodeRouteByName(std::string_view name);
 
-// "logistic", "fastgrnn" or "cascade"; nullopt for "off" and what is none.
+// Returns the kind for "logistic", "fastgrnn" or "cascade"; nullopt for "off" and unknown names.
 std::optional<inference::ScorerKind> RouterKindByName(std::string_view name);
 
-// What was chosen for a request, and what that was chosen by.
+// The route chosen for a request, and the features that it was chosen by.
 struct RoutedRequest {
-  inference::RoutingDecision decision;  // its route is one of NodeRoutes
+  inference::RoutingDecision decision;  // its route is an index into NodeRoutes
   inference::RouteSet open;
   std::array<double, inference::kRouterFeatures> features{};
 };
 
 struct RequestRouterOptions {
   inference::ScorerKind kind = inference::ScorerKind::kLogistic;
-  double exploration = 0.05;  // share of the requests that are served at random
+  double exploration = 0.05;  // share of the requests whose route is random
   uint64_t seed = 0;
 };
 
-// Chooses how requests are served, among the ways that each of them left open: as asked, until a
-// router was learned that knows better, but for the share that is served at random so that other
-// ways get outcomes. A choice takes microseconds. Thread-safe.
+// Chooses how requests are served, among the routes that each request leaves open. Requests are
+// served as asked until a learned router is set, except for the share that takes a random route to
+// give the other routes outcomes. A choice takes microseconds. Thread-safe.
 class RequestRouter {
  public:
   explicit RequestRouter(const RequestRouterOptions& options)
@@ -56,17 +58,17 @@ class RequestRouter {
 
   const RequestRouterOptions& options() const { return options_; }
 
-  // `open` has kRouteAsAsked. A cascade that has no first forward to go by serves as asked, but for
-  // what it explores.
+  // Chooses a route; `open` must contain kRouteAsAsked. A cascade without the features of a first
+  // forward serves as asked, except where it explores.
   RoutedRequest Choose(const inference::RequestFacts& facts, const inference::RouteSet& open);
 
-  // Whether a share of the requests is served at random, as at the start: not where nobody learns
-  // from what becomes of them.
+  // Sets whether a share of the requests takes a random route (on at the start). It is off where no
+  // learner uses the outcomes.
   void SetExploring(bool exploring);
 
-  // Chooses by this router from now on; null: by none. Its entries are some of NodeRoutes, found by
-  // their names. INVALID_ARGUMENT where one is none of them, or where it does not know what serving
-  // as asked is worth; then nothing changes.
+  // Chooses by this router from now on; null: by no router. Its entries are matched to NodeRoutes
+  // by name. Returns INVALID_ARGUMENT, and changes nothing, if an entry is not a route of this node
+  // or if kRouteAsAsked is missing.
   absl::Status Serve(std::shared_ptr<const inference::Router> router);
 
  private:
@@ -75,7 +77,7 @@ class RequestRouter {
   bool exploring_ ABSL_GUARDED_BY(mutex_) = true;
   Random random_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const inference::Router> router_ ABSL_GUARDED_BY(mutex_);
-  // Of each of its entries.
+  // For each entry of router_, its number in NodeRoutes.
   std::array<size_t, limits::kMaxRoutes> node_routes_ ABSL_GUARDED_BY(mutex_){};
 };
 

@@ -16,14 +16,14 @@
 namespace ruvd::serving {
 namespace {
 
-// Longer than any name that people give; two of them and all adapters fit an entry.
+// Longer than any usual name; two names and all adapters fit an entry.
 constexpr size_t kMaxNameBytes = 256;
 
 float Milliseconds(Duration duration) {
   return std::max(0.0F, std::chrono::duration<float, std::milli>(duration).count());
 }
 
-// A log of what happened must not be lost to a name that is not UTF-8 or has no end.
+// A name that is too long or not UTF-8 must not cost the whole entry.
 std::string TextOf(std::string_view text, size_t limit = kMaxNameBytes) {
   return std::string(CutUtf8(ValidUtf8(text), limit));
 }
@@ -49,7 +49,7 @@ void RequestTrace::Begun(const inference::ModelConfig& model,
   entry_.latency.queue_ms = Lap();
   begun_ = true;
   entry_.model_used = TextOf(model.name);
-  // One model, so that no router would choose another.
+  // The node has one model, so the probabilities have one element.
   entry_.routing = {.model = entry_.model_used,
                     .context_size = static_cast<uint32_t>(std::max(0, model.context)),
                     .temperature = options.temperature,

@@ -16,57 +16,59 @@
 
 namespace ruvd::serving {
 
-// Takes what requests did. Thread-safe; never blocks.
+// Records what requests did. Implementations are thread-safe and never block.
 class RequestRecorder {
  public:
   virtual ~RequestRecorder() = default;
   virtual void Record(storage::WitnessEntry entry) = 0;
 };
 
-// What is known of a request before anything is done for it.
+// What is known about a request at its admission.
 struct TracedRequest {
   std::string request_id;
   std::string session_id;
   std::string user_id;
-  std::string model;        // that serves it
+  std::string model;        // the model that serves it
   std::string embedded_by;  // id of the model package that embeds its prompt
 };
 
-// Follows one request from its admission to its end and then tells the recorder, once. Costs a
+// Follows one request from its admission to its end and then calls the recorder once. Costs a
 // request microseconds. Not thread-safe.
 class RequestTrace {
  public:
-  // `recorder` may be null; it and the clock outlive the trace. Time counts from here.
+  // `recorder` may be null; it and the clock must outlive the trace. Time counts from the
+  // construction.
   RequestTrace(RequestRecorder* recorder, const Clock& clock, TracedRequest request);
 
-  // In this order, each after the work it names.
+  // The calls below come in this order, each after the work it names.
   void Begun(const inference::ModelConfig& model, const inference::SamplingOptions& options);
   void Embedded(const std::vector<float>& embedding, size_t prompt_tokens);
   void Chose(const std::vector<AdapterUse>& uses);
-  // A router chose this way of serving it, good enough with this probability (0 to 1). May be left
-  // out.
+  // Records the route that a router chose, and the probability (0 to 1) that it is good enough.
+  // Optional.
   void Routed(std::string_view route, double probability);
-  // Others were chosen on the way: all that were ever used.
+  // Replaces the adapters after a new choice; `uses` holds all that were ever used.
   void ChoseAgain(const std::vector<AdapterUse>& uses);
 
-  // The user was erased meanwhile: what the request cost is told, nothing that was the user's.
+  // Drops the user's data because the user was erased meanwhile; what the request cost is still
+  // recorded.
   void ForgetUser();
 
-  // One of them ends the trace; calls after it do nothing.
+  // Finished or Failed ends the trace; later calls do nothing.
   void Finished(int completion_tokens);
   void Failed(const absl::Status& status);
 
  private:
-  // Milliseconds since the last call, or since the construction.
+  // Returns the milliseconds since the last call, or since the construction.
   float Lap();
   void End();
 
-  RequestRecorder* recorder_;  // null once told
+  RequestRecorder* recorder_;  // null once the entry was recorded
   const Clock& clock_;
   const TimePoint admitted_;
   TimePoint last_;
   bool begun_ = false;   // no longer queued
-  bool chosen_ = false;  // what follows is generation
+  bool chosen_ = false;  // adapters are chosen; the time from here is generation
   storage::WitnessEntry entry_;
 };
 

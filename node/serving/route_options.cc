@@ -11,7 +11,7 @@
 namespace ruvd::serving {
 namespace {
 
-// Steps after which an approximate cache evaluates the whole text again.
+// Number of steps after which an approximate cache evaluates the whole text again.
 constexpr int kCacheSteps = 8;
 
 }  // namespace
@@ -49,7 +49,7 @@ inference::SamplingOptions WithRoute(const inference::Route& route,
     options.approximate_cache_steps = kCacheSteps;
   }
   if (route.tokens_per_step > 0) {
-    // Steps are those of a block where there are blocks.
+    // In block mode, `steps` counts the steps of one block.
     const int block = options.block_length > 0 ? options.block_length : block_length;
     const int scope = mode == inference::DecodingMode::kBlock && block > 0 ? block : tokens;
     options.steps = std::clamp((scope + route.tokens_per_step - 1) / route.tokens_per_step, 1,

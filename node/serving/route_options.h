@@ -9,18 +9,17 @@
 
 namespace ruvd::serving {
 
-// Tokens that a job wants to be generated.
+// Returns the number of tokens that a job wants to be generated.
 int TokensToGenerate(const GenerationJob& job);
 
-// The ways of NodeRoutes that a job leaves open, kRouteAsAsked always. Steps and cache are open
-// where the job names neither of them nor how positions are chosen (sampler,
-// confidence_threshold): those say how many tokens a step commits and what it looks at. Adapters
-// are open where the job neither chooses nor switches off any and some would act, as
-// `adapters_act` says.
+// Returns the routes that a job leaves open; kRouteAsAsked is always one. The routes of steps and
+// cache are open if the job sets neither of them, nor a sampler or a confidence_threshold, which
+// decide how many tokens a step commits and what it looks at. The route without adapters is open if
+// the job neither chooses adapters nor switches them off and some would act (`adapters_act`).
 inference::RouteSet OpenRoutes(const GenerationJob& job, inference::DecodingMode mode,
                                bool adapters_act);
 
-// The options of a job that is served this way. `block_length`: the model's own.
+// Returns the options of a job served by `route`. `block_length` is the model's own.
 inference::SamplingOptions WithRoute(const inference::Route& route,
                                      inference::SamplingOptions options,
                                      inference::DecodingMode mode, int tokens, int block_length);

@@ -28,7 +28,7 @@ constexpr std::string_view kStateMagic = "RVNS";
 constexpr uint64_t kStateBytes = 4 + 2 + 1 + 8 + 8 + 8;
 constexpr std::string_view kFilePrefix = "router-";
 
-// The version is sealed with the router, so that no file takes another one's place.
+// The seal includes the version, so that a file cannot replace that of another version.
 privacy::SealContext ContextOf(uint32_t version) {
   return {.column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
           .key = "router",
@@ -78,7 +78,7 @@ absl::StatusOr<StoredRouter> DecodeStoredRouter(std::string_view bytes,
   if (!magic || AsText(*magic) != kMagic || format != kFormat || !trained_ms || *trained_ms < 0 ||
       !outcomes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "these bytes are no router of a node; train it again");
+                 "these bytes are not a stored router; train the router again");
   }
   ASSIGN_OR_RETURN(inference::Router router,
                    inference::Router::Parse(bytes.substr(kHeadBytes), options));
@@ -104,7 +104,7 @@ absl::StatusOr<RouterTrainingState> DecodeTrainingState(std::string_view bytes) 
   if (bytes.size() != kStateBytes || AsText(*magic) != kStateMagic || format != kFormat ||
       !IsScorerKind(*kind) || *trained_ms < 0 || *counted_from < 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "these bytes do not say when a router was trained");
+                 "these bytes are not the training state of a router");
   }
   return RouterTrainingState{.kind = static_cast<inference::ScorerKind>(*kind),
                              .trained_ms = *trained_ms,
@@ -161,7 +161,7 @@ absl::Status RouterFiles::Write(uint32_t version, const StoredRouter& stored) {
       PathOf(version), key_.Seal(ContextOf(version), EncodeStoredRouter(stored)), 0600));
   const std::vector<uint32_t> versions = Versions();
   for (size_t i = 0; i + kKept < versions.size(); ++i) {
-    Remove(versions[i]).IgnoreError();  // the next one tries again
+    Remove(versions[i]).IgnoreError();  // the next write tries again
   }
   return absl::OkStatus();
 }
@@ -174,7 +174,7 @@ absl::Status RouterFiles::Remove(uint32_t version) {
   }
   return removed ? absl::OkStatus()
                  : Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                         "there is no version {} of the router any more", version);
+                         "version {} of the router no longer exists", version);
 }
 
 }  // namespace ruvd::serving

@@ -16,60 +16,62 @@
 
 namespace ruvd::serving {
 
-// A router as a training left it.
+// A router and the facts about its training.
 struct StoredRouter {
   int64_t trained_ms = 0;
-  uint32_t outcomes = 0;  // that it was trained on
+  uint32_t outcomes = 0;  // number of outcomes that it was trained on
   std::shared_ptr<const inference::Router> router;
 };
 
-// As bytes, little endian: "RVNR", u16 format 1, i64 trained_ms, u32 outcomes, Router::Serialize.
+// Encodes a router, little endian: "RVNR", u16 format 1, i64 trained_ms, u32 outcomes,
+// Router::Serialize.
 std::string EncodeStoredRouter(const StoredRouter& stored);
-// INVALID_ARGUMENT for other bytes; the errors of Router::Parse.
+// Returns INVALID_ARGUMENT for malformed bytes, and the errors of Router::Parse.
 absl::StatusOr<StoredRouter> DecodeStoredRouter(std::string_view bytes,
                                                 const inference::RouterOptions& options);
 
-// What the trainings of a router leave beside its versions.
+// The state of router training, kept beside the router's versions.
 struct RouterTrainingState {
   inference::ScorerKind kind = inference::ScorerKind::kLogistic;
-  int64_t trained_ms = 0;    // of the last training, whatever came of it; 0: there was none
-  uint64_t outcomes = 0;     // that counted then
-  int64_t counted_from = 0;  // outcomes created before it do not count: what they taught was undone
+  int64_t trained_ms = 0;    // time of the last training, successful or not; 0: never
+  uint64_t outcomes = 0;     // number of outcomes that counted then
+  int64_t counted_from = 0;  // older outcomes do not count, because their training was undone
   bool operator==(const RouterTrainingState&) const = default;
 };
 
-// As bytes, little endian: "RVNS", u16 format 1, u8 kind, i64 trained_ms, u64 outcomes,
+// Encodes the state, little endian: "RVNS", u16 format 1, u8 kind, i64 trained_ms, u64 outcomes,
 // i64 counted_from.
 std::string EncodeTrainingState(const RouterTrainingState& state);
-// INVALID_ARGUMENT for other bytes.
+// Returns INVALID_ARGUMENT for malformed bytes.
 absl::StatusOr<RouterTrainingState> DecodeTrainingState(std::string_view bytes);
 
-// The versions of a node's router, files FOLDER/router-VERSION, and FOLDER/router-state, sealed.
-// Not thread-safe.
+// The sealed files of a node's router: FOLDER/router-VERSION for each version, and
+// FOLDER/router-state. Not thread-safe.
 class RouterFiles {
  public:
-  // `options`: of the routers that are read.
+  // `options` apply to the routers that are read.
   RouterFiles(std::string folder, privacy::SealKey key, const inference::RouterOptions& options)
       : folder_(std::move(folder)), key_(std::move(key)), options_(options) {}
 
   std::string PathOf(uint32_t version) const;
-  // Of the files that are there, lowest first.
+  // Returns the versions that have a file, lowest first.
   std::vector<uint32_t> Versions() const;
-  // SEAL_BROKEN and INVALID_ARGUMENT where the file is damaged or of another store; the errors of
-  // reading.
+  // Returns SEAL_BROKEN or INVALID_ARGUMENT if the file is damaged or was sealed by another store,
+  // and the errors of reading.
   absl::StatusOr<StoredRouter> Read(uint32_t version) const;
-  // Whole or not at all. Versions before the newest kKept go then. FILE_UNWRITABLE, DISK_FULL.
+  // Writes a version atomically, then deletes versions older than the newest kKept. Returns
+  // FILE_UNWRITABLE or DISK_FULL on failure.
   absl::Status Write(uint32_t version, const StoredRouter& stored);
-  // That of no training where there is no file. SEAL_BROKEN and INVALID_ARGUMENT where it is
-  // damaged or of another store; the errors of reading.
+  // Returns the state, or an empty one if there is no file. Returns SEAL_BROKEN or INVALID_ARGUMENT
+  // if the file is damaged or was sealed by another store, and the errors of reading.
   absl::StatusOr<RouterTrainingState> ReadState() const;
-  // Whole or not at all. FILE_UNWRITABLE, DISK_FULL.
+  // Writes the state atomically. Returns FILE_UNWRITABLE or DISK_FULL on failure.
   absl::Status WriteState(const RouterTrainingState& state);
   std::string StatePath() const;
-  // NOT_FOUND where there is no such version.
+  // Returns NOT_FOUND if there is no such version.
   absl::Status Remove(uint32_t version);
 
-  // So far back an undo goes.
+  // Number of versions kept, which is how far an undo can go back.
   static constexpr size_t kKept = 8;
 
  private:

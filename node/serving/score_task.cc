@@ -30,13 +30,14 @@ absl::StatusOr<ScoreAnswer> ScoreTask::Run(inference::Transformer& serving) {
   answer.tokens = static_cast<int>(completion.size());
   ChosenAdapters selection;
   if (job_.use_adapters) {
-    // Patterns are found by the embeddings that completions were stored with.
+    // The serving transformer embeds the prompt, because the embeddings of stored completions come
+    // from it.
     RETURN_IF_ERROR(held_.status());
     ASSIGN_OR_RETURN(const std::vector<float> embedding,
                      inference::EmbedText(serving, prompt, whitening_));
     ASSIGN_OR_RETURN(selection, adapters_.Choose(embedding, job_.adapters));
   }
-  // Each masking is one step: what acts there is what would act in a completion.
+  // Each masking counts as one step, so that the same adapters act as in a completion at that t.
   inference::AdapterMix mix;
   const auto mix_at = [&](double t) {
     mix = selection.At(static_cast<float>(t));

@@ -12,7 +12,7 @@
 
 namespace ruvd::serving {
 
-// The score of a completion, in one slice, by a transformer of Precision::kExact of its own.
+// Scores a completion in one slice, on a transformer of its own with Precision::kExact.
 class ScoreTask final : public ComputeTask {
  public:
   ScoreTask(const GenerationServices& services, inference::Transformer& exact, ScoreJob job,
@@ -36,11 +36,12 @@ class ScoreTask final : public ComputeTask {
   const inference::Whitening* whitening_;
   inference::Transformer& exact_;
   const ScoreJob job_;
-  absl::StatusOr<std::vector<RangedPart>> held_ = std::vector<RangedPart>();  // read for it
+  absl::StatusOr<std::vector<RangedPart>> held_ =
+      std::vector<RangedPart>();  // the adapters read by Prepare
   const std::function<void(absl::StatusOr<ScoreAnswer>)> done_;
 };
 
-// The embedding of a text, in one slice.
+// Embeds a text in one slice.
 class EmbedTask final : public ComputeTask {
  public:
   EmbedTask(const inference::Whitening* whitening, std::string text,

@@ -12,27 +12,30 @@
 
 namespace ruvd::serving {
 
-// The name of the adapter that deep rounds publish; no other adapter of the node may have it.
+// The name of the adapter that deep rounds publish; other adapters of the node may not use it.
 inline constexpr char kDeepAdapter[] = "deep";
 
-// The version of it that requests get; 0: none.
+// Returns the version of the deep adapter that requests get; 0: none.
 uint32_t ServedDeepVersion(const AdapterCatalog& catalog);
 
-// What acts beneath the adapters of patterns in requests that choose nothing.
+// The adapters that act beneath those of patterns in requests that choose nothing.
 struct ServedAdapters {
-  // Of the catalogue, with their weights. Of one with timestep banks its trunk alone: training
-  // knows adapters beneath at all t only, and residuals are small corrections of a trunk.
+  // Adapters of the catalogue with their weights; from one with timestep banks, only the trunk is
+  // used: training supports adapters beneath it only for all t, and residuals are small corrections
+  // of a trunk.
   inference::AdapterMix mix;
-  // The served one, among them where the prompt is within its reach; 0: none.
+  // The served version of the deep adapter, which is in the mix if the prompt is within its reach;
+  // 0: none.
   uint32_t deep_version = 0;
 
   const inference::AdapterMix* mix_or_null() const { return mix.empty() ? nullptr : &mix; }
 };
-// For prompts like one with this embedding. A null catalogue has nothing. The errors of
-// AdapterCatalog::Choose.
+// Returns the adapters for prompts with about this embedding; a null catalogue gives none. Returns
+// the errors of AdapterCatalog::Choose.
 absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog,
                                                        std::span<const float> prompt);
-// The same without the adapter of deep rounds: what acts beneath that one.
+// Returns the adapters that act beneath the deep adapter, that is all others that requests get
+// without choosing.
 absl::StatusOr<inference::AdapterMix> AdaptersBeneathDeep(AdapterCatalog* catalog);
 
 }  // namespace ruvd::serving

@@ -12,8 +12,8 @@
 namespace ruvd::serving {
 namespace {
 
-// A peer's noised centroid says where lessons lie. It brings no adapter, and must not take the
-// place of a pattern that does.
+// A peer's noised centroid tells where lessons lie but has no adapter, so it must not take the
+// place of a pattern that has one.
 bool BringsNothing(const storage::PatternHit& hit) {
   return hit.pattern.tier == storage::SharingTier::kDp && hit.pattern.adapter_name.empty();
 }

@@ -11,11 +11,11 @@
 
 namespace ruvd::serving {
 
-// The pattern store as inference sees it (inference and storage do not know each other).
-// Thread-safe.
+// Adapts the pattern store to inference::PatternIndex, because inference and storage do not know
+// each other. Thread-safe.
 class StorePatternIndex final : public inference::PatternIndex {
  public:
-  // `patterns` is borrowed and must outlive this.
+  // `patterns` is borrowed and must outlive this object.
   explicit StorePatternIndex(const storage::PatternStore& patterns) : patterns_(patterns) {}
 
   absl::StatusOr<std::vector<inference::RetrievedPattern>> Search(std::span<const float> embedding,
