@@ -13,9 +13,9 @@
 namespace ruvd {
 
 // Gives strictly increasing times to records that are stored in order of time, even if the wall
-// clock goes back; otherwise the newest record would sort as the oldest. There is one exception, so
-// that a clock that once ran far ahead does not count for ever: if the wall clock goes back by more
-// than kMaxBridge to a possible time, the new time is believed. Not thread-safe.
+// clock goes back: a new record must not sort as the oldest. There is one exception, so that a
+// clock that once ran far ahead does not count for ever: if the wall clock goes back by more than
+// kMaxBridge to a possible time, the new time is believed. Not thread-safe.
 class OrderedTime {
  public:
   // Two days are longer than the error of a date that is wrong by one day, or of a wrong time zone.
@@ -23,7 +23,7 @@ class OrderedTime {
   // A clock before 2023, when this program did not exist, was never set.
   static constexpr int64_t kFirstPossibleMs = 1'672'531'200'000;
 
-  // `last_ms` is the newest time in use, or 0 if there is none.
+  // `last_ms` is the newest time in use, or 0 at first.
   explicit OrderedTime(int64_t last_ms) : last_ms_(last_ms) {}
   int64_t Next(int64_t now_ms);
   // Returns the newest time in use.
