@@ -31,8 +31,8 @@ inline constexpr size_t kMaxJoinTokens = 10'000;
 // bytes each
 inline constexpr size_t kMaxEquivocationEntries = 8192;
 
-// Size of header, body and signature together. A manifest with its certificate takes 600 bytes;
-// larger content belongs in a payload, which is pulled and not pushed.
+// Header, body and signature together have at most this size. A manifest with its certificate takes
+// 600 bytes; larger content belongs in a payload, which is pulled and not pushed.
 inline constexpr size_t kMaxEnvelopeBytes = 4096;
 // How old a pushed envelope may be: more than the delay of a healthy mesh and the drift of a clock
 // together
@@ -44,7 +44,7 @@ inline constexpr int64_t kMaxEnvelopeAheadMillis = 2 * 60 * 1000;
 inline constexpr int64_t kMaxEnvelopeLifeMillis = 2 * kMaxCertificateMillis;
 
 // How many sequence numbers behind the newest one a window remembers. A mesh reorders tens of
-// messages, not thousands.
+// messages and never thousands: there is no need for more.
 inline constexpr uint64_t kReplayWindowBits = 1024;
 // Boots remembered for each sender: the running one, and the one before, whose last messages may
 // still be travelling
@@ -81,8 +81,8 @@ inline constexpr size_t kMaxPldCells = size_t{1} << 22;
 // Values of one noised update. The sum of their squares, each at most 2^36, fits 64 bits.
 inline constexpr size_t kMaxUpdateValues = size_t{1} << 24;
 inline constexpr int32_t kMaxGridUnits = 1 << 18;
-// Standard deviation of integer noise, in units of the grid. For each value the sampler reads 13
-// times as many thresholds, which takes at most 50 microseconds.
+// The standard deviation of integer noise is at most this, in units of the grid. For each value the
+// sampler reads 13 times as many thresholds, which takes at most 50 microseconds.
 inline constexpr uint32_t kMaxNoiseUnits = 4096;
 // Fewest whole units in a clip norm: with fewer the noise itself would be coarse
 inline constexpr int64_t kMinClipUnits = 64;

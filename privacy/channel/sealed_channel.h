@@ -18,8 +18,8 @@ namespace ruvd::privacy {
 
 // One end of a channel that runs through an untrusted relay. Only the two ends can read or make its
 // messages, and they open only in order: after a message was altered, left out, doubled or sent
-// back to its sender, Open fails. The relay sees the lengths and times of messages. Movable; not
-// thread-safe.
+// back to its sender, Open fails. The relay sees the lengths and times of messages. It can be moved
+// and is not thread-safe.
 class SealedChannel {
  public:
   // Seals the next message: ChaCha20-Poly1305 (RFC 8439), numbered from 0.
@@ -43,7 +43,7 @@ class SealedChannel {
 
 // A fresh X25519 key (RFC 7748) of one end of one channel. A public key does not prove who holds
 // it: both ends must sign data that contains both keys, and the hash of that data must be
-// `session`. Wiped on destruction. Movable; not thread-safe.
+// `session`. Wiped on destruction. It can be moved and is not thread-safe.
 class ChannelKey {
  public:
   using PublicKey = std::array<uint8_t, 32>;

@@ -33,7 +33,7 @@ struct ConsentSubject {
 };
 
 // What one subject agreed to, signed by the node that asked. A record without purposes withdraws
-// the consent. A plain value; docs/wire-format.md has the bytes.
+// the consent. It is a plain value; docs/wire-format.md has the bytes.
 struct UserConsent {
   ConsentSubject subject;
   uint8_t purposes = 0;

@@ -19,7 +19,7 @@ namespace ruvd::privacy {
 // A node's request to its peers to drop items that it sent and to leave them out of later merges.
 // The node signs it. Deletion on other nodes cannot be enforced: nodes that honour the request drop
 // the items, refuse them when they come again and rebuild without them. The privacy that was spent
-// bounds what the other nodes can learn. A plain value; docs/wire-format.md has the bytes.
+// bounds what the other nodes can learn. It is a plain value; docs/wire-format.md has the bytes.
 struct Withdrawal {
   using PatternName = std::array<uint8_t, 16>;
 

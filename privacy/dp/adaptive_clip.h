@@ -21,7 +21,7 @@ class AdaptiveClip {
     double initial = 1;     // clip norm of the first round, above 0
     double quantile = 0.5;  // gamma, 0 to 1
     double rate = 0.2;      // eta, above 0, at most 2
-    // Expected contributors of a round; this number is public. At least kMinAdaptiveContributors.
+    // Expected contributors of a round; this number is public and at least kMinAdaptiveContributors
     uint32_t contributors = 0;
   };
 

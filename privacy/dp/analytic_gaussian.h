@@ -9,7 +9,7 @@ namespace ruvd::privacy::dp {
 
 // The exact relation of epsilon, delta and sigma for one release of the Gaussian mechanism with
 // sensitivity 1 (Balle and Wang 2018, "Improving the Gaussian mechanism for differential privacy:
-// analytical calibration and optimal denoising", theorem 8). Pure functions. They fail with
+// analytical calibration and optimal denoising", theorem 8). These pure functions fail with
 // INVALID_ARGUMENT for an epsilon below 0, a delta outside (0, 1), or a sigma outside
 // kMinNoiseMultiplier to kMaxNoiseMultiplier. For the discrete Gaussian the relation is only
 // approximate: account it with zcdp.h.

@@ -21,7 +21,7 @@ using RandomBytes = std::function<void(std::span<uint8_t>)>;
 // every draw takes 16 random bytes and compares them with every threshold of a table, without a
 // branch. The running time of a sampler that stops early reveals how large the noise was (Jin,
 // McMurtry, Rubinstein and Ohrimenko 2022, "Are we there yet? Timing and floating-point attacks on
-// differential privacy systems"). Immutable, so thread-safe.
+// differential privacy systems"). It is immutable and so thread-safe.
 class DiscreteGaussian {
  public:
   // Makes a sampler with the standard deviation `sigma` in units, 1 to kMaxNoiseUnits. Fails with

@@ -3,7 +3,7 @@
 
 #pragma once
 
-// Arithmetic on logarithms of numbers that do not fit a double. Pure functions.
+// Arithmetic on logarithms of numbers that do not fit a double. All functions are pure.
 namespace ruvd::privacy::dp {
 
 // Returns ln(e^a + e^b). -infinity stands for the logarithm of zero.

@@ -40,7 +40,8 @@ class PldAccountant {
 
  private:
   double interval_;
-  std::vector<SampledGaussian> mechanisms_;  // no two with equal q and sigma, at most one with q = 1
+  std::vector<SampledGaussian>
+      mechanisms_;  // no two with equal q and sigma, at most one with q = 1
 };
 
 }  // namespace ruvd::privacy::dp

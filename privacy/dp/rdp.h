@@ -25,9 +25,10 @@ std::vector<double> AllOrders();
 
 // The bound that a curve of Renyi orders gives at one delta or epsilon.
 struct RdpBound {
-  double value = 0;      // epsilon, or delta
-  double order = 0;      // the order that gave the bound
-  bool at_edge = false;  // the best order is the first or last one; other orders may give a lower bound
+  double value = 0;  // epsilon, or delta
+  double order = 0;  // the order that gave the bound
+  bool at_edge =
+      false;  // the best order is the first or last one; other orders may give a lower bound
 };
 
 // Returns a warning for the operator if the bound is at the edge of the orders tried, otherwise "".

@@ -11,7 +11,7 @@ namespace ruvd::privacy::dp {
 
 // Zero-concentrated differential privacy (Bun and Steinke 2016, "Concentrated differential privacy:
 // simplifications, extensions, and lower bounds"): the Renyi privacy is rho * order at every order.
-// The rho of several releases adds up; the ledger stores that sum. Pure functions.
+// The rho of several releases adds up; the ledger stores that sum. All functions are pure.
 
 // Returns rho of one release of the Gaussian or the discrete Gaussian mechanism at noise multiplier
 // `sigma` > 0: 1 / (2 sigma^2) (Bun and Steinke 2016, proposition 1.6; for the discrete Gaussian in
