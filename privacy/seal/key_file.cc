@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
-//
-// The key file.
 
 #include "privacy/seal/key_file.h"
 
