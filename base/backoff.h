@@ -17,7 +17,7 @@ struct BackoffOptions {
 };
 
 // Exponential backoff with full jitter: the n-th wait is uniform over [0, min(max, initial 2^n)),
-// which spreads retries of many clients best (M. Brooker, "Exponential Backoff And Jitter", AWS
+// which spreads retries of many clients best (Brooker, "Exponential Backoff And Jitter", AWS
 // Architecture Blog, 2015). Not thread-safe.
 class Backoff {
  public:
@@ -29,7 +29,7 @@ class Backoff {
     ceiling_ = ceiling_ < options_.max / 2 ? ceiling_ * 2 : options_.max;
     return wait;
   }
-  // After a success the next failure starts small again.
+  // Call it after a success: the next wait is drawn from the first interval again.
   void Reset() { ceiling_ = options_.initial; }
 
  private:

@@ -11,11 +11,12 @@
 
 namespace ruvd {
 
-// Base64 with '+', '/' and padding (RFC 4648, section 4), without line feeds.
+// Returns the Base64 text with '+', '/' and padding (RFC 4648, section 4), without line feeds.
 std::string ToBase64(std::span<const uint8_t> bytes);
 
-// The bytes of such a text; nullopt for another character, a wrong length or padding, or bits
-// behind the last byte that are not zero: two texts never mean the same bytes.
+// Returns the bytes that a Base64 text stands for. Returns nullopt for a character outside the
+// alphabet, a wrong length, wrong padding, or unused bits after the last byte that are not zero: so
+// two different texts never mean the same bytes.
 std::optional<std::string> FromBase64(std::string_view text);
 
 }  // namespace ruvd

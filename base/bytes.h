@@ -28,12 +28,14 @@ inline std::string_view AsText(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Lower-case hexadecimal.
+// Returns the bytes in lower-case hexadecimal.
 std::string ToHex(std::span<const uint8_t> bytes);
-// The bytes of a hexadecimal text of either case; nullopt for an odd length or another character.
+// Returns the bytes of a hexadecimal text in upper or lower case, or nullopt for an odd length or
+// any other character.
 std::optional<std::string> FromHex(std::string_view hex);
 
-// SHA-256 of the concatenation of the parts (OpenSSL, SHA-NI where the CPU has it).
+// Returns the SHA-256 of the concatenated parts (computed by OpenSSL, which uses SHA-NI if the CPU
+// has it).
 Digest Sha256(std::initializer_list<std::span<const uint8_t>> parts);
 Digest Sha256(std::span<const uint8_t> bytes);
 Digest Sha256(std::string_view text);
@@ -55,7 +57,7 @@ class ByteReader {
     std::memcpy(&value, raw->data(), sizeof(T));
     return value;
   }
-  // A view of the next n bytes, valid as long as the underlying bytes.
+  // Returns a view of the next n bytes, which is valid as long as the underlying bytes.
   std::optional<std::span<const uint8_t>> ReadBytes(uint64_t n) {
     if (failed_ || n > bytes_.size() - offset_) {
       failed_ = true;

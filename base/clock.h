@@ -20,11 +20,12 @@ class Clock {
   virtual ~Clock() = default;
   // Monotonic time, for deadlines and durations.
   virtual TimePoint Now() const = 0;
-  // Milliseconds since the Unix epoch, for what is stored or sent. May step backwards.
+  // Milliseconds since the Unix epoch, for times that are stored or sent. The value may step
+  // backwards.
   virtual int64_t WallMillis() const = 0;
 };
 
-// The operating system's clocks. One shared instance, never destroyed.
+// Returns the operating system's clocks: one shared instance that is never destroyed.
 const Clock& SystemClock();
 
 // A clock that moves only when told to. Thread-safe.
@@ -34,7 +35,7 @@ class ManualClock final : public Clock {
   TimePoint Now() const override { return TimePoint(Duration(nanos_.load())); }
   int64_t WallMillis() const override { return wall_base_.load() + nanos_.load() / 1'000'000; }
   void Advance(Duration d) { nanos_.fetch_add(d.count()); }
-  // Steps the wall clock only, as an administrator or NTP does.
+  // Steps only the wall clock, as an administrator or NTP does.
   void StepWall(int64_t millis) { wall_base_.fetch_add(millis); }
 
  private:

@@ -11,7 +11,8 @@
 namespace ruvd {
 namespace {
 
-// Keys, flags and verbs are shorter; whoever types more did not mistype one of them.
+// Configuration keys, flags and verbs are shorter than this, so a longer word is no misspelling of
+// one of them.
 constexpr size_t kMaxComparedBytes = 128;
 
 }  // namespace

@@ -9,15 +9,17 @@
 
 namespace ruvd {
 
-// Edits that turn one text into the other: insertions, deletions, substitutions and swaps of
-// neighbours, one each (optimal string alignment). Texts longer than kMaxComparedBytes are cut.
+// Returns the number of edits that turn one text into the other (optimal string alignment
+// distance). An insertion, a deletion, a substitution and a swap of two neighbours cost one each.
+// Only the first 128 bytes of each text are compared.
 int EditDistance(std::string_view a, std::string_view b);
 
-// The candidate nearest to `word`, "" where none is near enough to be a plausible slip of the pen
-// (more than a third of its length away). Ties go to the first.
+// Returns the candidate nearest to `word`, or "" if none is near enough to be a plausible
+// misspelling: at most two edits or a third of the word's length, whichever is more. The first of
+// several equally near candidates wins.
 std::string ClosestOf(std::string_view word, std::span<const std::string> candidates);
 
-// "; did you mean X?" or "" for a word without a plausible candidate.
+// Returns the text "; did you mean X?" for a message, or "" if the word has no plausible candidate.
 std::string Suggestion(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace ruvd

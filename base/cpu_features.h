@@ -5,8 +5,8 @@
 
 namespace ruvd {
 
-// What vector kernels want of the processor, and of the operating system that must save its
-// registers.
+// The instruction sets that vector kernels can use. A set counts only if the processor has it and
+// the operating system saves its registers.
 struct CpuFeatures {
   bool avx2 = false;  // with FMA and F16C
   bool avx_vnni = false;
@@ -18,7 +18,8 @@ struct CpuFeatures {
   bool neon_i8mm = false;
 };
 
-// Asks the processor; the first call asks the operating system for AMX's registers. Thread-safe.
+// Returns what this processor supports. The first call detects it and asks the operating system for
+// permission to use the AMX registers. Thread-safe.
 const CpuFeatures& ThisCpu();
 
 }  // namespace ruvd

@@ -24,7 +24,7 @@ class TimerHandle {
   TimerHandle() = default;
   explicit TimerHandle(std::shared_ptr<std::atomic<bool>> cancelled)
       : cancelled_(std::move(cancelled)) {}
-  // The task will not start after this returns, unless it has started already.
+  // After this returns the task will not start, unless it has started already.
   void Cancel() {
     if (cancelled_ != nullptr) {
       cancelled_->store(true);
@@ -35,8 +35,9 @@ class TimerHandle {
   std::shared_ptr<std::atomic<bool>> cancelled_;
 };
 
-// Where tasks run: a pool of threads, the calling thread, or the seeded simulator. The seam that
-// makes the same actor code deterministic under test. All methods are thread-safe.
+// Where tasks run: a pool of threads, the calling thread, or the seeded simulator. Because actors
+// use only this interface, the same actor code runs deterministically under test. All methods are
+// thread-safe.
 //
 // Tasks are independent of each other: nothing may depend on the order in which two tasks of the
 // same lane run. An executor does not bound its queue; what is posted must be bounded by its
@@ -45,10 +46,11 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual void Post(Task task, Priority priority = Priority::kNormal) = 0;
-  // Runs `task` once at or after `when` of clock().Now().
+  // Runs `task` once when clock().Now() has reached `when`, or later.
   virtual TimerHandle PostAt(TimePoint when, Task task) = 0;
   virtual const Clock& clock() const = 0;
-  // Adds what the running task is about to do to the simulator's trace hash; nothing elsewhere.
+  // Mixes `tag`, which identifies what the running task is about to do, into the simulator's trace
+  // hash. Other executors ignore it.
   virtual void Trace(uint64_t /*tag*/) {}
 };
 

@@ -65,8 +65,8 @@ absl::StatusOr<uint64_t> RegularFileSize(const std::string& path, int fd) {
   return static_cast<uint64_t>(info.st_size);
 }
 
-// The file that a name stands for, which need not exist yet. Links are followed: what they point to
-// is replaced, not they.
+// Returns the path of the file that `path` names; the file need not exist yet. Symbolic links are
+// followed, because the file they point to is replaced and not the link.
 absl::StatusOr<std::string> RegularTarget(const std::string& path) {
   constexpr int kMaxLinks = 40;  // Linux's own limit
   namespace fs = std::filesystem;
@@ -85,12 +85,13 @@ absl::StatusOr<std::string> RegularTarget(const std::string& path) {
     if (error) {
       return FileWriteError(path, error.value());
     }
-    target = target.parent_path() / link;  // an absolute one stays alone
+    target = target.parent_path() / link;  // operator/ keeps only `link` if that is absolute
   }
   return FileWriteError(path, ELOOP);
 }
 
-// A new file beside `target`; one that a crash left behind is not touched.
+// Creates a new file in the folder of `target`. Temporary files that a crash left behind are not
+// touched.
 absl::StatusOr<int> OpenTemporary(const std::string& target, uint32_t mode,
                                   std::string* temporary) {
   constexpr int kMaxTries = 100;
@@ -140,7 +141,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes
       return OpenError(path, errno);
     }
     if (n == 0) {
-      break;  // shrank while we read it
+      break;  // the file shrank while we read it
     }
     done += static_cast<size_t>(n);
   }

@@ -14,28 +14,30 @@
 
 namespace ruvd {
 
-// The whole of a file of at most `max_bytes`; a larger one is an error before anything is
-// allocated.
+// Returns the contents of a file of at most `max_bytes` bytes. A larger file is an error
+// (LIMIT_EXCEEDED), reported before memory is allocated for it.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes);
 
-// What a failed write of `path` means, by errno: DISK_FULL or FILE_UNWRITABLE.
+// Returns the error for a failed write of `path`, chosen by the errno value `error`: DISK_FULL or
+// FILE_UNWRITABLE.
 absl::Status FileWriteError(const std::string& path, int error);
 
 // Writes `contents` to a temporary file beside `path`, fsyncs it, renames it over `path` and fsyncs
-// the folder: after a crash the file holds either the old or the new contents. `mode` as in
-// chmod(2). A symbolic link stays and the file behind it is replaced; what exists and is no regular
-// file (a device, a pipe, a folder) is refused with FILE_UNWRITABLE. A full disk gives
-// kResourceExhausted with reason DISK_FULL, and the old file stays.
+// the folder: after a crash the file holds either the old or the new contents. `mode` is that of
+// chmod(2). If `path` is a symbolic link, the link stays and the file it points to is replaced. If
+// `path` exists and is not a regular file (a device, a pipe, a folder), the error is
+// FILE_UNWRITABLE. A full disk gives kResourceExhausted with the reason DISK_FULL, and the old file
+// stays.
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents,
                                  uint32_t mode = 0644);
 
-// A file written piece by piece that appears under its name only when it is whole: the pieces go to
-// a temporary file beside it, which Commit renames and the destructor otherwise removes. Not
-// thread-safe.
+// A file that is written piece by piece and appears under its name only when it is complete. The
+// pieces go to a temporary file in the same folder; Commit renames it, and without Commit the
+// destructor removes it. Not thread-safe.
 class AtomicFile {
  public:
-  // Errors here and below: FILE_UNWRITABLE, DISK_FULL. After one, destroy the object. Links and
-  // what is no regular file as in WriteFileAtomically.
+  // All methods fail with FILE_UNWRITABLE or DISK_FULL; after an error only destroy the object.
+  // Symbolic links and paths that are not regular files are treated as in WriteFileAtomically.
   static absl::StatusOr<std::unique_ptr<AtomicFile>> Create(const std::string& path,
                                                             uint32_t mode = 0644);
   ~AtomicFile();
@@ -43,7 +45,7 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   absl::Status Append(std::span<const uint8_t> bytes);
-  // Fsyncs the file, renames it over the name and fsyncs the folder. At most once.
+  // Fsyncs the file, renames it over the final name and fsyncs the folder. Call it at most once.
   absl::Status Commit();
   // Bytes appended so far.
   uint64_t size() const { return size_; }
@@ -56,9 +58,9 @@ class AtomicFile {
   uint64_t size_ = 0;
 };
 
-// A read-only memory map of a whole file. Movable through its unique_ptr only; the bytes live as
-// long as it. A file that is truncated by somebody else while mapped makes reads fault (SIGBUS):
-// model files are replaced by rename, never rewritten in place.
+// A read-only memory map of a whole file. The bytes are valid as long as the object. If another
+// process truncates the file while it is mapped, reads fault (SIGBUS); therefore replace model
+// files by rename and never rewrite them in place.
 class MappedFile {
  public:
   static absl::StatusOr<std::unique_ptr<MappedFile>> Open(const std::string& path);

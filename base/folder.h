@@ -9,10 +9,12 @@
 
 namespace ruvd {
 
-// Makes the folder with mode 0700; one that exists stays as it is.
+// Creates the folder with mode 0700, and its missing parents. An existing folder is not changed.
+// Fails with FILE_UNWRITABLE.
 absl::Status MakeDataFolder(const std::string& path);
 
-// The same folder whatever the working directory is later, as a configuration must name it.
+// Returns `path` as an absolute path, which means the same folder even if the working directory
+// changes later. Configuration files must name folders so.
 std::string AbsolutePath(const std::string& path);
 
 }  // namespace ruvd

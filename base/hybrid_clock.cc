@@ -19,7 +19,7 @@ HybridTime HybridClock::Now() {
   uint64_t last = last_.load();
   uint64_t next = 0;
   do {
-    next = std::max(wall, last + 1);  // a full counter runs over into the milliseconds
+    next = std::max(wall, last + 1);  // a full counter carries over into the milliseconds
   } while (!last_.compare_exchange_weak(last, next));
   return {next};
 }

@@ -11,8 +11,8 @@
 
 namespace ruvd {
 
-// A stamp that orders changes of all nodes: wall time in milliseconds, and a counter for those of
-// the same millisecond. Zero: no stamp.
+// A stamp that orders the changes of all nodes: wall time in milliseconds, then a counter for
+// changes within one millisecond. Zero means no stamp.
 struct HybridTime {
   uint64_t packed = 0;  // milliseconds since 1970 (48 bits), counter (16 bits)
 
@@ -21,22 +21,23 @@ struct HybridTime {
   auto operator<=>(const HybridTime&) const = default;
 };
 
-// A hybrid logical clock (Kulkarni et al., "Logical Physical Clocks", 2014): stamps near the wall
-// clock, each later than every stamp given or seen before, whatever the wall clock does.
-// Thread-safe.
+// A hybrid logical clock (Kulkarni et al., "Logical Physical Clocks", 2014): its stamps stay near
+// the wall clock, and each is later than every stamp that it gave or saw before, even if the wall
+// clock steps back. Thread-safe.
 class HybridClock {
  public:
   // `wall` is borrowed and outlives this.
   explicit HybridClock(const Clock& wall) : wall_(wall) {}
 
   HybridTime Now();
-  // Later stamps are later than `seen`.
+  // Makes all later stamps later than `seen`, a stamp from another node or from the store.
   void Observe(HybridTime seen);
-  // The latest stamp given or seen.
+  // Returns the latest stamp that was given or seen.
   HybridTime last() const { return {last_.load()}; }
-  // What time it is, in milliseconds since 1970, for dates that are compared with the wall clock:
-  // it says so itself, unless it was never set or is behind the latest stamp by no more than
-  // OrderedTime::kMaxBridge, which the stamp says then. A stamp further ahead was of a wrong clock.
+  // Returns the time in milliseconds since 1970, for dates that are compared with wall time. This
+  // is the wall clock's time, with one exception: if the latest stamp is ahead of the wall clock,
+  // and the wall clock was never set or is behind by at most OrderedTime::kMaxBridge, it is the
+  // time of the stamp. A stamp further ahead came from a wrong clock and is ignored.
   int64_t WallMillis() const;
 
  private:

@@ -73,7 +73,7 @@ void InlineExecutor::RunReady() {
     }
     try {
       task();
-    } catch (...) {  // the poster gets it, and the executor stays usable
+    } catch (...) {  // the exception reaches the poster, and the executor stays usable
       MutexLock lock(mutex_);
       running_ = false;
       throw;

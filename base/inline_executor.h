@@ -14,15 +14,16 @@
 
 namespace ruvd {
 
-// Runs tasks on the thread that posts them, before Post returns; what a running task posts runs
-// after it, not inside it. Time stands still until Advance. For unit tests and for the start-up of
-// a process. Thread-safe, but tasks of two threads may then run on either of them.
+// Runs tasks on the thread that posts them, before Post returns. A task that a running task posts
+// runs after it, not inside it. Time moves only in Advance. It serves unit tests and the start-up
+// of a process. Thread-safe, but if two threads post, a task may run on either of them.
 class InlineExecutor final : public Executor {
  public:
   explicit InlineExecutor(int64_t wall_millis = 1'700'000'000'000) : clock_(wall_millis) {}
 
   void Post(Task task, Priority priority = Priority::kNormal) override;
-  // Runs within the Advance that reaches `when`; within this call if that has passed.
+  // Runs the task within the call of Advance that reaches `when`, or within this call if `when` has
+  // passed.
   TimerHandle PostAt(TimePoint when, Task task) override;
   const Clock& clock() const override { return clock_; }
 

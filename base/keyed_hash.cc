@@ -42,7 +42,7 @@ HashKey DrawKey() {
   do {
     drawn = ::getrandom(&key, sizeof key, 0);
   } while (drawn < 0 && errno == EINTR);
-  RUVD_CHECK(drawn == sizeof key);  // so few bytes come whole
+  RUVD_CHECK(drawn == sizeof key);  // Linux returns up to 256 bytes in one piece
   return key;
 }
 

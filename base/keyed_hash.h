@@ -8,18 +8,19 @@
 
 namespace ruvd {
 
-// A secret that hash tables of foreign words depend on: without it nobody can write a file whose
-// words all fall into one place of a table.
+// The secret key of the hash tables whose words come from files or peers. An attacker who does not
+// know it cannot write a file whose words all collide in one bucket.
 struct HashKey {
   uint64_t low = 0;
   uint64_t high = 0;
 };
 
-// The process's own, drawn once from the operating system. Only the speed of tables may depend on
-// it: no order of iteration may reach a result.
+// Returns the key of this process, drawn once from the operating system. Only the speed of tables
+// may depend on it; an iteration order must never reach a result.
 const HashKey& ProcessHashKey();
 
-// SipHash-1-3 (Aumasson and Bernstein 2012; one round a word, three at the end).
+// Returns the SipHash-1-3 of `text` (Aumasson and Bernstein, "SipHash", 2012; one round for each
+// word and three at the end).
 uint64_t KeyedHash(std::string_view text, const HashKey& key);
 inline uint64_t KeyedHash(std::string_view text) {
   return KeyedHash(text, ProcessHashKey());

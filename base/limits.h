@@ -10,7 +10,7 @@ namespace ruvd::limits {
 
 // Configuration files are written by hand; a larger one is the wrong file.
 inline constexpr uint64_t kMaxConfigBytes = 1 << 20;
-// Identity, certificate and token files.
+// Limit for identity, certificate and token files.
 inline constexpr uint64_t kMaxKeyFileBytes = 64 << 10;
 
 }  // namespace ruvd::limits

@@ -31,8 +31,8 @@ class Serial final : public ParallelRunner {
 // About 20 µs on current cores (a pause takes 40 to 50 cycles): longer than most serial gaps
 // between two loops of one forward pass, and not much longer than a sleep and a wake-up cost.
 constexpr int kSpins = 2000;
-// The caller, who has nothing else to do, waits less before it sleeps: where another process has
-// taken a helper's core, the sleep frees a core for that helper.
+// The calling thread spins for a shorter time before it sleeps: if another process has taken a
+// helper's core, the sleep frees a core for that helper.
 constexpr int kCallerSpins = 500;
 
 void Pause() {
@@ -50,13 +50,13 @@ ParallelRunner& SerialRunner() {
   return *runner;
 }
 
-// Each thread has a share of a loop's ranges, the same one in every loop of equal length, so that
-// it finds in its caches what it left there; who has finished its own takes from the others. A
-// share is one atomic number: the loop's round in the upper half, how many of its ranges are left
-// in the lower. Who takes a range knows that the loop cannot end before the range is done, so the
-// loop's data stay valid; who comes too late touches nothing. The caller waits for ranges that were
-// taken, never for a thread: a helper that a busy neighbour keeps from running delays nobody unless
-// it holds a range.
+// Each thread has a share of a loop's ranges. The share is the same in every loop of equal length,
+// so that its data may still be in the core's caches. A thread that has finished its share takes
+// ranges from the others. A share is one atomic number: the upper half is the loop's round, the
+// lower half counts the ranges that are left. While a thread holds a range the loop cannot end, so
+// the loop's data stay valid; a thread that comes too late finds no range and touches no data. The
+// caller waits for ranges that were taken, never for a thread: a helper that is kept from running
+// delays the loop only if it holds a range.
 class ThreadParallelRunner::Crew {
  public:
   explicit Crew(int threads) : shares_(static_cast<size_t>(threads)) {
@@ -112,7 +112,7 @@ class ThreadParallelRunner::Crew {
     return loop.ranges * share / shares_.size();
   }
 
-  // Runs ranges of the current loop until none is left, those of share `own` first.
+  // Runs ranges of the current loop until none is left, beginning with the share `own`.
   void TakeRanges(size_t own) {
     for (size_t i = 0; i < shares_.size(); ++i) {
       TakeShare((own + i) % shares_.size());
@@ -138,8 +138,9 @@ class ThreadParallelRunner::Crew {
     }
   }
 
-  // A helper counts itself asleep before it looks for a new round the last time, and the caller
-  // counts the sleepers after it has published one: one of them sees the other.
+  // A helper counts itself asleep before it looks for a new round for the last time, and the caller
+  // reads that count after it has published a round. So either the helper sees the round or the
+  // caller sees the sleeper.
   void WakeHelpers(uint64_t wanted) {
     if (sleepers_.load() == 0) {
       return;
@@ -169,7 +170,7 @@ class ThreadParallelRunner::Crew {
     caller_sleeps_.store(false);
   }
 
-  // Sleeps until there is another round than `seen` or the crew is dissolved.
+  // Sleeps until the round differs from `seen` or the crew is being destroyed.
   void Sleep(uint64_t seen) {
     MutexLock lock(mutex_);
     sleepers_.fetch_add(1);
@@ -195,13 +196,13 @@ class ThreadParallelRunner::Crew {
 
   std::vector<Share> shares_;
   std::atomic<bool> busy_{false};
-  Loop loop_;  // written while no range is left, read by who took one
+  Loop loop_;  // written while no range is left, read by threads that took a range
   std::atomic<uint64_t> round_{0};
   std::atomic<uint64_t> done_{0};
   std::atomic<bool> caller_sleeps_{false};
   std::atomic<int> sleepers_{0};
   std::atomic<bool> stop_{false};
-  Mutex mutex_;  // held to sleep and to wake
+  Mutex mutex_;  // held while sleeping and waking
   CondVar wake_;
   CondVar finished_;
   std::vector<std::jthread> helpers_;

@@ -9,8 +9,8 @@
 
 namespace ruvd {
 
-// Splits a loop over threads. One computation at a time uses an instance: calls of For neither
-// overlap nor nest.
+// Splits a loop over threads. Only one computation may use an instance at a time: calls of For must
+// neither overlap nor nest.
 class ParallelRunner {
  public:
   virtual ~ParallelRunner() = default;
@@ -22,14 +22,15 @@ class ParallelRunner {
   virtual int threads() const = 0;
 };
 
-// Runs everything on the calling thread. Stateless; shared instance, never destroyed.
+// Returns the runner that runs everything on the calling thread. It has no state and is a shared
+// instance that is never destroyed.
 ParallelRunner& SerialRunner();
 
-// Runs on the calling thread and `threads - 1` threads of its own, which sleep between calls after
-// a spin of some 20 microseconds. Each thread begins with its own share of the ranges and then
-// takes from the others, one range at a time, so that a slow or preempted core takes fewer of them;
-// a call waits only for ranges that were begun. It costs about a microsecond while the threads
-// still spin, and a system call when they sleep.
+// Runs loops on the calling thread and on `threads - 1` threads of its own. Between calls these
+// spin for about 20 microseconds and then sleep. Each thread begins with its own share of the
+// ranges and then takes ranges from the other shares, one at a time, so that a slow or preempted
+// core runs fewer of them. A call waits only for ranges that were begun. A call costs about a
+// microsecond while the threads still spin, and a system call when they sleep.
 class ThreadParallelRunner final : public ParallelRunner {
  public:
   // threads >= 1.

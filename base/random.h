@@ -11,23 +11,25 @@
 namespace ruvd {
 
 // Seeded pseudo-random numbers (xoshiro256**, Blackman and Vigna 2018): the same seed gives the
-// same sequence on every machine. Not for keys, nonces or privacy noise: those come from libsodium.
-// Not thread-safe; each actor owns one.
+// same sequence on every machine. Never use them for keys, nonces or privacy noise, which come from
+// libsodium. Not thread-safe; each actor owns one.
 class Random {
  public:
   explicit Random(uint64_t seed);
 
-  // Uniform over all 64-bit values.
+  // Returns a value that is uniform over all 64-bit values.
   uint64_t Next();
-  // Uniform over [0, n), n > 0, without modulo bias.
+  // Returns a value that is uniform over [0, n), without modulo bias; n > 0.
   uint64_t Below(uint64_t n);
-  // Uniform over [0, 1) with 53 random bits.
+  // Returns a value that is uniform over [0, 1), with 53 random bits.
   double Uniform();
-  // Standard normal (polar method; platform independent up to libm's log and sqrt).
+  // Returns a standard normal value (polar method). It is the same on all platforms up to libm's
+  // log and sqrt.
   double Normal();
-  // True with probability p.
+  // Returns true with probability p.
   bool Chance(double p) { return Uniform() < p; }
-  // An independent generator, so that one component's draws do not shift another's.
+  // Returns an independent generator, so that the draws of one component do not shift those of
+  // another.
   Random Fork();
 
   template <typename T>

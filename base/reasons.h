@@ -3,11 +3,12 @@
 
 #pragma once
 
-// Every stable error reason of the system. gRPC sends them as google.rpc.ErrorInfo.reason with
-// domain "ruvd"; clients may switch on them, so a name is never reused for another cause.
+// The stable error reasons that several rooms share; each room's reasons.h lists its own. gRPC
+// sends them as google.rpc.ErrorInfo.reason with the domain "ruvd". Clients may switch on them, so
+// a name is never reused for another cause.
 namespace ruvd::reasons {
 
-// Input of a caller.
+// Errors in what a caller sent
 inline constexpr char kInvalidArgument[] = "INVALID_ARGUMENT";
 inline constexpr char kUnknownFlag[] = "UNKNOWN_FLAG";
 inline constexpr char kUsage[] = "USAGE";
@@ -19,7 +20,7 @@ inline constexpr char kWrongDimension[] = "WRONG_DIMENSION";
 inline constexpr char kNotFound[] = "NOT_FOUND";
 inline constexpr char kUnknownResponse[] = "UNKNOWN_RESPONSE";
 
-// Files.
+// Files
 inline constexpr char kFileNotFound[] = "FILE_NOT_FOUND";
 inline constexpr char kFileUnreadable[] = "FILE_UNREADABLE";
 inline constexpr char kFileUnwritable[] = "FILE_UNWRITABLE";
@@ -29,7 +30,7 @@ inline constexpr char kTokenizerInvalid[] = "TOKENIZER_INVALID";
 inline constexpr char kAdapterInvalid[] = "ADAPTER_INVALID";
 inline constexpr char kAdapterForOtherModel[] = "ADAPTER_FOR_OTHER_MODEL";
 
-// Load and life cycle.
+// Load and life cycle
 inline constexpr char kKvBudgetExceeded[] = "KV_BUDGET_EXCEEDED";
 inline constexpr char kMailboxFull[] = "MAILBOX_FULL";
 inline constexpr char kActorStopped[] = "ACTOR_STOPPED";
@@ -40,7 +41,7 @@ inline constexpr char kNodeUnreachable[] = "NODE_UNREACHABLE";
 inline constexpr char kProcessFailed[] = "PROCESS_FAILED";
 inline constexpr char kInternal[] = "INTERNAL";
 
-// Storage.
+// Storage
 inline constexpr char kDiskFull[] = "DISK_FULL";
 inline constexpr char kStoreReadOnly[] = "STORE_READ_ONLY";
 inline constexpr char kStoreCorrupt[] = "STORE_CORRUPT";
@@ -49,7 +50,7 @@ inline constexpr char kSchemaTooNew[] = "SCHEMA_TOO_NEW";
 inline constexpr char kSealBroken[] = "SEAL_BROKEN";
 inline constexpr char kStoreForOtherModel[] = "STORE_FOR_OTHER_MODEL";
 
-// Identity and federation.
+// Identity and federation
 inline constexpr char kKeyInvalid[] = "KEY_INVALID";
 inline constexpr char kKeyFileMode[] = "KEY_FILE_MODE";
 inline constexpr char kEnvelopeMalformed[] = "ENVELOPE_MALFORMED";

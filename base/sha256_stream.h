@@ -10,7 +10,7 @@
 
 namespace ruvd {
 
-// SHA-256 of bytes that come in pieces. Not thread-safe.
+// Computes the SHA-256 of bytes that arrive in pieces. Not thread-safe.
 class Sha256Stream {
  public:
   Sha256Stream();
@@ -19,7 +19,7 @@ class Sha256Stream {
   Sha256Stream& operator=(Sha256Stream&&) noexcept;
 
   void Add(std::string_view bytes);
-  // Of all that was added so far; more may be added afterwards.
+  // Returns the digest of everything added so far. More may be added afterwards.
   Digest Current() const;
 
  private:

@@ -9,11 +9,12 @@
 
 namespace ruvd {
 
-// Bytes of a foreign text that a message shows.
+// How many bytes of a text from a file or a peer a message shows
 inline constexpr size_t kShownBytes = 64;
 
-// Text of a file or a peer for a message: cut after `limit` bytes, with "..." where something is
-// missing, and "?" for every byte outside printable ASCII.
+// Returns a text from a file or a peer in a form that is safe in a message: it has at most `limit`
+// bytes, then "..." if the text was longer. A question mark replaces every byte outside printable
+// ASCII.
 std::string Shown(std::string_view text, size_t limit = kShownBytes);
 
 }  // namespace ruvd

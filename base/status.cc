@@ -15,7 +15,8 @@ constexpr char kReasonUrl[] = "type.ruvdllm.dev/reason";
 }  // namespace
 
 absl::Status MakeError(absl::StatusCode code, std::string_view reason, std::string_view message) {
-  // It travels in protobuf strings, whatever its parts came from.
+  // The message will travel in a protobuf string, which must be UTF-8, and its parts may come from
+  // anywhere.
   absl::Status status(code, ValidUtf8(message));
   if (!reason.empty()) {
     status.SetPayload(kReasonUrl, absl::Cord(absl::string_view(reason.data(), reason.size())));

@@ -14,8 +14,9 @@
 
 namespace ruvd {
 
-// The stable, machine-readable name of an error's cause, UPPER_SNAKE, at most 63 characters. The
-// API sends it as google.rpc.ErrorInfo.reason; base/reasons.h lists all of them.
+// A reason is the stable, machine-readable name of an error's cause in UPPER_SNAKE, at most 63
+// characters long. The API sends it as google.rpc.ErrorInfo.reason. base/reasons.h and the
+// reasons.h of each room list them.
 //
 // Makes an error status with a reason and a formatted message. The message names the cause and the
 // remedy: "model file x.gguf ends inside tensor y; download it again".
@@ -23,17 +24,18 @@ template <typename... Args>
 absl::Status Error(absl::StatusCode code, std::string_view reason,
                    fmt::format_string<Args...> format, Args&&... args);
 
-// The reason attached by Error(), or "" where there is none.
+// Returns the reason attached by Error(), or "" if the status has none.
 std::string ReasonOf(const absl::Status& status);
 
-// The message as a std::string. Debian's absl::string_view is not std::string_view and does not
-// convert.
+// Returns the message as a std::string. (Debian's absl::string_view is not std::string_view and
+// does not convert to it.)
 std::string MessageOf(const absl::Status& status);
 
-// The same code and reason, with "prefix: " before the message. OK stays OK.
+// Returns the status with the same code and reason and with "prefix: " before its message. OK stays
+// OK.
 absl::Status Annotate(const absl::Status& status, std::string_view prefix);
 
-// Non-template part of Error(). What is not UTF-8 in the message is replaced.
+// The non-template part of Error(). Bytes of the message that are not UTF-8 are replaced by U+FFFD.
 absl::Status MakeError(absl::StatusCode code, std::string_view reason, std::string_view message);
 
 template <typename... Args>
@@ -70,7 +72,8 @@ namespace internal {
 #define ASSIGN_OR_RETURN(lhs, expr) \
   RUVD_ASSIGN_OR_RETURN_IMPL_(RUVD_CONCAT_(ruvd_statusor_, __LINE__), lhs, expr)
 
-// Aborts with the failed condition. Only for our own bugs, never for input; active in release too.
+// Aborts the process and prints the condition if it does not hold, also in release builds. Use it
+// only for programming errors, never for input.
 #define RUVD_CHECK(condition)                          \
   (static_cast<bool>(condition) ? static_cast<void>(0) \
                                 : ::ruvd::internal::CheckFailed(__FILE__, __LINE__, #condition))

@@ -66,8 +66,8 @@ TimerHandle ThreadPool::PostAt(TimePoint when, Task task) {
     handle = timers_.Push(when, std::move(task));
     cancelled = timers_.TakeCancelled();
   }
-  // Every sleeper has a deadline no later than the earliest timer, so whichever stays idle will
-  // see it; hence all must learn of an earlier one.
+  // Every sleeping worker waits no longer than until the earliest timer, so whichever of them stays
+  // idle runs it. Therefore all of them must learn of an earlier timer.
   if (earliest) {
     wake_.NotifyAll();
   }
@@ -86,7 +86,7 @@ void ThreadPool::Shutdown() {
       thread.join();
     }
   }
-  // Closures are destroyed outside the lock: a destructor may post.
+  // Closures are destroyed outside the lock, because a destructor may post.
   TimerQueue unfired;
   std::array<std::deque<Task>, 2> late;
   MutexLock lock(mutex_);
@@ -108,7 +108,7 @@ void ThreadPool::Work(int index) {
   }
   while (Task task = NextTask()) {
     Run(task);
-    task = nullptr;  // what it captured dies before the pool looks idle
+    task = nullptr;  // destroy the captures before the pool looks idle
     MutexLock lock(mutex_);
     if (--running_ == 0 && closing_) {
       wake_.NotifyAll();
@@ -141,7 +141,8 @@ Task ThreadPool::NextTask() {
       cancelled = timers_.TakeCancelled();
       return task;
     }
-    // While another worker's task runs it may still post, so nobody leaves before the last.
+    // A task that still runs on another worker may post, so no worker ends before the last task has
+    // ended.
     if (closing_ && running_ == 0) {
       return nullptr;
     }

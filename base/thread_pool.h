@@ -23,15 +23,15 @@ struct ThreadPoolOptions {
   // Shown by the debugger and `top -H`; Linux keeps the first 15 characters of "name/index".
   std::string name = "pool";
   int threads = 1;
-  // Gives way to the threads of other pools (for learning beside serving).
+  // If true, the threads give way to those of other pools (learning runs beside serving).
   bool low_priority = false;
-  // Called with the text of an exception that left a task, from the worker's thread. Without one
-  // the text goes to stderr. The worker lives on either way.
+  // Called on the worker's thread with the text of an exception that left a task. If it is empty,
+  // the text goes to stderr. The worker goes on in both cases.
   std::function<void(std::string_view what)> on_exception;
 };
 
-// An executor of threads of its own and real time. Control tasks and due timers start before
-// normal tasks; tasks of one lane start in order. Thread-safe.
+// An executor with its own threads and real time. Control tasks and due timers start before normal
+// tasks; tasks of one lane start in order. Thread-safe.
 class ThreadPool final : public Executor {
  public:
   explicit ThreadPool(ThreadPoolOptions options);
@@ -43,16 +43,16 @@ class ThreadPool final : public Executor {
   TimerHandle PostAt(TimePoint when, Task task) override;
   const Clock& clock() const override { return SystemClock(); }
 
-  // Runs every task that was posted, and those which these post, drops the timers that are not due,
-  // joins the threads. What is posted afterwards is dropped and counted. May be called again; not
-  // from a task of this pool.
+  // Runs every posted task and the tasks that these post, drops the timers that are not due, and
+  // joins the threads. Tasks posted afterwards are dropped and counted. May be called again. Must
+  // not be called from a task of this pool.
   void Shutdown();
-  // Tasks posted after Shutdown.
+  // Returns the number of tasks that were dropped because they came after Shutdown.
   uint64_t dropped() const;
 
  private:
   void Work(int index);
-  // Blocks until there is a task; an empty one means the end.
+  // Blocks until there is a task. An empty task means that the worker must end.
   Task NextTask();
   void PromoteDueTimers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run(const Task& task);

@@ -11,7 +11,7 @@
 namespace ruvd {
 namespace {
 
-// Ten steps of nice are about a tenth of a normal thread's share under Linux's scheduler.
+// Under Linux's scheduler a thread at nice 10 gets about a tenth of a normal thread's share.
 constexpr int kLowPriorityNice = 10;
 
 }  // namespace

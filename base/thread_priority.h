@@ -9,12 +9,12 @@
 
 namespace ruvd {
 
-// Gives the calling thread, for good, and those that it makes from now on a lower share of the
-// processors than other threads get. A refusal costs only speed.
+// Permanently lowers the scheduling priority of the calling thread and of the threads that it
+// creates from now on. If the system refuses, only speed suffers.
 void LowerThisThread();
 
-// A ThreadParallelRunner whose own threads have low priority; the thread that calls it keeps its
-// own. threads >= 1.
+// Returns a ThreadParallelRunner whose own threads have low priority. A thread that calls it keeps
+// its priority. threads >= 1.
 std::unique_ptr<ThreadParallelRunner> LowPriorityRunner(int threads);
 
 }  // namespace ruvd

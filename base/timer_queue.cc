@@ -34,7 +34,8 @@ std::optional<Task> TimerQueue::PopDue(TimePoint now) {
   if (!due || *due > now) {
     return std::nullopt;
   }
-  // The flag is looked at once more when the task starts: it may wait in a ready queue meanwhile.
+  // The flag is checked again when the task starts, because the task may wait in a ready queue
+  // until then.
   Task task = [cancelled = heap_.front().cancelled, task = std::move(heap_.front().task)] {
     if (!cancelled->load()) {
       task();

@@ -19,16 +19,16 @@ namespace ruvd {
 // Delayed tasks ordered by due time, then by insertion; the part that all executors share.
 // Cancelled tasks are removed when they reach the front, or in a sweep each time the queue has
 // doubled, so that many long deadlines which are met early do not pile up. Not thread-safe: the
-// executor's lock guards it, and since a closure's destructor may call the executor again, what is
-// removed is kept until the owner takes it out to destroy it without the lock.
+// executor's lock guards it. A closure's destructor may call the executor again, so removed
+// closures are kept until the owner takes them out and destroys them without the lock.
 class TimerQueue {
  public:
   TimerHandle Push(TimePoint when, Task task);
-  // The due time of the earliest task that is not cancelled.
+  // Returns the due time of the earliest task that is not cancelled.
   std::optional<TimePoint> NextDue();
-  // The earliest task if it is due at `now`.
+  // Returns the earliest task if it is due at `now`.
   std::optional<Task> PopDue(TimePoint now);
-  // The closures of cancelled tasks, to be destroyed where no lock is held.
+  // Returns the closures of cancelled tasks, which the caller must destroy while it holds no lock.
   std::vector<Task> TakeCancelled() { return std::exchange(removed_, {}); }
   size_t size() const { return heap_.size(); }
 

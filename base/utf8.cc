@@ -6,7 +6,7 @@
 namespace ruvd {
 namespace {
 
-// What a lead byte asks for: how many bytes in all, and the range of the second one.
+// What a lead byte says about its character: the number of bytes, and the range of the second byte.
 struct Lead {
   uint8_t length;  // 0: not a lead byte
   uint8_t second_low = 0x80;
@@ -68,7 +68,7 @@ std::string Utf8Of(uint32_t code_point) {
     out[static_cast<size_t>(i)] = static_cast<char>(0x80 | (code_point & 0x3F));
     code_point >>= 6;
   }
-  // As many leading ones as there are bytes.
+  // The first byte begins with as many one bits as the character has bytes.
   out[0] = static_cast<char>(((0xFFU << (7 - continued)) & 0xFF) | code_point);
   return out;
 }

@@ -13,32 +13,34 @@ namespace ruvd {
 inline constexpr uint32_t kReplacementCharacter = 0xFFFD;
 inline constexpr std::string_view kReplacementUtf8 = "\xEF\xBF\xBD";
 
-// The beginning of a text, read as UTF-8 (Unicode 15, table 3-7: no overlong forms, no surrogates).
+// The first character of a text, decoded as UTF-8 (Unicode 15, table 3-7: no overlong forms, no
+// surrogates).
 struct Utf8Char {
   enum class State : uint8_t {
-    kValid,      // `length` bytes are `code_point`
-    kTruncated,  // all `length` bytes of the text are a valid start that wants more
-    kInvalid,    // `length` bytes are a maximal part that no continuation can make valid
+    kValid,      // the first `length` bytes encode `code_point`
+    kTruncated,  // the text ends inside a character, after `length` bytes
+    kInvalid,    // the first `length` bytes cannot begin any valid character
   };
   State state = State::kInvalid;
   uint8_t length = 1;
-  uint32_t code_point = kReplacementCharacter;  // for the last two states the replacement
+  uint32_t code_point = kReplacementCharacter;  // the replacement character unless valid
 };
 
-// The first character of a text that is not empty.
+// Returns the first character of a text, which must not be empty.
 Utf8Char FirstUtf8Char(std::string_view text);
 
-// The bytes of a code point that is none of the surrogates.
+// Returns the UTF-8 bytes of a code point, which must not be a surrogate.
 std::string Utf8Of(uint32_t code_point);
 
-// Whether all of a text is UTF-8. What a protobuf `string` holds must be: other bytes are written
-// without an error and then make the whole message unreadable.
+// Returns whether the whole text is UTF-8. Text in a protobuf `string` must be: protobuf writes
+// other bytes without an error, and then the whole message cannot be read.
 bool IsUtf8(std::string_view text);
 
-// The text with a replacement character for every part that is not UTF-8.
+// Returns the text with a replacement character in place of every part that is not UTF-8.
 std::string ValidUtf8(std::string_view text);
 
-// The longest beginning of a UTF-8 text that has at most `limit` bytes and ends behind a character.
+// Returns the longest prefix of a UTF-8 text that has at most `limit` bytes and does not cut a
+// character.
 std::string_view CutUtf8(std::string_view text, size_t limit);
 
 }  // namespace ruvd

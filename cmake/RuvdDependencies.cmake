@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Debian 12 packages only; deploy/install-deps.sh lists them.
+# All dependencies are Debian 12 packages; deploy/install-deps.sh lists them.
 
 find_package(Threads REQUIRED)
 find_package(Protobuf REQUIRED)

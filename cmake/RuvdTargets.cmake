@@ -10,8 +10,8 @@ include(GoogleTest)
 define_property(GLOBAL PROPERTY RUVD_HEADERS BRIEF_DOCS "headers" FULL_DOCS "all headers of all rooms")
 define_property(GLOBAL PROPERTY RUVD_ROOMS BRIEF_DOCS "rooms" FULL_DOCS "all room targets")
 
-# Headers that nearly every source reads, compiled once for all targets with the same flags:
-# cmake/precompiled.h says which and why. Fuzz targets are few and do without.
+# Headers that nearly every source includes are compiled once for all targets with the same flags;
+# cmake/precompiled.h explains the choice. Fuzz targets are few and do not use them.
 option(RUVD_PRECOMPILE "Precompile the headers that most sources read" ON)
 function(ruvd_precompiled name header)
   cmake_parse_arguments(ARG "" "" "DEPS;OPTIONS" ${ARGN})
@@ -25,7 +25,7 @@ function(ruvd_reuse_precompiled target name)
     target_precompile_headers(${target} REUSE_FROM ${name})
   endif()
 endfunction()
-# What tests compute themselves is little; optimising it took a quarter of the time to build them.
+# Test code itself computes little, and optimising it fully took a quarter of its build time.
 set(RUVD_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 if(RUVD_PRECOMPILE)
   ruvd_precompiled(ruvd_precompiled_room ${PROJECT_SOURCE_DIR}/cmake/precompiled.h
@@ -59,7 +59,7 @@ function(ruvd_room name)
   set_property(GLOBAL APPEND PROPERTY RUVD_ROOMS ${name})
 endfunction()
 
-# Sources with compile options of their own: a precompiled header does not fit them.
+# Sources with compile options of their own cannot use the precompiled header.
 function(ruvd_source_options)
   cmake_parse_arguments(ARG "" "" "SOURCES;OPTIONS" ${ARGN})
   set_source_files_properties(${ARG_SOURCES} PROPERTIES
@@ -88,7 +88,7 @@ function(ruvd_test_suite name)
   endif()
   set(timeout 300)
   if(RUVD_SANITIZE)
-    set(timeout 1200)  # the loops under load take five minutes under ThreadSanitizer
+    set(timeout 1200)  # under ThreadSanitizer the learning loops under load take five minutes
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${timeout})
@@ -111,7 +111,7 @@ function(ruvd_add_header_check)
   set(sources)
   foreach(header ${headers})
     file(RELATIVE_PATH relative ${PROJECT_SOURCE_DIR} ${header})
-    if(relative MATCHES "-inl\\.h$")  # compiled once per SIMD target by its includer
+    if(relative MATCHES "-inl\\.h$")  # its includer compiles it once for each SIMD target
       continue()
     endif()
     string(MAKE_C_IDENTIFIER ${relative} stem)

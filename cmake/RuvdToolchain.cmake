@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compiler flags, ccache and mold. Everything here is about how we build, nothing about what.
+# This file sets compiler flags, ccache and mold. It says how to build and not what to build.
 
 find_program(RUVD_CCACHE ccache)
 if(RUVD_CCACHE)
-  # Clones in other folders share what is cached. Precompiled headers need the rest: the compiler
-  # itself checks that they fit, and no source asks for the time of its compilation.
+  # The base folder lets clones in other folders share the cache. Precompiled headers need the other
+  # settings, which are safe: the compiler itself checks that a precompiled header fits, and no
+  # source uses the time of its compilation.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
     CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
@@ -22,17 +23,17 @@ endif()
 # Some packages ask for it: a precompiled header fits only targets that all have it.
 add_compile_options(-pthread)
 
-# Included by every target through RuvdTargets, never by generated protobuf code.
+# RuvdTargets links these warnings to every target except generated protobuf code.
 add_library(ruvd_warnings INTERFACE)
 target_compile_options(ruvd_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Werror -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
-  -Wno-missing-field-initializers)  # designated initializers leave the rest to their defaults
+  -Wno-missing-field-initializers)  # designated initializers may leave out fields with defaults
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # Debian's Abseil 20220623 trips clang 19's newer checks inside its own headers' expansions.
+  # Debian's Abseil 20220623 triggers newer warnings of clang 19 in macros of its own headers.
   target_compile_options(ruvd_warnings INTERFACE -Wthread-safety -Wno-deprecated-declarations
     -Wno-gnu-zero-variadic-macro-arguments)
 else()
-  # g++ 12 reports false positives of these inside libstdc++ at -O2 (GCC PR105329, PR105651).
+  # g++ 12 gives false positives for these inside libstdc++ at -O2 (GCC PR105329, PR105651).
   target_compile_options(ruvd_warnings INTERFACE -Wno-restrict -Wno-maybe-uninitialized
     -Wno-stringop-overread -Wno-array-bounds -Wno-stringop-overflow)
 endif()
@@ -46,6 +47,7 @@ if(RUVD_COVERAGE)
   add_link_options(--coverage)
 endif()
 if(RUVD_BUILD_FUZZERS)
-  # Coverage feedback from the rooms too, not only from the file that holds the entry point.
+  # The fuzzer needs coverage feedback from the rooms and not only from the file with the entry
+  # point.
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()

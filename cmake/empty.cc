@@ -1,4 +1,4 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives a room without sources yet an object file to archive.
+// A target without sources of its own compiles this file, because CMake needs at least one.

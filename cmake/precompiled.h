@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Precompiled for the rooms: what nearly all sources include, directly or not, and what takes the
-// compiler longest of that. Headers of gRPC, protobuf messages and the command line are not here:
-// loading them would cost the other sources more than it saves.
+// The precompiled header of the rooms: the headers that nearly all sources include, directly or
+// not, and that take the compiler longest. Headers of gRPC, protobuf messages and the command line
+// are left out, because loading them would cost the other sources more than it saves.
 #include <fmt/format.h>
 
 #include <algorithm>

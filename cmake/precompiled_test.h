@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Precompiled for tests: as precompiled.h, and the test library.
+// The precompiled header of the tests: precompiled.h and the test library.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

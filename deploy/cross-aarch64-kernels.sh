@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Cross-builds the integer kernels and their test for 64-bit Arm and runs them under qemu on
-# processors with and without the dot product and I8MM. Not part of the gate: it needs
+# processors with and without the dot product and I8MM. It is not part of the gate, because it needs
 #   apt-get install g++-12-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static googletest
 #
 # usage: deploy/cross-aarch64-kernels.sh [BUILD_FOLDER]   (default: build/aarch64-kernels)
@@ -21,7 +21,8 @@ done
 [[ -d "$googletest" ]] ||
   { echo "cross-aarch64-kernels.sh: $googletest is missing; install googletest" >&2; exit 1; }
 
-# Headers that are the same for every processor, without the host's C library beside them.
+# The Abseil headers are equal for every processor. The link keeps the host's C library headers out
+# of the include path.
 mkdir -p "$build/include"
 ln -sfn /usr/include/absl "$build/include/absl"
 

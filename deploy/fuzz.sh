@@ -14,10 +14,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-fixtures=../shared/fixtures  # optional: targets without seeds start from nothing
-rss_limit_mb=2048            # more than any of these parsers may need for inputs of this size
-timeout_s=25                 # one input; a slower one is a finding
-gguf_max_bytes=65536         # holds the smallest fixtures whole and keeps runs fast
+fixtures=../shared/fixtures  # optional: targets without seeds start with an empty corpus
+rss_limit_mb=2048            # no parser may need more for inputs of this size
+timeout_s=25                 # limit for one input; a slower input is a finding
+gguf_max_bytes=65536         # large enough for the smallest fixtures, small enough for fast runs
 
 usage() { sed -n '8,13s/^# \{0,1\}//p' deploy/fuzz.sh; }
 fail() { echo "fuzz.sh: $1" >&2; exit 2; }
@@ -56,7 +56,7 @@ cmake --preset fuzz > "$work/build.log"
 cmake --build --preset fuzz -j "$(nproc)" --target "${targets[@]}" >> "$work/build.log" ||
   { tail -n 40 "$work/build.log" >&2; fail "the build failed; its log is $work/build.log"; }
 
-# Copies what is there of the fixtures that are inputs of a target.
+# Copies the fixtures that exist and are inputs of a target into its corpus.
 seed() {
   local target=$1 corpus=$2 file
   case "$target" in
@@ -90,7 +90,7 @@ run() {
   fi
 }
 
-# clang's runtime accepts a symboliser under its plain name only, without the version.
+# clang's runtime accepts a symboliser only under its name without a version.
 if symbolizer=$(realpath -e "$(command -v llvm-symbolizer-19)" 2> /dev/null); then
   export ASAN_SYMBOLIZER_PATH="$symbolizer" UBSAN_OPTIONS="print_stacktrace=1"
 fi

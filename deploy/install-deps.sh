@@ -2,11 +2,11 @@
 # SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what is missing to build RuvDLLM on Debian 12, and nothing else. The only list of packages.
+# Installs the missing packages that RuvDLLM needs on Debian 12; no other file lists them.
 #
-#   deploy/install-deps.sh           what building and testing need
-#   deploy/install-deps.sh --dev     and the formatter, linter, fuzzing compiler and a peer to measure
-#   deploy/install-deps.sh --check   only print what is missing; exit 1 if anything is
+#   deploy/install-deps.sh           installs what building and testing need
+#   deploy/install-deps.sh --dev     also the formatter, the linter, the fuzzing compiler and hnswlib
+#   deploy/install-deps.sh --check   only prints what is missing; exits with 1 if anything is
 set -euo pipefail
 
 build=(
@@ -21,9 +21,9 @@ build=(
   # tests and benchmarks
   libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev
 )
-# Faster builds; skipped where the distribution lacks them.
+# These make builds faster; they are skipped if the distribution does not have them.
 optional=(ccache mold)
-# libhnswlib-dev: the peer that bench/ann measures beside our index, nothing else uses it.
+# Only bench/ann uses libhnswlib-dev, which it compares with our index.
 dev=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libhnswlib-dev shellcheck)
 
 usage() { sed -n '5,9s/^# \{0,1\}//p' "$0"; }
@@ -68,7 +68,7 @@ as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   if ! command -v sudo > /dev/null; then
     if [ ${#missing[@]} -eq 0 ]; then
-      exit 0 # the optional ones are not worth a failure
+      exit 0 # a missing optional package is not worth a failure
     fi
     echo "install-deps.sh: run as root, or install sudo; missing: ${missing[*]}" >&2
     exit 1

@@ -36,7 +36,7 @@ if [[ ! -f "$build/compile_commands.json" ]]; then
   exit 1
 fi
 
-# Tracked and new files, but nothing that git ignores.
+# Lists tracked and new files, without those that git ignores.
 sources() { git ls-files --cached --others --exclude-standard -- "$@" | LC_ALL=C sort -u; }
 
 if [[ ${#named[@]} -gt 0 ]]; then
@@ -47,7 +47,8 @@ fi
 clang-format-19 --dry-run -Werror "${formatted[@]}"
 echo "clang-format: ${#formatted[@]} files are formatted"
 
-# Sources that are compiled in groups have no command of their own: each gets its group's.
+# Sources that are compiled in groups have no command of their own; each one gets the command of its
+# group.
 database="$(mktemp -d)"
 trap 'rm -rf "$database"' EXIT
 python3 - "$build/compile_commands.json" "$database/compile_commands.json" <<'PYTHON'
@@ -66,8 +67,8 @@ for entry in json.load(open(sys.argv[1])):
 json.dump(commands, open(sys.argv[2], "w"))
 PYTHON
 
-# clang-tidy checks a header through the sources that include it: for a changed header that is the
-# source of the same name.
+# clang-tidy checks a header through a source that includes it; for a changed header this is the
+# source with the same name.
 changed() {
   { git diff --name-only --diff-filter=d "$base" -- '*.h' '*.cc'
     git ls-files --others --exclude-standard -- '*.h' '*.cc'; } |
@@ -82,7 +83,7 @@ else
 fi
 checked=()
 for file in "${candidates[@]}"; do
-  # Fuzz targets and the like are not part of every build.
+  # Some targets, such as fuzz targets, are not part of every build.
   if [[ -f "$file" ]] && grep -qF "\"file\": \"$PWD/$file\"" "$database/compile_commands.json"; then
     checked+=("$file")
   fi
@@ -91,7 +92,7 @@ if [[ ${#checked[@]} -eq 0 ]]; then
   echo "clang-tidy: nothing to check"
   exit 0
 fi
-# The build may be g++'s, whose warning names clang does not know.
+# The build may use g++, which has warning names that clang does not know.
 printf '%s\0' "${checked[@]}" |
   xargs -0 -n 1 -P "$jobs" clang-tidy-19 --quiet -p "$database" \
     --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-deprecated-declarations 2> >(grep -v ' warnings\? generated' >&2 || true)

@@ -21,7 +21,7 @@ case "${1:-}" in
 esac
 
 ./deploy/install-deps.sh
-# The folder is shared with deploy/test.sh; only what the program needs is built here.
+# deploy/test.sh uses the same build folder; this builds only the program.
 cmake --preset release
 cmake --build --preset release -j "$(nproc)" --target ruvd
 exec ./build/release/node/ruvd "$verb"

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Prints which C++ files have more than 500 lines and which functions more than 60. It reports and
-# does not fail: whoever exceeds a size explains why in review.
+# does not fail: the author of a larger one explains it in review.
 #
 # usage: deploy/size-table.sh [FOLDER...]     (default: every room, tests and bench)
 set -euo pipefail
@@ -31,8 +31,9 @@ awk -v max="$max_file_lines" '
 
 echo
 echo "functions over ${max_function_lines} lines:"
-# Walks the braces of the code without comments and literals. A brace opens a container (namespace,
-# class, ...), a function (the outermost other block), or something inside a function.
+# This awk program follows the braces of the code without comments and literals. A brace opens a
+# container (namespace, class, ...), a function (the outermost other block), or a block inside a
+# function.
 awk -v max="$max_function_lines" '
   FNR == 1 { depth = 0; statement = ""; start = 0; in_comment = 0; raw = ""; inside = 0 }
   {

@@ -10,7 +10,8 @@
 namespace ruvd::privacy {
 
 void InitSodium() {
-  // sodium_init is idempotent, but the static keeps its lock off the hot path of sealing.
+  // sodium_init may be called again, but the static variable keeps its lock off the hot path of
+  // sealing.
   static const bool ready = sodium_init() >= 0;
   RUVD_CHECK(ready);
 }

@@ -8,14 +8,15 @@
 
 namespace ruvd::privacy {
 
-// Initialises libsodium. Call before any use of <sodium.h>; any number of times, from any thread.
-// Aborts if the system's random source does not work: no key or nonce could be trusted.
+// Initialises libsodium. Call it before any use of <sodium.h>; it may be called many times and from
+// any thread. It aborts the process if the system's random source does not work, because no key or
+// nonce could be trusted.
 void InitSodium();
 
-// Fills `out` with bytes fit for keys and nonces. Thread-safe.
+// Fills `out` with random bytes that are fit for keys and nonces. Thread-safe.
 void SecureRandomBytes(std::span<uint8_t> out);
 
-// Overwrites a secret; the compiler may not remove it.
+// Overwrites a secret in a way that the compiler does not remove.
 void SecureWipe(std::span<uint8_t> secret);
 
 }  // namespace ruvd::privacy

@@ -20,7 +20,8 @@ namespace {
 constexpr size_t kTagBytes = crypto_aead_chacha20poly1305_ietf_ABYTES;
 using Nonce = std::array<uint8_t, crypto_aead_chacha20poly1305_ietf_NPUBBYTES>;
 
-// Four zero bytes, then the number of the message: a key seals one direction of one channel.
+// The nonce is four zero bytes, then the number of the message. It never repeats, because a key
+// seals only one direction of one channel.
 Nonce NonceOf(uint64_t number) {
   Nonce nonce{};
   std::memcpy(nonce.data() + 4, &number, sizeof(number));
@@ -66,8 +67,8 @@ absl::StatusOr<std::string> SealedChannel::Open(std::string_view sealed) {
           reinterpret_cast<uint8_t*>(message.data()), nullptr, nullptr, AsBytes(sealed).data(),
           sealed.size(), nullptr, 0, nonce.data(), keys_->receive.data()) != 0) {
     return Error(absl::StatusCode::kDataLoss, reasons::kSealBroken,
-                 "message {} of a sealed channel does not open: it was altered or left out on its "
-                 "way; reach the other end by another way",
+                 "message {} of a sealed channel does not open: a message was altered or left out "
+                 "on its way; reach the other end by another route",
                  received_);
   }
   ++received_;
@@ -97,9 +98,10 @@ absl::StatusOr<SealedChannel> ChannelKey::Agree(const PublicKey& peer, bool firs
   Digest shared{};
   if (crypto_scalarmult(shared.data(), secret_->bytes.data(), peer.data()) != 0) {
     SecureWipe(shared);
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
-                 "{} is no key for a channel: it is of small order; update the other node",
-                 ToHex(peer));
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
+        "{} cannot be used as a channel key, because it has small order; update the other node",
+        ToHex(peer));
   }
   std::unique_ptr<SealedChannel::Keys, SealedChannel::WipeKeys> keys(new SealedChannel::Keys);
   keys->send = DirectionKey(shared, session, first ? 1 : 2);

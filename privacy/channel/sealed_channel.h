@@ -16,15 +16,16 @@
 
 namespace ruvd::privacy {
 
-// One end of a channel through somebody who is not trusted: messages that only the other end can
-// read or make, in order. A message that was altered, left out, doubled or sent back opens nothing.
-// Lengths and times stay visible. Movable; not thread-safe.
+// One end of a channel that runs through an untrusted relay. Only the two ends can read or make its
+// messages, and they open only in order: after a message was altered, left out, doubled or sent
+// back to its sender, Open fails. The relay sees the lengths and times of messages. It can be moved
+// and is not thread-safe.
 class SealedChannel {
  public:
   // Seals the next message: ChaCha20-Poly1305 (RFC 8439), numbered from 0.
   std::string Seal(std::string_view message);
-  // Opens the next message of the other end. SEAL_BROKEN for anything else; the channel is then of
-  // no use any more, and the caller ends it.
+  // Opens the next message of the other end and returns its text. Any other bytes give SEAL_BROKEN;
+  // then the channel cannot be used any more, and the caller must end it.
   absl::StatusOr<std::string> Open(std::string_view sealed);
 
  private:
@@ -40,19 +41,20 @@ class SealedChannel {
   uint64_t received_ = 0;
 };
 
-// A fresh X25519 key (RFC 7748) of one end of one channel. Who the other end is its public key does
-// not say: both have to sign what holds both keys, and that is hashed into `session`. Wiped on
-// destruction. Movable; not thread-safe.
+// A fresh X25519 key (RFC 7748) of one end of one channel. A public key does not prove who holds
+// it: both ends must sign data that contains both keys, and the hash of that data must be
+// `session`. Wiped on destruction. It can be moved and is not thread-safe.
 class ChannelKey {
  public:
   using PublicKey = std::array<uint8_t, 32>;
 
-  // From `random`, which is SecureRandomBytes except in tests.
+  // Makes a key from `random`, which is SecureRandomBytes except in tests.
   static ChannelKey Generate(const std::function<void(std::span<uint8_t>)>& random);
 
   const PublicKey& public_key() const { return public_key_; }
-  // The channel to the holder of `peer`. Exactly one of both ends is `first`; both give the same
-  // `session`. KEY_INVALID for a key of small order, with which everybody would know the secret.
+  // Returns the channel to the holder of `peer`. Exactly one of the two ends passes true for
+  // `first`; both pass the same `session`. A key of small order gives KEY_INVALID, because with it
+  // anyone would know the secret.
   absl::StatusOr<SealedChannel> Agree(const PublicKey& peer, bool first,
                                       const Digest& session) const;
 

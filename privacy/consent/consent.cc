@@ -62,7 +62,7 @@ bool MayLeave(ConsentTier tier, ShareableKind kind) {
     case ConsentTier::kPrivate:
       return false;
   }
-  return false;  // a number that is no tier: private
+  return false;  // an unknown number counts as private
 }
 
 absl::Status RequireConsent(ConsentTier tier, ShareableKind kind) {
@@ -70,8 +70,8 @@ absl::Status RequireConsent(ConsentTier tier, ShareableKind kind) {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
-               "sharing tier {} does not let {} leave this node; "
-               "the operator may allow it with ruvd consent grant",
+               "the sharing tier {} does not let {} leave this node; the operator may allow it "
+               "with ruvd consent grant",
                TierName(tier), KindName(kind));
 }
 
@@ -84,13 +84,14 @@ ConsentRecord ConsentRecord::Sign(ConsentTier tier, int64_t now_ms, const NodeKe
 absl::Status ConsentRecord::Verify(const NodeKey& key) const {
   if (tier < ConsentTier::kPrivate || tier > ConsentTier::kPublic) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "consent record names the unknown tier {}; grant consent again",
+                 "the consent record names the unknown tier {}; grant consent again",
                  static_cast<int>(tier));
   }
   if (!VerifySignature(key.public_key(), AsBytes(SignedBytes(tier, since_ms, key.id())),
                        signature)) {
-    return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
-                 "consent record is not signed by this node; sharing stays off, grant it again");
+    return Error(
+        absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
+        "the consent record is not signed by this node, so sharing stays off; grant consent again");
   }
   return absl::OkStatus();
 }

@@ -14,30 +14,32 @@
 
 namespace ruvd::privacy {
 
-// What the operator allows to leave the node. Guarantees of the tiers exclude each other: a sum
-// that hides its parts cannot be checked part by part, a noised update is not a plain one. Numbers
-// equal ruvd.pattern.v1.SharingTier.
+// What the operator allows to leave the node. The guarantees of the tiers exclude each other: a sum
+// that hides its parts cannot be checked part by part, and a noised update is not a plain one. The
+// numbers equal those of ruvd.pattern.v1.SharingTier.
 enum class ConsentTier : uint8_t { kPrivate = 1, kMasked = 2, kDp = 3, kPublic = 4 };
 
-// Everything that can leave a node and comes from its users.
+// The kinds of data that can leave a node and are derived from its users' data.
 enum class ShareableKind : uint8_t {
-  kMaskedSum,       // a share of a clique's sum, worthless alone
+  kMaskedSum,       // a share of a clique's sum; alone it is noise
   kDpAdapterDelta,  // clipped, noised, accounted
-  kDpPattern,       // noised centroid of at least ten examples
+  kDpPattern,       // a noised centroid of more than ten examples
   kAdapterDelta,    // plain
   kPattern,         // plain
 };
 
 std::string_view TierName(ConsentTier tier);
 
-// The rule of what leaves: nothing under kPrivate; only masked sums under kMasked; only
-// differentially private items under kDp; those and plain ones under kPublic.
+// Returns whether the tier lets the kind leave the node: nothing leaves under kPrivate, only masked
+// sums under kMasked, only differentially private items under kDp, and differentially private and
+// plain items under kPublic.
 bool MayLeave(ConsentTier tier, ShareableKind kind);
 
-// CONSENT_MISSING where MayLeave says no.
+// Returns OK, or CONSENT_MISSING if MayLeave returns false.
 absl::Status RequireConsent(ConsentTier tier, ShareableKind kind);
 
-// The operator's choice, signed by the node's key so that an altered database cannot open a node.
+// The operator's choice of a tier. The node's key signs it, so that an altered database cannot make
+// a node share.
 struct ConsentRecord {
   ConsentTier tier = ConsentTier::kPrivate;
   int64_t since_ms = 0;
@@ -45,8 +47,8 @@ struct ConsentRecord {
 
   // Signs a choice made at `now_ms`.
   static ConsentRecord Sign(ConsentTier tier, int64_t now_ms, const NodeKey& key);
-  // INVALID_ARGUMENT for an unknown tier, SIGNATURE_INVALID if this is not the key's own record.
-  // The caller then stays private.
+  // Returns INVALID_ARGUMENT for an unknown tier and SIGNATURE_INVALID if `key` did not sign this
+  // record. After an error the caller must stay private.
   absl::Status Verify(const NodeKey& key) const;
 };
 

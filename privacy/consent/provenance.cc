@@ -18,16 +18,16 @@ absl::Status ProvenanceIndex::Add(const std::string& version, std::vector<Proven
       inputs.size() > limits::kMaxProvenanceInputs ||
       parents.size() > limits::kMaxProvenanceInputs) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "the origin of more than {} versions, or of one of {} inputs and {} parents, "
-                 "cannot be kept; remove old versions",
+                 "cannot record more than {} versions, or a version with {} inputs and {} parents; "
+                 "remove old versions",
                  limits::kMaxProvenanceVersions, inputs.size(), parents.size());
   }
   const bool parents_known = std::ranges::all_of(
       parents, [this](const std::string& parent) { return versions_.contains(parent); });
   if (versions_.contains(version) || !parents_known) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "version {} is known already or made of one that is not; note each once, after "
-                 "its parents",
+                 "version {} is already recorded, or one of its parents is not; record each "
+                 "version once, after its parents",
                  version);
   }
   versions_[version] = {
@@ -67,7 +67,7 @@ absl::Status ProvenanceIndex::Remove(const std::string& version) {
   for (const auto& [name, other] : versions_) {
     if (std::ranges::find(other.parents, version) != other.parents.end()) {
       return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-                   "version {} is what {} was made of; remove that first", version, name);
+                   "version {} is a parent of version {}; remove the latter first", version, name);
     }
   }
   versions_.erase(version);

@@ -16,7 +16,7 @@
 
 namespace ruvd::privacy {
 
-// An item of another node, or of this one, that went into a version.
+// An item, of another node or of this one, that was used to make a version.
 struct ProvenanceInput {
   Digest item{};  // message id
   NodeId origin{};
@@ -24,34 +24,37 @@ struct ProvenanceInput {
   auto operator<=>(const ProvenanceInput&) const = default;
 };
 
-// A version that has to be made again, of what is left.
+// A version that must be made again from its remaining inputs.
 struct RebuildStep {
   std::string version;
-  std::vector<ProvenanceInput> inputs;  // without the withdrawn
-  std::vector<std::string> parents;     // those rebuilt come earlier in the plan
+  std::vector<ProvenanceInput> inputs;  // without the withdrawn ones
+  std::vector<std::string> parents;     // parents that are rebuilt come earlier in the plan
 };
 
-// Which items every version of an adapter was made of, so that it can be made without some of them.
-// Bounded; not thread-safe.
+// Records from which items every version of an adapter was made, so that it can be made again
+// without some of them. Bounded by kMaxProvenanceVersions and kMaxProvenanceInputs; not
+// thread-safe.
 class ProvenanceIndex {
  public:
-  // Notes a version, made of `inputs` and of the earlier versions `parents`. INVALID_ARGUMENT for a
-  // version that is known or a parent that is not, LIMIT_EXCEEDED.
+  // Records a version that was made from `inputs` and from the earlier versions `parents`. Fails
+  // with INVALID_ARGUMENT if the version is already recorded or a parent is not, and with
+  // LIMIT_EXCEEDED.
   absl::Status Add(const std::string& version, std::vector<ProvenanceInput> inputs,
                    std::vector<std::string> parents);
 
-  // Every version that holds something withdrawn, itself or through a parent, parents first, with
-  // what is left to make it of. Empty where nothing was.
+  // Returns every version that contains a withdrawn item, directly or through a parent, with the
+  // inputs that remain. Parents come before the versions made from them. Returns an empty plan if
+  // no version is concerned.
   std::vector<RebuildStep> PlanWithout(std::span<const Withdrawal> withdrawals) const;
 
-  // Forgets a version. Those made of it keep theirs: INVALID_ARGUMENT while there are such.
+  // Forgets a version. Fails with INVALID_ARGUMENT while another version names it as a parent.
   absl::Status Remove(const std::string& version);
 
   size_t size() const { return versions_.size(); }
 
  private:
   struct Version {
-    uint64_t order = 0;  // as added: parents before children
+    uint64_t order = 0;  // order of Add: parents before children
     std::vector<ProvenanceInput> inputs;
     std::vector<std::string> parents;
   };

@@ -42,7 +42,7 @@ std::optional<uint8_t> PurposeOf(std::string_view name) {
   return name == "sharing" ? std::optional(consent_purposes::kSharing) : std::nullopt;
 }
 
-// The elements of a list of strings; nullopt for anything else.
+// Returns the elements of a list of strings, or nullopt for anything else.
 std::optional<std::vector<std::string>> Names(const toml::node& node) {
   const toml::array* const list = node.as_array();
   if (list == nullptr) {
@@ -63,8 +63,8 @@ absl::Status ReadKey(std::string_view key, const toml::node& node, SiteScope* sc
   const auto names = Names(node);
   if (!names || (key != "tiers" && key != "purposes")) {
     return Invalid(
-        "has something in a scope that is neither tiers nor purposes, each a list of "
-        "names");
+        "has a scope with a key other than tiers and purposes, or with a value that is not a list "
+        "of names");
   }
   for (const std::string& name : *names) {
     if (key == "tiers") {
@@ -87,7 +87,7 @@ absl::Status ReadKey(std::string_view key, const toml::node& node, SiteScope* sc
 absl::StatusOr<SiteScope> ReadScope(const toml::node& node) {
   const toml::table* const table = node.as_table();
   if (table == nullptr) {
-    return Invalid("has a scope that is no table");
+    return Invalid("has a scope that is not a table");
   }
   SiteScope scope;
   for (const auto& [key, value] : *table) {
@@ -100,7 +100,7 @@ absl::StatusOr<toml::table> ParseToml(std::string_view text) {
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {
-    return Invalid(fmt::format("is no TOML at line {}", error.source().begin.line));
+    return Invalid(fmt::format("is not valid TOML at line {}", error.source().begin.line));
   } catch (const std::exception&) {
     return Invalid("is no TOML");
   }
@@ -111,8 +111,8 @@ absl::StatusOr<toml::table> ParseToml(std::string_view text) {
 absl::StatusOr<SitePolicy> SitePolicy::Parse(std::string_view text) {
   if (text.size() > limits::kMaxPolicyBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a site policy of {} bytes, above {}; list scopes, not people", text.size(),
-                 limits::kMaxPolicyBytes);
+                 "the site policy has {} bytes, more than the limit of {}; list scopes, not people",
+                 text.size(), limits::kMaxPolicyBytes);
   }
   ASSIGN_OR_RETURN(const toml::table document, ParseToml(text));
   if (document["version"].value_exact<int64_t>() != kVersion) {
@@ -131,7 +131,8 @@ absl::StatusOr<SitePolicy> SitePolicy::Parse(std::string_view text) {
       if (name.str().empty() || name.str().size() > limits::kMaxPolicyScopeBytes ||
           policy.scopes_.size() >= limits::kMaxPolicyScopes) {
         return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                     "a site policy takes {} scopes with names of 1 to {} bytes; merge some",
+                     "a site policy may have at most {} scopes with names of 1 to {} bytes; merge "
+                     "some scopes",
                      limits::kMaxPolicyScopes, limits::kMaxPolicyScopeBytes);
       }
       ASSIGN_OR_RETURN(policy.scopes_[std::string(name.str())], ReadScope(scope));
@@ -144,7 +145,7 @@ absl::Status SitePolicy::Require(std::string_view scope, uint8_t purpose, Consen
   const auto found = scopes_.find(scope);
   if (found == scopes_.end()) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kScopeUnknown,
-                 "the site policy does not list this scope, so nothing of it may be used; add "
+                 "the site policy does not list this scope, so its data may not be used; add "
                  "[scope.NAME] to the policy, or use a scope that it lists");
   }
   const bool shares = (purpose & consent_purposes::kSharing) != 0;

@@ -14,15 +14,16 @@
 
 namespace ruvd::privacy {
 
-// What a site lets its nodes do with the data of one scope.
+// What a site allows its nodes to do with the data of one scope.
 struct SiteScope {
-  std::set<ConsentTier> tiers;  // that updates may be shared under
+  std::set<ConsentTier> tiers;  // tiers under which updates may be shared
   uint8_t purposes = 0;         // bits of consent_purposes
   bool operator==(const SiteScope&) const = default;
 };
 
-// The site's own rules, which no federation and no user can widen: every update belongs to a scope
-// that is listed here, or it is refused; there is no default. A TOML file:
+// The site's own rules, which neither the federation nor a user can widen. Every update belongs to
+// a scope; if the scope is not listed here, the update is refused. There is no default scope. The
+// rules are a TOML file:
 //
 //   version = 1
 //   [scope.support]
@@ -30,11 +31,12 @@ struct SiteScope {
 //   purposes = ["training", "sharing"]
 class SitePolicy {
  public:
-  // POLICY_INVALID for what is no such file: syntax, an unknown key, tier, purpose or version;
-  // LIMIT_EXCEEDED above kMaxPolicyBytes or kMaxPolicyScopes.
+  // Parses a policy file. Fails with POLICY_INVALID for a syntax error or an unknown key, tier,
+  // purpose or version, and with LIMIT_EXCEEDED for more than kMaxPolicyBytes or kMaxPolicyScopes.
   static absl::StatusOr<SitePolicy> Parse(std::string_view text);
 
-  // OK where the scope allows `purpose`, and for sharing `tier`. SCOPE_UNKNOWN, POLICY_REFUSES.
+  // Returns OK if the scope allows `purpose` and, for sharing, `tier`. Otherwise returns
+  // SCOPE_UNKNOWN or POLICY_REFUSES.
   absl::Status Require(std::string_view scope, uint8_t purpose, ConsentTier tier) const;
 
   const std::map<std::string, SiteScope, std::less<>>& scopes() const { return scopes_; }

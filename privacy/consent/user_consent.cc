@@ -30,11 +30,11 @@ absl::Status CheckFields(const UserConsent& record) {
     return Invalid("names no user and no session");
   }
   if ((record.purposes & ~consent_purposes::kAll) != 0 || !KnownTier(record.widest)) {
-    return Invalid("is for a purpose or a tier that is not known");
+    return Invalid("names an unknown purpose or tier");
   }
   if (record.granted_ms < 0 || record.expires_ms <= record.granted_ms ||
       record.expires_ms - record.granted_ms > limits::kMaxConsentMillis) {
-    return Invalid("does not last for more than 0 days and at most 366");
+    return Invalid("does not last more than 0 and at most 366 days");
   }
   return absl::OkStatus();
 }
@@ -48,19 +48,19 @@ std::string EncodeFields(const UserConsent& record) {
   return writer.Take();
 }
 
-// The node in the signed bytes, as its key may be of a later epoch.
+// The signed bytes include the node's id, because its key may belong to a later epoch.
 std::string SignedBytes(const UserConsent& record, const NodeKey& key) {
   return EncodeFields(record).append(AsText(key.id()));
 }
 
 absl::Status Missing(size_t missing, size_t of) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
-               "{} of {} contributors did not agree to this use; leave out what is theirs and "
-               "train anew, or ask them",
+               "{} of {} contributors did not agree to this use; leave out their data and train "
+               "again, or ask them",
                missing, of);
 }
 
-// Whether `record`, which may be missing, allows a use now.
+// Returns OK if `record`, which may be nullptr, allows a use at `now_ms`.
 absl::Status CheckAllows(const UserConsent* record, uint8_t purpose, ConsentTier tier,
                          int64_t now_ms) {
   const bool shares = (purpose & consent_purposes::kSharing) != 0;
@@ -117,7 +117,7 @@ absl::Status UserConsent::Verify(const NodeKey& key) const {
   RETURN_IF_ERROR(CheckFields(*this));
   if (!VerifySignature(key.public_key(), AsBytes(SignedBytes(*this, key)), signature)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
-                 "a consent is not signed by this node; it allows nothing, ask for it again");
+                 "a consent is not signed by this node, so it allows nothing; ask for it again");
   }
   return absl::OkStatus();
 }
@@ -127,7 +127,7 @@ absl::Status ConsentRegister::Put(const UserConsent& record) {
   const auto known = records_.find(record.subject);
   if (known == records_.end() && records_.size() >= limits::kMaxConsentSubjects) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "more than {} users and sessions with a consent of their own; let users decide "
+                 "more than {} users and sessions have a consent of their own; let users decide "
                  "for all their sessions",
                  limits::kMaxConsentSubjects);
   }
@@ -154,8 +154,8 @@ absl::Status ConsentRegister::CheckReadable(const Contributor& contributor) cons
   const ConsentSubject session{.kind = ConsentSubject::Kind::kSession, .id = contributor.session};
   if (!Readable(user) || (!session.id.empty() && !Readable(session))) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentDamaged,
-                 "a consent that cannot be read may be a contributor's withdrawal ({} are damaged, "
-                 "{} of another key); ask for it again, or restore a backup of the store",
+                 "a consent that cannot be read may be a contributor's withdrawal ({} records are "
+                 "damaged, {} do not verify); ask for it again, or restore a backup of the store",
                  unreadable_, doubted_.size());
   }
   return absl::OkStatus();
@@ -180,7 +180,7 @@ absl::Status ConsentRegister::RequireAll(std::span<const Contributor> contributo
   for (const Contributor& contributor : contributors) {
     const absl::Status allowed = Require(contributor, purpose, tier, now_ms);
     if (ReasonOf(allowed) == reasons::kConsentDamaged) {
-      return allowed;  // asking those who are missing would not help
+      return allowed;  // asking the other contributors would not help
     }
     missing += allowed.ok() ? 0 : 1;
   }

@@ -32,8 +32,8 @@ struct ConsentSubject {
   auto operator<=>(const ConsentSubject&) const = default;
 };
 
-// What one subject agreed to, signed by the node that asked. A withdrawal is a record without
-// purposes. A plain value; docs/wire-format.md has the bytes.
+// What one subject agreed to, signed by the node that asked. A record without purposes withdraws
+// the consent. It is a plain value; docs/wire-format.md has the bytes.
 struct UserConsent {
   ConsentSubject subject;
   uint8_t purposes = 0;
@@ -42,53 +42,57 @@ struct UserConsent {
   int64_t expires_ms = 0;                      // exclusive
   Signature signature{};
 
-  // Signs `fields`. INVALID_ARGUMENT for those that Parse would refuse.
+  // Signs `fields`. Fails with CONSENT_INVALID for fields that Parse would refuse.
   static absl::StatusOr<UserConsent> Sign(UserConsent fields, const NodeKey& key);
   std::string Encode() const;
-  // CONSENT_INVALID unless the bytes are exactly one encoded record.
+  // Decodes a record. Fails with CONSENT_INVALID unless the bytes are exactly one encoded record.
   static absl::StatusOr<UserConsent> Parse(std::span<const uint8_t> bytes);
-  // SIGNATURE_INVALID if this is not the key's own record: it then allows nothing.
+  // Returns SIGNATURE_INVALID if `key` did not sign this record, which then allows nothing.
   absl::Status Verify(const NodeKey& key) const;
   bool operator==(const UserConsent&) const = default;
 };
 
-// Whose words something was learned from.
+// The user and session whose words something was learned from.
 struct Contributor {
   std::string user;
   std::string session;  // may be empty
   auto operator<=>(const Contributor&) const = default;
 };
 
-// Who agreed to what. The record of a session decides about its data, where there is one; else that
-// of its user; without either nothing is allowed. A record of the user that is not older than the
-// session's narrows it: who withdraws means the sessions that agreed before. A record that cannot
-// be read may have been a withdrawal: whoever it may concern is refused. Bounded; not thread-safe.
+// Records which subject agreed to what. If a session has a record, it decides about the session's
+// data; otherwise the record of its user does; without either nothing is allowed. If the user's
+// record is not older than the session's, both must allow the use: a user who withdraws also means
+// the sessions that agreed before. A record that cannot be read may have been a withdrawal, so
+// every contributor whom it may concern is refused. Bounded by kMaxConsentSubjects; not
+// thread-safe.
 class ConsentRegister {
  public:
-  // Takes a record that was verified. One that is not newer than what is known of its subject
-  // changes nothing, so that a replayed grant does not undo a withdrawal; of two of one moment a
-  // withdrawal stays. LIMIT_EXCEEDED for more than kMaxConsentSubjects.
+  // Takes a verified record. A record that is not newer than the known record of its subject
+  // changes nothing, so that a replayed grant does not undo a withdrawal. If two records have the
+  // same time, a withdrawal wins. Fails with LIMIT_EXCEEDED for more than kMaxConsentSubjects
+  // subjects.
   absl::Status Put(const UserConsent& record);
 
-  // What this subject said is there and cannot be trusted: nothing is allowed of it before the next
-  // Put for it.
+  // Says that a stored record of this subject cannot be trusted. Nothing is allowed for the subject
+  // before the next Put for it.
   void Doubt(const ConsentSubject& subject) { doubted_.insert(subject); }
-  // How many records cannot be read, of subjects that nobody knows. While there are any, only
-  // contributors are allowed something of whose user and session, where there is one, a record is
-  // known.
+  // Says how many stored records cannot be read so that even their subjects are unknown. While
+  // there are any, a contributor can be allowed something only if its user and its session, if it
+  // has one, both have a known record.
   void SetUnreadable(size_t records) { unreadable_ = records; }
-  // Whether all that this subject may have said is known.
+  // Returns whether everything that this subject may have said is known.
   bool Readable(const ConsentSubject& subject) const;
 
-  // CONSENT_DAMAGED where a record that may be this contributor's cannot be read; CONSENT_MISSING
-  // where the contributor did not allow `purpose` or, for sharing, a tier as loose as `tier`;
-  // CONSENT_EXPIRED where it no longer does.
+  // Returns OK if the contributor allows `purpose` at `now_ms` and, for sharing, a tier as loose as
+  // `tier`. Otherwise returns CONSENT_DAMAGED if a record that may be this contributor's cannot be
+  // read, CONSENT_EXPIRED if the consent has ended, or CONSENT_MISSING.
   absl::Status Require(const Contributor& contributor, uint8_t purpose, ConsentTier tier,
                        int64_t now_ms) const;
 
-  // Require of all: asked before training, and again before a release, since any of them may have
-  // withdrawn in between. Names nobody, only how many are missing. CONSENT_MISSING for nobody:
-  // what has no known contributors was not consented to. CONSENT_DAMAGED as Require.
+  // Calls Require for all contributors. Callers ask before training and again before a release,
+  // because a contributor may withdraw in between. The message says how many consents are missing,
+  // but not whose. An empty list gives CONSENT_MISSING, because data without known contributors has
+  // no consent. CONSENT_DAMAGED is as in Require.
   absl::Status RequireAll(std::span<const Contributor> contributors, uint8_t purpose,
                           ConsentTier tier, int64_t now_ms) const;
 

@@ -17,7 +17,7 @@ namespace ruvd::privacy {
 namespace {
 
 constexpr std::string_view kMagic("RUVDLLM-WITHDRAW-v1\0", 20);
-// With patterns behind the items. Without any the bytes are those of version 1.
+// Version 2 has the patterns after the items. A record without patterns is encoded as version 1.
 constexpr std::string_view kMagicWithPatterns("RUVDLLM-WITHDRAW-v2\0", 20);
 
 std::string EncodeFields(const Withdrawal& record) {
@@ -48,13 +48,14 @@ bool Ascending(const std::vector<Name>& names) {
   return std::ranges::adjacent_find(names, std::ranges::greater_equal{}) == names.end();
 }
 
-// Ascending, each once, and something named exactly where not everything is meant.
+// Returns whether the names are ascending and unique, and whether there are names exactly if the
+// record does not withdraw everything.
 bool WellFormed(const Withdrawal& record) {
   return record.withdrawn_ms >= 0 && Ascending(record.items) && Ascending(record.patterns) &&
          record.everything == (record.items.empty() && record.patterns.empty());
 }
 
-// Names after their number; nullopt where there are not as many.
+// Reads a count and that many names; returns nullopt if there are fewer.
 template <typename Name>
 std::optional<std::vector<Name>> ReadNames(ByteReader& reader) {
   const auto count = reader.Read<uint16_t>();
@@ -79,8 +80,9 @@ absl::StatusOr<Withdrawal> Withdrawal::Sign(std::vector<Digest> items, bool ever
                                             std::vector<PatternName> patterns) {
   if (std::max(items.size(), patterns.size()) > limits::kMaxWithdrawnItems) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a withdrawal of {} items and {} patterns, above {}; make several", items.size(),
-                 patterns.size(), limits::kMaxWithdrawnItems);
+                 "a withdrawal has {} items and {} patterns, more than the limit of {}; make "
+                 "several withdrawals",
+                 items.size(), patterns.size(), limits::kMaxWithdrawnItems);
   }
   std::ranges::sort(items);
   std::ranges::sort(patterns);
@@ -91,7 +93,8 @@ absl::StatusOr<Withdrawal> Withdrawal::Sign(std::vector<Digest> items, bool ever
                     .patterns = std::move(patterns)};
   if (!WellFormed(record)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a withdrawal names items or patterns, each once, or everything");
+                 "a withdrawal must name either everything or some items and patterns, each once; "
+                 "correct the request");
   }
   record.signature = key.Sign(AsBytes(EncodeFields(record)));
   return record;
@@ -131,7 +134,7 @@ absl::StatusOr<Withdrawal> Withdrawal::Parse(std::span<const uint8_t> bytes) {
 absl::Status Withdrawal::Verify(const PublicKey& key) const {
   if (!VerifySignature(key, AsBytes(EncodeFields(*this)), signature)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
-                 "a withdrawal is not signed by the node that it is of; it has no effect");
+                 "a withdrawal is not signed by the node that it names; it has no effect");
   }
   return absl::OkStatus();
 }
@@ -157,23 +160,24 @@ bool Withdrawal::Includes(const Withdrawal& other) const {
 
 std::string ResidualStatement(const ResidualPrivacy& residual) {
   if (residual.releases == 0 && !residual.plain) {
-    return "Nothing was released, so nothing remains with others.";
+    return "Nothing was released, so nothing remains on other nodes.";
   }
   std::string said;
   if (residual.releases > 0) {
     said = fmt::format(
-        "{} noised release(s) left this node or may have left it. Others are asked to drop them "
-        "and cannot be made to. Whoever keeps them learns at most what differential privacy of "
-        "epsilon {:.3f} at delta {:.1e} allows, which was spent before and is not given back.",
+        "{} noised release(s) left this node or may have left it. Other nodes are asked to drop "
+        "them and cannot be forced to. A node that keeps them learns at most what differential "
+        "privacy of epsilon {:.3f} at delta {:.1e} allows, which was spent before and is not given "
+        "back.",
         residual.releases, residual.epsilon, residual.delta);
   }
   if (residual.releases > 0 && residual.sums) {
-    said += " A masked sum of several nodes that it is part of stays as it is.";
+    said += " A masked sum that contains this node's share stays as it is.";
   }
   if (residual.plain) {
     said += fmt::format(
-        "{}Plain items left this node or may have left it; others are asked to drop them and "
-        "cannot be made to, and no epsilon bounds what they tell.",
+        "{}Plain items left this node or may have left it. Other nodes are asked to drop them and "
+        "cannot be forced to, and no epsilon bounds what these items reveal.",
         said.empty() ? "" : " ");
   }
   return said;

@@ -16,50 +16,54 @@
 
 namespace ruvd::privacy {
 
-// "Drop what I sent, and leave it out of what you merge from now on." Signed by the node that sent
-// it. Deletion on other nodes cannot be enforced: those that keep to it drop the items, refuse them
-// when they come again and build anew without them, and the privacy that was spent bounds what
-// remains with the others. A plain value; docs/wire-format.md has the bytes.
+// A node's request to its peers to drop items that it sent and to leave them out of later merges.
+// The node signs it. Deletion on other nodes cannot be enforced: nodes that honour the request drop
+// the items, refuse them when they come again and rebuild without them. The privacy that was spent
+// bounds what the other nodes can learn. It is a plain value; docs/wire-format.md has the bytes.
 struct Withdrawal {
   using PatternName = std::array<uint8_t, 16>;
 
   NodeId node{};
   int64_t withdrawn_ms = 0;   // Unix time
-  bool everything = false;    // all that the node sent until then; then the lists are empty
+  bool everything = false;    // everything that the node sent before; then both lists are empty
   std::vector<Digest> items;  // message ids, ascending, at most kMaxWithdrawnItems
-  // Patterns of the node, ascending, as many: whatever versions of them were made until then.
+  // Patterns of the node, ascending, at most kMaxWithdrawnItems: all versions of them that were
+  // made until `withdrawn_ms`
   std::vector<PatternName> patterns;
   Signature signature{};
 
-  // Sorts the items and signs. INVALID_ARGUMENT for neither everything nor anything named,
-  // LIMIT_EXCEEDED.
+  // Sorts the items and signs the record. Fails with INVALID_ARGUMENT unless it names either
+  // everything or at least one item or pattern, and with LIMIT_EXCEEDED.
   static absl::StatusOr<Withdrawal> Sign(std::vector<Digest> items, bool everything, int64_t now_ms,
                                          const NodeKey& key,
                                          std::vector<PatternName> patterns = {});
   std::string Encode() const;
-  // WITHDRAWAL_INVALID unless the bytes are exactly one encoded record.
+  // Decodes a record. Fails with WITHDRAWAL_INVALID unless the bytes are exactly one encoded
+  // record.
   static absl::StatusOr<Withdrawal> Parse(std::span<const uint8_t> bytes);
-  // SIGNATURE_INVALID unless `key`, which the caller knows to be the node's, signed it.
+  // Returns SIGNATURE_INVALID unless `key`, which the caller knows to be the node's, signed the
+  // record.
   absl::Status Verify(const PublicKey& key) const;
-  // Whether an item that `origin` created at `created_ms` is withdrawn.
+  // Returns whether an item that `origin` created at `created_ms` is withdrawn.
   bool Covers(const Digest& item, const NodeId& origin, int64_t created_ms) const;
-  // Whether the version of a pattern is withdrawn that `origin` made at `created_ms`.
+  // Returns whether the version of a pattern that `origin` made at `created_ms` is withdrawn.
   bool CoversPattern(const PatternName& pattern, const NodeId& origin, int64_t created_ms) const;
-  // Whether it says all that `other` says.
+  // Returns whether this record makes `other` redundant: it is of the same node, not earlier, lists
+  // all that `other` lists, and either both or neither withdraw everything.
   bool Includes(const Withdrawal& other) const;
   bool operator==(const Withdrawal&) const = default;
 };
 
 // What a withdrawal cannot take back.
 struct ResidualPrivacy {
-  uint64_t releases = 0;  // noised, that left or may have left
+  uint64_t releases = 0;  // noised releases that left or may have left
   double epsilon = 0;     // spent on them so far
   double delta = 0;
-  bool plain = false;  // plain items left or may have left, too: no epsilon bounds those
-  bool sums = false;   // shares of masked sums may have left, which cannot be taken out of these
+  bool plain = false;  // plain items also left or may have left; no epsilon bounds them
+  bool sums = false;   // shares of masked sums may have left; they cannot be removed from the sums
 };
 
-// One sentence for whoever withdrew, with the figures.
+// Returns a few sentences for the person who withdrew, with the figures.
 std::string ResidualStatement(const ResidualPrivacy& residual);
 
 }  // namespace ruvd::privacy

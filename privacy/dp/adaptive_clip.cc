@@ -17,7 +17,7 @@ namespace ruvd::privacy::dp {
 namespace {
 
 constexpr double kMaxRate = 2;
-// Noise of a tenth of the contributors on a sum of signs, a twentieth on the count.
+// The noise on the sum of signs is a tenth of the contributors, which is a twentieth on the count.
 constexpr uint32_t kContributorsPerUnit = 10;
 
 }  // namespace
@@ -29,8 +29,8 @@ absl::StatusOr<AdaptiveClip> AdaptiveClip::Create(const Options& options) {
   if (!(options.initial > 0 && std::isfinite(options.initial) && options.quantile >= 0 &&
         options.quantile <= 1 && options.rate > 0 && options.rate <= kMaxRate)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "adaptive clipping from {} to quantile {} at rate {}; give a norm above 0, a "
-                 "quantile from 0 to 1, a rate up to {}",
+                 "adaptive clipping cannot use norm {}, quantile {} and rate {}; give a norm above "
+                 "0, a quantile from 0 to 1 and a rate above 0 and at most {}",
                  options.initial, options.quantile, options.rate, kMaxRate);
   }
   if (options.contributors < limits::kMinAdaptiveContributors ||
@@ -48,12 +48,12 @@ absl::StatusOr<AdaptiveClip> AdaptiveClip::Create(const Options& options) {
 absl::Status AdaptiveClip::EndRound(uint32_t within, uint32_t present, const RandomBytes& random) {
   if (within > present || present > 2 * options_.contributors) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "{} of {} norms within the clip where {} contributors are expected; count each "
-                 "once",
+                 "{} of {} norms are within the clip norm, but {} contributors are expected; count "
+                 "each contributor once",
                  within, present, options_.contributors);
   }
-  // A contributor moves the sum of signs by 1 either way; the expected number, which is public,
-  // stands for the true one.
+  // A contributor moves the sum of signs by 1 in either direction. The expected number of
+  // contributors, which is public, is used in place of the true one.
   std::array<int32_t, 1> noise{};
   noise_.Sample(random, noise);
   const int64_t signs = int64_t{2} * within - present + noise[0];

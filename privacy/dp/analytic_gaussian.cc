@@ -20,7 +20,7 @@ constexpr double kTolerance = 1e-12;
 double LogDelta(double sigma, double epsilon) {
   const double gain = LogNormalCdf(0.5 / sigma - epsilon * sigma);
   const double loss = epsilon + LogNormalCdf(-0.5 / sigma - epsilon * sigma);
-  if (loss >= gain) {  // rounding, where both are all but equal
+  if (loss >= gain) {  // rounding: both are almost equal
     return -std::numeric_limits<double>::infinity();
   }
   return gain + std::log(-std::expm1(loss - gain));

@@ -7,20 +7,22 @@
 
 namespace ruvd::privacy::dp {
 
-// The exact trade of one release of the Gaussian mechanism with sensitivity 1 (Balle and Wang 2018,
-// "Improving the Gaussian mechanism for differential privacy: analytical calibration and optimal
-// denoising", theorem 8). Pure functions. INVALID_ARGUMENT for an epsilon below 0, a delta outside
-// 0 to 1, or a sigma outside kMinNoiseMultiplier to kMaxNoiseMultiplier. For the discrete Gaussian
-// it is only close: account that with zcdp.h.
+// The exact relation of epsilon, delta and sigma for one release of the Gaussian mechanism with
+// sensitivity 1 (Balle and Wang 2018, "Improving the Gaussian mechanism for differential privacy:
+// analytical calibration and optimal denoising", theorem 8). These pure functions fail with
+// INVALID_ARGUMENT for an epsilon below 0, a delta outside (0, 1), or a sigma outside
+// kMinNoiseMultiplier to kMaxNoiseMultiplier. For the discrete Gaussian the relation is only
+// approximate: account it with zcdp.h.
 
-// Phi(1/(2 sigma) - epsilon sigma) - e^epsilon Phi(-1/(2 sigma) - epsilon sigma).
+// Returns delta: Phi(1/(2 sigma) - epsilon sigma) - e^epsilon Phi(-1/(2 sigma) - epsilon sigma).
 absl::StatusOr<double> GaussianDelta(double sigma, double epsilon);
 
-// Its inverse in epsilon, to 1e-12 relative and never below; 0 where delta is large.
+// Returns the smallest epsilon for `delta`, with a relative error of at most 1e-12 that never makes
+// it too small. Returns 0 if delta is large.
 absl::StatusOr<double> GaussianEpsilon(double sigma, double delta);
 
-// Its inverse in sigma, to 1e-12 relative and never below. INVALID_ARGUMENT also where no allowed
-// sigma reaches it.
+// Returns the smallest sigma for `epsilon` and `delta`, with a relative error of at most 1e-12 that
+// never makes it too small. Fails with INVALID_ARGUMENT also if no allowed sigma is large enough.
 absl::StatusOr<double> GaussianSigma(double epsilon, double delta);
 
 }  // namespace ruvd::privacy::dp

@@ -27,8 +27,8 @@ absl::StatusOr<DiscreteGaussian> DiscreteGaussian::Create(uint32_t sigma) {
   return DiscreteGaussian(sigma, std::move(thresholds));
 }
 
-// The top bit is the sign, the others are compared. Their difference with a threshold borrows from
-// the top bit exactly where they are below it.
+// The top bit is the sign, and the other bits are compared. Subtracting a threshold from them
+// borrows from the top bit exactly if they are below it.
 int32_t DiscreteGaussian::FromBits(Uint128 bits) const {
   const auto negative = static_cast<uint32_t>(bits >> 127);
   const Uint128 level = bits & ~(Uint128{1} << 127);

@@ -14,8 +14,8 @@
 namespace ruvd::privacy::dp {
 namespace {
 
-// How far, in log probability, a sum of n discrete Gaussians of parameter `sigma` is from one of
-// parameter sigma sqrt(n) (there, theorem 1).
+// Returns how far, in log probability, a sum of n discrete Gaussians of parameter `sigma` is from
+// one of parameter sigma sqrt(n) (Kairouz, Liu and Steinke 2021, theorem 1).
 double SumDistance(double sigma, uint32_t n) {
   double distance = 0;
   for (uint32_t k = 1; k < n; ++k) {
@@ -34,9 +34,9 @@ absl::StatusOr<NoiseShares> ShareNoise(const NoiseGrid& grid, uint32_t contribut
       grid.clip_units > limits::kMaxGridUnits || grid.sigma_units == 0 ||
       grid.sigma_units > limits::kMaxNoiseUnits) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "noise of {} units on a clip norm of {}, shared by {} of whom {} collude, for {} "
-                 "values; it takes 1 to {} units of noise, 1 to {} of norm, at most {} who "
-                 "contribute, fewer who collude, and 1 to {} values",
+                 "cannot share noise of {} units on a clip norm of {} units among {} contributors, "
+                 "{} of them colluders, for {} values; give 1 to {} units of noise, a clip norm of "
+                 "1 to {} units, at most {} contributors, fewer colluders, and 1 to {} values",
                  grid.sigma_units, grid.clip_units, contributors, colluders, dimension,
                  limits::kMaxNoiseUnits, limits::kMaxGridUnits, limits::kMaxCliqueMembers,
                  limits::kMaxUpdateValues);

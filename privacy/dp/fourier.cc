@@ -48,7 +48,8 @@ void Fourier::Forward(std::span<std::complex<double>> values) const {
         const std::complex<double> factor = factors_[k * stride];
         const std::complex<double> even = values[begin + k];
         const std::complex<double> odd = values[begin + k + half];
-        // Written out: the operator's care for infinities costs more than the product.
+        // The product is written out, because the operator's handling of infinities costs more than
+        // the product.
         const std::complex<double> turned(odd.real() * factor.real() - odd.imag() * factor.imag(),
                                           odd.real() * factor.imag() + odd.imag() * factor.real());
         values[begin + k] = even + turned;

@@ -10,8 +10,9 @@
 
 namespace ruvd::privacy::dp {
 
-// The discrete Fourier transform of one power-of-two length, in place, not scaled: Cooley and Tukey
-// 1965, radix 2, factors computed one by one so that rounding stays near 1e-16 a level.
+// The discrete Fourier transform of one power-of-two length, in place and not scaled (Cooley and
+// Tukey 1965, radix 2). Each factor is computed on its own, so that rounding adds only about 1e-16
+// for each level.
 class Fourier {
  public:
   // `size` is a power of two.

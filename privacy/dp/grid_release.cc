@@ -15,10 +15,11 @@
 namespace ruvd::privacy::dp {
 namespace {
 
-// Rounding moves each value by half a unit at most, all of them by sqrt(dimension) / 2.
+// Rounding moves each value by at most half a unit, and the whole vector by at most sqrt(dimension)
+// / 2.
 constexpr double kUnitsPerRootDimension = 4;
 
-// The smallest integer whose square is at least `square`.
+// Returns the smallest integer whose square is at least `square`.
 uint64_t RootAbove(uint64_t square) {
   auto root = static_cast<uint64_t>(std::sqrt(static_cast<double>(square)));
   while (root * root >= square && root > 0) {
@@ -49,14 +50,15 @@ absl::StatusOr<NoiseGrid> MakeNoiseGrid(double clip_norm, double noise_multiplie
                                         size_t dimension) {
   RETURN_IF_ERROR(CheckSampledGaussian({.sigma = noise_multiplier}));
   if (!(clip_norm > 0 && std::isfinite(clip_norm))) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "clip norm {} is no number above 0; give a usual norm of public updates",
-                 clip_norm);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "clip norm {} is not a finite number above 0; give a typical norm of public updates",
+        clip_norm);
   }
   if (dimension > limits::kMaxUpdateValues) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "an update of {} values, above {}; share a smaller rank", dimension,
-                 limits::kMaxUpdateValues);
+                 "an update has {} values, more than the limit of {}; share a smaller rank",
+                 dimension, limits::kMaxUpdateValues);
   }
   const double wanted = std::max(static_cast<double>(limits::kMinClipUnits),
                                  kUnitsPerRootDimension * std::sqrt(dimension));
@@ -65,8 +67,8 @@ absl::StatusOr<NoiseGrid> MakeNoiseGrid(double clip_norm, double noise_multiplie
   const double sigma = std::ceil(noise_multiplier * static_cast<double>(grid.clip_units));
   if (sigma > limits::kMaxNoiseUnits) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "noise of {} units for {} values is above {}: it would bury the update; share a "
-                 "smaller rank or take less noise",
+                 "noise of {} units for {} values is above the limit of {} units and would drown "
+                 "the update; share a smaller rank or use less noise",
                  sigma, dimension, limits::kMaxNoiseUnits);
   }
   grid.sigma_units = static_cast<uint32_t>(sigma);
@@ -100,7 +102,8 @@ absl::StatusOr<NoisedUpdate> ReleaseOnGrid(Banks banks, std::span<const size_t> 
   if (noise.sigma() != grid.sigma_units || grid.clip_units <= 0 ||
       grid.clip_units > limits::kMaxGridUnits) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "noise of {} units on a grid for {}; make both from one clip norm and multiplier",
+                 "the noise has {} units but the grid is for {}; make both from one clip norm and "
+                 "multiplier",
                  noise.sigma(), grid.sigma_units);
   }
   const double clip_norm = std::ldexp(static_cast<double>(grid.clip_units), grid.exponent);

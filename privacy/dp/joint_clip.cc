@@ -14,27 +14,28 @@ namespace ruvd::privacy::dp {
 absl::Status CheckBanks(Banks banks, std::span<const size_t> layout) {
   if (banks.size() != layout.size()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                 "an update of {} banks where {} are agreed; send the banks of the round's layout",
+                 "an update has {} banks, but {} were agreed; send the banks of the round's layout",
                  banks.size(), layout.size());
   }
   size_t total = 0;
   for (size_t bank = 0; bank < banks.size(); ++bank) {
     if (banks[bank].size() != layout[bank]) {
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                   "bank {} has {} values where {} are agreed; send the round's layout", bank,
-                   banks[bank].size(), layout[bank]);
+      return Error(
+          absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+          "bank {} has {} values, but {} were agreed; send the banks of the round's layout", bank,
+          banks[bank].size(), layout[bank]);
     }
     if (layout[bank] > limits::kMaxUpdateValues - total) {
       return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                   "an update of more than {} values; share a smaller rank",
+                   "an update has more than {} values; share a smaller rank",
                    limits::kMaxUpdateValues);
     }
     total += layout[bank];
     for (const float value : banks[bank]) {
       if (!std::isfinite(value)) {
         return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                     "bank {} holds a value that is no finite number; training diverged: lower "
-                     "its learning rate",
+                     "bank {} holds a value that is not a finite number, because training "
+                     "diverged; lower the learning rate",
                      bank);
       }
     }
@@ -45,9 +46,10 @@ absl::Status CheckBanks(Banks banks, std::span<const size_t> layout) {
 absl::StatusOr<ClipOutcome> ClipJointly(Banks banks, std::span<const size_t> layout,
                                         double clip_norm) {
   if (!(clip_norm > 0 && std::isfinite(clip_norm))) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "clip norm {} is no number above 0; give a usual norm of public updates",
-                 clip_norm);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "clip norm {} is not a finite number above 0; give a typical norm of public updates",
+        clip_norm);
   }
   RETURN_IF_ERROR(CheckBanks(banks, layout));
   double squares = 0;

@@ -11,7 +11,7 @@
 namespace ruvd::privacy::dp {
 namespace {
 
-// erfc underflows to subnormal numbers below this.
+// Below this argument erfc underflows to subnormal numbers.
 constexpr double kErfcRange = -37;
 const double kHalfLogTwoPi = 0.5 * std::log(2 * std::numbers::pi);
 

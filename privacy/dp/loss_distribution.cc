@@ -15,22 +15,25 @@
 namespace ruvd::privacy::dp {
 namespace {
 
-// Smaller masses have lost digits; without one, all of a cell goes to its upper end.
+// Smaller masses have lost digits. If the other mass is smaller, all of a cell's mass goes to its
+// upper end.
 constexpr double kSmallestMass = 1e-290;
 
-// The pair of output distributions: noise alone, N(0, sigma^2), and with the record's
-// contribution, (1-q) N(0, sigma^2) + q N(1, sigma^2).
+// The pair of output distributions: N(0, sigma^2) without the record, and (1-q) N(0, sigma^2) + q
+// N(1, sigma^2) with it.
 class OutputPair {
  public:
   explicit OutputPair(const SampledGaussian& mechanism)
       : q_(mechanism.q), sigma_(mechanism.sigma) {}
 
-  // ln of the density with the record over that without, at output x; grows with x.
+  // Returns ln of the ratio of the densities with and without the record at output x. It increases
+  // with x.
   double LogRatio(double x) const {
     const double exponent = (2 * x - 1) / (2 * sigma_ * sigma_);
     return q_ == 1 ? exponent : LogAdd(std::log1p(-q_), std::log(q_) + exponent);
   }
-  // Where LogRatio is `ratio`; -infinity below its infimum, ln(1-q).
+  // Returns the output at which LogRatio is `ratio`, or -infinity if `ratio` is below the infimum
+  // ln(1-q).
   double OutputOf(double ratio) const {
     if (q_ == 1) {
       return sigma_ * sigma_ * ratio + 0.5;
@@ -39,7 +42,7 @@ class OutputPair {
     if (scaled <= 0) {
       return -std::numeric_limits<double>::infinity();
     }
-    // e^ratio itself overflows for losses of hundreds, where the difference does not matter.
+    // For losses of hundreds e^ratio overflows, and there the difference does not matter.
     const double log_scaled =
         ratio > 30 ? ratio + std::log1p((q_ - 1) * std::exp(-ratio)) : std::log(scaled);
     return sigma_ * sigma_ * (log_scaled - std::log(q_)) + 0.5;
@@ -57,8 +60,8 @@ class OutputPair {
   double sigma_;
 };
 
-// Both distributions as seen from the data set whose loss is asked for: growing outputs are growing
-// losses for a removed record and falling losses for an added one.
+// Both distributions, seen from the data set whose loss is computed: for a removed record the loss
+// increases with the output, for an added one it decreases.
 class LossView {
  public:
   LossView(const SampledGaussian& mechanism, Neighbour neighbour)
@@ -70,7 +73,7 @@ class LossView {
     double own = 0;
     double other = 0;
   };
-  // Of losses between two losses.
+  // Returns the masses of the losses in an interval.
   Masses Between(double low, double high) const {
     const double from = pair_.OutputOf(removed_ ? low : -high);
     const double to = pair_.OutputOf(removed_ ? high : -low);
@@ -90,7 +93,7 @@ absl::StatusOr<LossDistribution> SampledGaussianLoss(const SampledGaussian& mech
                                                      Neighbour neighbour, double interval,
                                                      double log_tail) {
   const LossView view(mechanism, neighbour);
-  // Phi(-c) <= e^(-c^2/2) / 2.
+  // The reach follows from Phi(-c) <= e^(-c^2/2) / 2.
   const double reach = std::sqrt(-2 * log_tail) * mechanism.sigma;
   const auto [low_loss, high_loss] = std::minmax({view.Loss(-reach), view.Loss(1 + reach)});
   const double first = std::floor(low_loss / interval);
@@ -109,7 +112,8 @@ absl::StatusOr<LossDistribution> SampledGaussianLoss(const SampledGaussian& mech
   for (size_t i = 0; i + 1 < loss.mass.size(); ++i) {
     const double low = (first + static_cast<double>(i)) * interval;
     const LossView::Masses masses = view.Between(low, low + interval);
-    // At its upper end u, lower end l: u + l = own, u e^-high + l e^-low = other.
+    // The masses u at the cell's upper end and l at its lower end solve u + l = own and u e^-high +
+    // l e^-low = other.
     const double matched = masses.other < kSmallestMass ? 0.0 : std::exp(low) * masses.other;
     const double upper =
         std::clamp((masses.own - matched) / -std::expm1(-interval), 0.0, masses.own);

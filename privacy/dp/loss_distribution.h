@@ -11,12 +11,13 @@
 
 namespace ruvd::privacy::dp {
 
-// In which direction two neighbouring data sets differ; the larger of both epsilons is the
-// guarantee. With sampling the two are different distributions.
+// The direction in which two neighbouring data sets differ: one record removed or added. The
+// guarantee is the larger of the two epsilons. With sampling the two directions have different loss
+// distributions.
 enum class Neighbour : uint8_t { kRemoved, kAdded };
 
 // A discrete privacy loss distribution: probability `mass[i]` of a loss of (first + i) * interval,
-// and `infinite` of a loss without bound.
+// and probability `infinite` of an unbounded loss.
 struct LossDistribution {
   int64_t first = 0;
   double interval = 0;
@@ -24,12 +25,13 @@ struct LossDistribution {
   double infinite = 0;
 };
 
-// The privacy loss of one step of `mechanism`, which has passed CheckSampledGaussian, made discrete
-// so that no epsilon gets a smaller delta: on every cell of the grid the mass goes to the cell's
-// ends so that the mass under both data sets is kept (Doroshenko, Ghazi, Kamath, Kumar and
-// Manurangsi 2022, "Connect the dots: tighter discrete approximations of privacy loss
-// distributions", section 4). Losses rarer than e^`log_tail` are cut: above to infinity, below up
-// to the first cell. LIMIT_EXCEEDED for more than kMaxPldCells cells.
+// Returns the privacy loss of one step of `mechanism`, which must have passed CheckSampledGaussian.
+// It is made discrete so that the delta of no epsilon becomes smaller: the mass of every cell of
+// the grid is moved to the cell's two ends so that the mass under both data sets is kept
+// (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, "Connect the dots: tighter discrete
+// approximations of privacy loss distributions", section 4). Tails of probability e^`log_tail` are
+// cut: the upper tail moves to infinity and the lower tail to the first cell. Fails with
+// LIMIT_EXCEEDED for more than kMaxPldCells cells.
 absl::StatusOr<LossDistribution> SampledGaussianLoss(const SampledGaussian& mechanism,
                                                      Neighbour neighbour, double interval,
                                                      double log_tail);

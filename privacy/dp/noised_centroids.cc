@@ -20,7 +20,8 @@ namespace {
 
 constexpr auto kPasses = static_cast<double>(limits::kCentroidPasses);
 
-// The factor that gives a vector length 1; 0 for one without direction.
+// Returns the factor that scales a vector to length 1, or 0 for a vector that is zero or not
+// finite.
 template <typename T>
 double ScaleToUnit(std::span<const T> values) {
   double squares = 0;
@@ -57,7 +58,8 @@ size_t NearestOf(std::span<const float> example, std::span<const std::vector<flo
   return nearest;
 }
 
-// An example in units of the grid, of a norm that its integers keep to exactly. Empty: it has none.
+// Returns an example in units of the grid, clipped in integers so that its norm is exactly bounded.
+// Returns an empty vector for an example without direction.
 std::vector<int32_t> UnitsOf(std::span<const float> example, const NoiseGrid& grid) {
   const double scale = ScaleToUnit(example);
   std::vector<int32_t> units;
@@ -78,7 +80,7 @@ NoisedSums NoisedPass(std::span<const std::span<const float>> examples,
                       const DiscreteGaussian& noise, const RandomBytes& random) {
   NoisedSums sums(centres.size(), std::vector<int64_t>(terms.dimension));
   std::vector<int32_t> drawn(terms.dimension);
-  for (std::vector<int64_t>& sum : sums) {  // before any of the data is known
+  for (std::vector<int64_t>& sum : sums) {  // before any data is read
     noise.Sample(random, drawn);
     std::ranges::copy(drawn, sum.begin());
   }
@@ -103,22 +105,24 @@ absl::Status CheckPasses(std::span<const std::span<const float>> examples,
   if (anchors.size() != limits::kCentroidCells || !std::ranges::all_of(anchors, fits) ||
       !std::ranges::all_of(examples, fits) || noise.sigma() != terms.grid.sigma_units) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "centroids of {} values from {} centres; give {} centres and examples of that "
-                 "size, and noise made for the terms",
+                 "cannot make centroids of {} values from {} centres; give {} centres and examples "
+                 "of that size, and noise made for the terms",
                  terms.dimension, anchors.size(), limits::kCentroidCells);
   }
   if (examples.size() > limits::kMaxCentroidExamples) {
-    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "centroids of {} examples, above {}; take the newest", examples.size(),
-                 limits::kMaxCentroidExamples);
+    return Error(
+        absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+        "a release of centroids has {} examples, more than the limit of {}; use the newest ones",
+        examples.size(), limits::kMaxCentroidExamples);
   }
   return absl::OkStatus();
 }
 
-// Above which a noised sum's square, in squares of the noise's standard deviation, says that the
-// sum without noise is above `least_examples`: a noncentral chi-square of `dimension` degrees
-// passes it with a chance of at most e^-x (Birge 2001, "An alternative point of view on Lepski's
-// method", lemma 8.1), for all cells together kCentroidDeception.
+// Returns a threshold for the squared norm of a noised sum, in squares of the noise's standard
+// deviation. A sum above it shows that the norm without noise is above `least_examples`: otherwise
+// a noncentral chi-square variable of `dimension` degrees of freedom exceeds it with a probability
+// of at most e^-x (Birge 2001, "An alternative point of view on Lepski's method", lemma 8.1), which
+// for all cells together is kCentroidDeception.
 double SquareAbove(const CentroidTerms& terms) {
   const double x =
       std::log(static_cast<double>(limits::kCentroidCells) / limits::kCentroidDeception);
@@ -134,10 +138,10 @@ absl::StatusOr<CentroidTerms> MakeCentroidTerms(double noise_multiplier, size_t 
                                                 double least_examples) {
   if (dimension == 0 || !(least_examples >= limits::kMinCentroidExamples &&
                           least_examples <= double{limits::kMaxCentroidExamples})) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "centroids of {} values and at least {} examples; give {} to {} examples",
-                 dimension, least_examples, limits::kMinCentroidExamples,
-                 limits::kMaxCentroidExamples);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "cannot release centroids of {} values and at least {} examples; give {} to {} examples",
+        dimension, least_examples, limits::kMinCentroidExamples, limits::kMaxCentroidExamples);
   }
   CentroidTerms terms{.dimension = dimension, .least_examples = least_examples};
   ASSIGN_OR_RETURN(terms.grid, MakeNoiseGrid(1, noise_multiplier * std::sqrt(kPasses), dimension));

@@ -25,15 +25,15 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// Losses of one step rarer than delta by e^-30 are cut, what leaves the window of the sum is rarer
-// than all of it by e^-30.
+// The tails of one step that are cut have a probability of delta times e^-30. The mass of the sum
+// outside the window has a share of at most e^-30.
 constexpr double kCutNats = 30;
 constexpr double kWindowNats = 30;
-// How often another weight is tried where the window does not hold the answer.
+// How often another weight is tried if the window does not contain the answer
 constexpr int kMaxWindows = 24;
 constexpr int kMaxHalvings = 24;
 
-// One loss distribution, `steps` times.
+// A loss distribution that is composed `steps` times.
 struct Part {
   LossDistribution loss;
   std::vector<double> log_mass;
@@ -44,7 +44,7 @@ double LossAt(const Part& part, size_t i) {
   return (static_cast<double>(part.loss.first) + static_cast<double>(i)) * part.loss.interval;
 }
 
-// ln of the sum of mass times e^(theta loss).
+// Returns ln of the sum of mass times e^(theta loss).
 double LogMoment(const Part& part, double theta) {
   double largest = -std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < part.log_mass.size(); ++i) {
@@ -65,7 +65,7 @@ double LogMoment(std::span<const Part> parts, double theta) {
   return sum;
 }
 
-// The part's masses times e^(theta loss), scaled to add up to 1.
+// Returns the part's masses times e^(theta loss), scaled so that they add up to 1.
 std::vector<double> Weighted(const Part& part, double theta) {
   const double log_moment = LogMoment(part, theta);
   std::vector<double> weighted(part.log_mass.size());
@@ -99,10 +99,10 @@ size_t Modulo(int64_t value, size_t size) {
 struct Window {
   double theta = 0;
   double interval = 0;
-  int64_t first = 0;  // its lowest loss in intervals
+  int64_t first = 0;  // the lowest loss of the window, in intervals
   double log_moment = 0;
-  double beyond = 0;          // bound of the unweighted mass above it
-  std::vector<double> share;  // of the weighted mass, with rounding added
+  double beyond = 0;          // bound of the unweighted mass above the window
+  std::vector<double> share;  // shares of the weighted mass, with the rounding error added
 };
 
 struct Moments {
@@ -128,9 +128,10 @@ Moments WeightedMoments(std::span<const Part> parts, double theta) {
   return total;
 }
 
-// How far from the mean the weighted sum stays but for e^-kWindowNats, upwards for a `sign` of 1:
-// the least of Chernoff's bounds, which fall and rise again, from twice the best weight of a normal
-// distribution downwards. Rare large losses want much smaller ones.
+// Returns the distance from the mean that the weighted sum exceeds with a probability of at most
+// e^-kWindowNats, upwards if `sign` is 1. It is the smallest of Chernoff's bounds, which decrease
+// and then increase again. The search goes downwards from twice the best weight for a normal
+// distribution, because rare large losses need much smaller weights.
 double Reach(std::span<const Part> parts, double theta, double log_moment, const Moments& moments,
              double sign) {
   double reach = std::numeric_limits<double>::infinity();
@@ -146,7 +147,7 @@ double Reach(std::span<const Part> parts, double theta, double log_moment, const
   return reach;
 }
 
-// The masses of all parts, convolved.
+// Returns the convolution of the masses of all parts.
 std::vector<double> Convolve(std::span<const Part> parts, double theta, size_t size) {
   const Fourier fourier(size);
   std::vector<Complex> spectrum(size, Complex(1));
@@ -189,7 +190,7 @@ absl::StatusOr<Window> MakeWindow(std::span<const Part> parts, double theta) {
   window.beyond = std::exp(log_moment - theta * high - kWindowNats);
   const size_t size = std::bit_ceil(static_cast<size_t>(cells));
   const std::vector<double> shares = Convolve(parts, theta, size);
-  // Powers multiply the rounding of the transform.
+  // Powers multiply the rounding error of the transform.
   double steps = std::bit_width(size);
   for (const Part& part : parts) {
     steps += part.steps;
@@ -210,8 +211,9 @@ struct Answer {
   double epsilon = 0;
 };
 
-// Epsilon at which the losses of the window have `delta`, from its top downwards: at each cell
-// `mass` is the probability of larger losses and `divergence` the delta there.
+// Finds the epsilon at which the losses of the window have `delta`, going downwards from the top of
+// the window: at each cell `mass` is the probability of larger losses and `divergence` is the delta
+// there.
 Answer FindEpsilon(const Window& window, double delta) {
   const double target = delta - window.beyond;
   if (target <= 0) {
@@ -277,7 +279,8 @@ absl::StatusOr<double> EpsilonOfParts(std::span<const Part> parts, double delta,
                "no window of privacy losses holds delta {}; use the Renyi accountant", delta);
 }
 
-// Gaussian mechanisms without sampling add up to one: their squared inverse sigmas do.
+// Gaussian mechanisms without sampling are merged into one, because their squared inverse sigmas
+// add up.
 absl::Status Merge(const SampledGaussian& added, SampledGaussian& into) {
   if (added.q < 1) {
     into.steps += added.steps;
@@ -332,7 +335,7 @@ absl::StatusOr<double> PldAccountant::Epsilon(double delta) const {
     ASSIGN_OR_RETURN(const double reached, EpsilonOfParts(parts, delta, bound.order - 1));
     epsilon = std::max(epsilon, reached);
     if (mechanisms_.size() == 1 && mechanisms_[0].q == 1) {
-      break;  // both neighbours have one distribution
+      break;  // both directions have the same distribution
     }
   }
   return epsilon;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kSigmaTolerance = 1e-6;
 
-// The least of `bound_at(i)` and where it is.
+// Returns the smallest `bound_at(i)` and the order at which it occurs.
 template <typename BoundAt>
 RdpBound Least(std::span<const double> orders, const BoundAt& bound_at) {
   RdpBound best{.value = std::numeric_limits<double>::infinity(), .order = orders[0]};
@@ -40,21 +40,22 @@ RdpBound Least(std::span<const double> orders, const BoundAt& bound_at) {
 absl::Status CheckOrders(const std::vector<double>& orders) {
   if (orders.empty() || orders.size() > limits::kMaxRdpOrders) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "{} Renyi orders; give 1 to {}", orders.size(), limits::kMaxRdpOrders);
+                 "{} Renyi orders were given; give 1 to {} orders", orders.size(),
+                 limits::kMaxRdpOrders);
   }
   double previous = 1;
   for (const double order : orders) {
     if (!(order > previous && order <= limits::kMaxRdpOrder)) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "Renyi order {} after {}; give growing orders above 1, at most {}", order,
-                   previous, limits::kMaxRdpOrder);
+                   "Renyi order {} follows {}; give increasing orders above 1 and at most {}",
+                   order, previous, limits::kMaxRdpOrder);
     }
     previous = order;
   }
   return absl::OkStatus();
 }
 
-// Epsilon of a mechanism that has been checked.
+// Returns the epsilon of a mechanism that has been checked.
 double EpsilonOf(const std::vector<double>& orders, const SampledGaussian& mechanism,
                  double delta) {
   std::vector<double> rdp;
@@ -100,8 +101,8 @@ std::string EdgeWarning(const RdpBound& bound) {
     return "";
   }
   return fmt::format(
-      "the best Renyi order, {}, is at the edge of the orders tried; the true bound may be lower: "
-      "try orders beyond it",
+      "the best Renyi order, {}, is at the edge of the orders tried, so the true bound may be "
+      "lower; try orders beyond it",
       bound.order);
 }
 

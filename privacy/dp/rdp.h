@@ -13,53 +13,57 @@
 
 namespace ruvd::privacy::dp {
 
-// 1.1 to 10.9 by 0.1, then 12 to 63: the orders of the usual libraries, against which our figures
-// are compared.
+// Returns the orders 1.1 to 10.9 in steps of 0.1, then 12 to 63. Common libraries use these orders,
+// and the tests compare our figures with theirs.
 std::vector<double> FractionalOrders();
-// 2 to 64, then 80, 96, 128, 192, 256, 512: no series is needed, and large orders for a small
-// epsilon; 0 to 9 % looser where the best order is small.
+// Returns the orders 2 to 64, then 80, 96, 128, 192, 256 and 512. They need no infinite series, and
+// the large ones help where epsilon is small. Where the best order is small, the bound is 0 to 9 %
+// looser.
 std::vector<double> IntegerOrders();
-// Both together, which is what a release is accounted with.
+// Returns both sets together; releases are accounted with these.
 std::vector<double> AllOrders();
 
-// What a curve of Renyi orders says at one delta or epsilon.
+// The bound that a curve of Renyi orders gives at one delta or epsilon.
 struct RdpBound {
-  double value = 0;      // epsilon, or delta
-  double order = 0;      // that gave it
-  bool at_edge = false;  // the smallest or largest order of all: another grid may give less
+  double value = 0;  // epsilon, or delta
+  double order = 0;  // the order that gave the bound
+  bool at_edge =
+      false;  // the best order is the first or last one; other orders may give a lower bound
 };
 
-// "" or what to tell the operator about a bound at the edge of the grid.
+// Returns a warning for the operator if the bound is at the edge of the orders tried, otherwise "".
 std::string EdgeWarning(const RdpBound& bound);
 
-// Smallest epsilon that Renyi privacy `rdp[i]` at `orders[i]` implies at `delta`, over all i:
-// rdp + ln(1 - 1/order) - (ln delta + ln order) / (order - 1), not below 0 (Canonne, Kamath and
-// Steinke 2020, "The discrete Gaussian for differential privacy", proposition 12; Balle et al.
-// 2020, "Hypothesis testing interpretations and Renyi differential privacy", theorem 21). 0 where
-// the total variation distance, at most sqrt(1 - e^-rdp) (Bretagnolle and Huber 1979), is below
-// delta. The spans have one length above 0, orders are above 1 and grow.
+// Returns the smallest epsilon that the Renyi privacy `rdp[i]` at `orders[i]` implies at `delta`,
+// over all i: rdp + ln(1 - 1/order) - (ln delta + ln order) / (order - 1), but at least 0 (Canonne,
+// Kamath and Steinke 2020, "The discrete Gaussian for differential privacy", proposition 12; Balle
+// et al. 2020, "Hypothesis testing interpretations and Renyi differential privacy", theorem 21).
+// Returns 0 if the total variation distance, which is at most sqrt(1 - e^-rdp) (Bretagnolle and
+// Huber 1979), is below delta. The spans must have the same length, which is not 0, and the orders
+// must be above 1 and strictly increasing.
 RdpBound EpsilonOfRdp(std::span<const double> orders, std::span<const double> rdp, double delta);
 
-// The inverse: smallest delta at `epsilon`, at most 1.
+// Returns the smallest delta at `epsilon`, at most 1: the inverse of EpsilonOfRdp.
 RdpBound DeltaOfRdp(std::span<const double> orders, std::span<const double> rdp, double epsilon);
 
 // Adds up the Renyi privacy of adaptively chosen mechanisms (Mironov 2017, proposition 1). Not
 // thread-safe.
 class RdpAccountant {
  public:
-  // INVALID_ARGUMENT unless the orders are 1 to kMaxRdpOrders numbers above 1 that grow, none above
-  // kMaxRdpOrder.
+  // Fails with INVALID_ARGUMENT unless there are 1 to kMaxRdpOrders orders, strictly increasing,
+  // above 1 and at most kMaxRdpOrder.
   static absl::StatusOr<RdpAccountant> Create(std::vector<double> orders);
 
-  // INVALID_ARGUMENT, and nothing added, for what CheckSampledGaussian refuses.
+  // Adds a mechanism. Fails with INVALID_ARGUMENT, and adds nothing, if CheckSampledGaussian
+  // refuses it.
   absl::Status Compose(const SampledGaussian& mechanism);
 
-  // INVALID_ARGUMENT for a delta outside 0 to 1, an epsilon below 0.
+  // Both fail with INVALID_ARGUMENT for a delta outside (0, 1) or an epsilon below 0.
   absl::StatusOr<RdpBound> Epsilon(double delta) const;
   absl::StatusOr<RdpBound> Delta(double epsilon) const;
 
   const std::vector<double>& orders() const { return orders_; }
-  // At each order, of all that was composed.
+  // Returns the Renyi privacy at each order of everything that was composed.
   const std::vector<double>& rdp() const { return rdp_; }
 
  private:
@@ -68,9 +72,10 @@ class RdpAccountant {
   std::vector<double> rdp_;
 };
 
-// Smallest noise multiplier, to 1e-6 relative and never below, with which `steps` steps at
-// sampling rate `q` stay within (epsilon, delta) by AllOrders(). INVALID_ARGUMENT for arguments out
-// of range and for an epsilon that no noise of the allowed range reaches.
+// Returns the smallest noise multiplier with which `steps` steps at sampling rate `q` stay within
+// (epsilon, delta) by AllOrders(). Its relative error is at most 1e-6 and never makes it too small.
+// Fails with INVALID_ARGUMENT for arguments out of range, and if no allowed noise multiplier
+// reaches epsilon.
 absl::StatusOr<double> SampledGaussianSigma(double epsilon, double delta, double q, uint64_t steps);
 
 }  // namespace ruvd::privacy::dp

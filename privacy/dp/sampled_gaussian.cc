@@ -18,14 +18,16 @@ namespace ruvd::privacy::dp {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Terms after the last positive one before Euler's transform starts: by then they fall smoothly.
+// Number of terms after the last positive one before Euler's transform starts; by then the terms
+// decrease smoothly
 constexpr int kLeadTerms = 16;
 constexpr int kEulerTerms = 64;
-// A term this much below the largest, in nats, changes nothing any more.
+// A term that is this much smaller than the largest, in nats, does not change the sum.
 constexpr double kNegligible = 42;
 
-// Weights of the terms under Euler's transform, the mean of the last partial sums by binomial
-// weights: what is left of each term is the share of partial sums that contain it.
+// Returns the weights of the terms under Euler's transform, which is the mean of the last partial
+// sums with binomial weights. The weight of a term is the share of the partial sums that contain
+// it.
 std::array<double, kEulerTerms> EulerWeights() {
   std::array<double, kEulerTerms> weights{};
   double coefficient = std::ldexp(1.0, -kEulerTerms);  // C(n, n) / 2^n
@@ -44,8 +46,8 @@ struct Term {
   double rounding;  // relative
 };
 
-// The term of k in both halves of the integral, left and right of the point where the sampled and
-// the unsampled part weigh the same.
+// Returns term k of both halves of the integral, left and right of the point where the sampled and
+// the unsampled part have equal density.
 Term SeriesTerm(double q, double sigma, double order, int k, double log_binomial, double sign) {
   const double log_q = std::log(q);
   const double log_rest = std::log1p(-q);
@@ -57,7 +59,7 @@ Term SeriesTerm(double q, double sigma, double order, int k, double log_binomial
       j * log_rest + i * log_q + (i * i - i) / twice_variance + LogNormalCdf((middle - i) / sigma);
   const double right =
       i * log_rest + j * log_q + (j * j - j) / twice_variance + LogNormalCdf((j - middle) / sigma);
-  // Near the end of the series the exponent is the small difference of two large parts.
+  // Near the end of the series the exponent is a small difference of two large numbers.
   const double parts = std::abs(i * log_q) + std::abs(j * log_rest) + std::abs(log_binomial) +
                        (left > right ? i * i : j * j) / twice_variance;
   return {.log_size = log_binomial + LogAdd(left, right),
@@ -79,7 +81,8 @@ internal::SeriesSum AddUp(const std::vector<Term>& terms, double largest) {
   return {.log_moment = largest + std::log(sum), .error = -std::log1p(-error / sum)};
 }
 
-// ln A is convex in the order and 0 at 1.
+// Returns the chord of ln A between the neighbouring integer orders. ln A is convex in the order
+// and 0 at order 1.
 double ChordOfIntegers(double q, double sigma, double order) {
   const auto below = static_cast<uint64_t>(order);
   const double share = order - static_cast<double>(below);
@@ -91,10 +94,9 @@ double ChordOfIntegers(double q, double sigma, double order) {
 
 absl::Status CheckSampledGaussian(const SampledGaussian& mechanism) {
   if (!(mechanism.q >= limits::kMinSamplingRate && mechanism.q <= 1)) {
-    return Error(
-        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-        "sampling rate {} is outside {} to 1; give the probability of a record to be drawn",
-        mechanism.q, limits::kMinSamplingRate);
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "sampling rate {} is outside {} to 1; give the probability that a record is drawn",
+                 mechanism.q, limits::kMinSamplingRate);
   }
   if (!(mechanism.sigma >= limits::kMinNoiseMultiplier &&
         mechanism.sigma <= limits::kMaxNoiseMultiplier)) {
@@ -123,7 +125,8 @@ absl::Status CheckDelta(double delta) {
 absl::Status CheckEpsilon(double epsilon) {
   if (!(epsilon >= 0 && std::isfinite(epsilon))) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "epsilon {} is no number of 0 or more; a usual one is 0.1 to 10", epsilon);
+                 "epsilon {} is not a finite number of at least 0; give one such as 0.1 to 10",
+                 epsilon);
   }
   return absl::OkStatus();
 }
@@ -185,7 +188,7 @@ SeriesSum LogMomentBySeries(double q, double sigma, double order) {
     terms.push_back(term);
     const double factor = order - k;
     if (factor == 0) {
-      break;  // an integer order: every later coefficient is zero
+      break;  // at an integer order every later coefficient is zero
     }
     log_binomial += std::log(std::abs(factor) / (k + 1));
     sign = factor < 0 ? -sign : sign;

@@ -21,8 +21,8 @@ absl::StatusOr<double> PredictSnr(const SnrQuestion& question) {
       !(question.releases > 0 && std::isfinite(question.releases)) ||
       !(question.signal >= 0 && question.signal <= 1)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "signal {} of {} contributors in {} values over {} releases; give a signal from 0 "
-                 "to 1, 1 to {} values and counts above 0",
+                 "cannot predict a signal of {} of {} contributors in {} values over {} releases; "
+                 "give a signal from 0 to 1, 1 to {} values and counts above 0",
                  question.signal, question.contributors, question.dimension, question.releases,
                  limits::kMaxUpdateValues);
   }
@@ -36,7 +36,7 @@ absl::StatusOr<SnrNeeds> NeedsOfSnr(const SnrQuestion& question) {
   ASSIGN_OR_RETURN(const double snr, PredictSnr(question));
   if (!(snr > 0)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "nothing makes a signal of {} heard; give one above 0", question.signal);
+                 "a signal of {} stays below any noise; give one above 0", question.signal);
   }
   const double short_of = limits::kMinReleaseSnr / snr;
   const bool each = question.place == NoisePlace::kEach;
@@ -52,7 +52,7 @@ absl::Status RequireSnr(const SnrQuestion& question) {
   if (snr >= limits::kMinReleaseSnr) {
     return absl::OkStatus();
   }
-  // A sum carries its noise once already: no clique makes it better.
+  // A sum already carries noise only once, so a clique would not improve it.
   const std::string_view clique =
       question.place == NoisePlace::kEach ? "sum in a masked clique, " : "";
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,

@@ -11,38 +11,41 @@
 
 namespace ruvd::privacy::dp {
 
-// Whether each contribution carries its own noise, or their sum carries noise once: a masked clique
-// does, and a batch of examples inside one node.
+// Whether each contribution carries its own noise, or only their sum carries noise, as in a masked
+// clique or a batch of examples inside one node.
 enum class NoisePlace : uint8_t { kEach, kSum };
 
-// What decides how much of a release is signal. All of it is known before any data is touched.
+// The quantities that decide how much of a release is signal. All of them are known before any data
+// is read.
 struct SnrQuestion {
   NoisePlace place = NoisePlace::kEach;
-  double noise_multiplier = 1;  // of one release, over the clip norm
+  double noise_multiplier = 1;  // noise of one release over the clip norm
   size_t dimension = 1;         // values of all banks together
   double contributors = 1;      // nodes, or expected examples of a batch
-  double releases = 1;          // that are averaged: rounds, or steps times nodes
-  // Norm of the mean clipped contribution over the clip norm, 0 to 1. 1 is the most there can be;
-  // single sequences measured 0.08 to 0.1.
+  double releases = 1;          // releases that are averaged: rounds, or steps times nodes
+  // Norm of the mean clipped contribution over the clip norm, 0 to 1. For single sequences 0.08 to
+  // 0.1 was measured.
   double signal = 1;
 };
 
-// Predicted ratio of the norms of signal and noise in the mean of n contributions: the signal is
-// `signal` C, the noise sigma C sqrt(d / n) where each carries its own, sigma C sqrt(d) / n where
-// the sum does; times sqrt(releases). INVALID_ARGUMENT for what is out of range.
+// Returns the predicted ratio of the norms of signal and noise in the mean of n contributions of d
+// values, with clip norm C and noise multiplier sigma. The signal is `signal` C. The noise is sigma
+// C sqrt(d / n) if each contribution carries its own and sigma C sqrt(d) / n if only the sum does.
+// The ratio is multiplied by sqrt(releases). Fails with INVALID_ARGUMENT for values out of range.
 absl::StatusOr<double> PredictSnr(const SnrQuestion& question);
 
-// What alone, all else as asked, would bring the prediction to kMinReleaseSnr.
+// The value of each quantity that would bring the prediction to kMinReleaseSnr if only that
+// quantity were changed.
 struct SnrNeeds {
   double noise_multiplier = 0;  // at most
   double contributors = 0;      // at least
-  size_t dimension = 0;         // at most; 0: no number of values is small enough
+  size_t dimension = 0;         // at most; 0 if no number of values is small enough
 };
-// Errors of PredictSnr; INVALID_ARGUMENT for no signal at all.
+// Fails as PredictSnr does, and with INVALID_ARGUMENT for a signal of 0.
 absl::StatusOr<SnrNeeds> NeedsOfSnr(const SnrQuestion& question);
 
-// SIGNAL_TOO_WEAK, with the figure and the ways out, where the prediction is below kMinReleaseSnr:
-// such a release spends budget and makes every model that takes it worse.
+// Returns SIGNAL_TOO_WEAK, with the figure and the remedies, if the prediction is below
+// kMinReleaseSnr: such a release would spend budget and make every model that uses it worse.
 absl::Status RequireSnr(const SnrQuestion& question);
 
 }  // namespace ruvd::privacy::dp

@@ -14,14 +14,14 @@
 namespace ruvd::privacy::dp {
 namespace {
 
-// Orders between 1 + e^-25 and 1 + e^25.
+// The search covers the orders between 1 + e^-25 and 1 + e^25.
 constexpr double kLogOrderRange = 25;
 constexpr int kOrderSteps = 200;
 constexpr int kHalvings = 120;
 constexpr double kTolerance = 1e-9;
 constexpr double kSmallestRho = 1e-300;
 
-// `excess` is the order less 1, which keeps its digits near 1.
+// `excess` is the order minus 1, which keeps its digits for orders near 1.
 double EpsilonAt(double rho, double delta, double excess) {
   const double order = 1 + excess;
   return rho * order - std::log1p(1 / excess) - (std::log(delta) + std::log1p(excess)) / excess;
@@ -29,13 +29,15 @@ double EpsilonAt(double rho, double delta, double excess) {
 
 absl::Status CheckRho(double rho) {
   if (!(rho >= 0 && std::isfinite(rho))) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "rho {} is no number of 0 or more; give 1 / (2 sigma^2) of each release", rho);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "rho {} is not a finite number of at least 0; give 1 / (2 sigma^2) of each release", rho);
   }
   return absl::OkStatus();
 }
 
-// Golden section between two logarithms of the excess that bracket the minimum.
+// Returns the minimum by golden-section search between two logarithms of the excess that bracket
+// it.
 double Refine(double rho, double delta, double low, double high) {
   const double ratio = 1 / std::numbers::phi;
   for (int i = 0; i < kHalvings; ++i) {
@@ -108,7 +110,7 @@ absl::StatusOr<uint64_t> FixedPointRho(double rho) {
   const double units = std::ceil(std::ldexp(rho, 32));
   if (units >= std::ldexp(1.0, 64)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "rho {} is above 2^32; no budget allows it, raise the noise", rho);
+                 "rho {} is above 2^32, which no budget allows; raise the noise", rho);
   }
   return static_cast<uint64_t>(units);
 }

@@ -9,29 +9,31 @@
 
 namespace ruvd::privacy::dp {
 
-// Zero-concentrated differential privacy (Bun and Steinke 2016, "Concentrated differential
-// privacy: simplifications, extensions, and lower bounds"): Renyi privacy of rho * order at every
-// order. It adds up over releases, which is what the ledger does. Pure functions.
+// Zero-concentrated differential privacy (Bun and Steinke 2016, "Concentrated differential privacy:
+// simplifications, extensions, and lower bounds"): the Renyi privacy is rho * order at every order.
+// The rho of several releases adds up; the ledger stores that sum. All functions are pure.
 
-// One release of the Gaussian or the discrete Gaussian mechanism at noise multiplier `sigma`:
-// 1 / (2 sigma^2) (there, proposition 1.6; discrete, in any number of dimensions: Canonne, Kamath
-// and Steinke 2020, theorem 14). `sigma` > 0.
+// Returns rho of one release of the Gaussian or the discrete Gaussian mechanism at noise multiplier
+// `sigma` > 0: 1 / (2 sigma^2) (Bun and Steinke 2016, proposition 1.6; for the discrete Gaussian in
+// any number of dimensions: Canonne, Kamath and Steinke 2020, theorem 14).
 double GaussianRho(double sigma);
 
-// Epsilon at `delta`: the conversion of EpsilonOfRdp at its best real order. INVALID_ARGUMENT
-// unless rho is a number of 0 or more and 0 < delta < 1; below as well.
+// Returns epsilon at `delta`, by the conversion of EpsilonOfRdp at the best real order. All
+// functions below also fail with INVALID_ARGUMENT unless rho is finite and at least 0 and 0 < delta
+// < 1.
 absl::StatusOr<double> EpsilonOfRho(double rho, double delta);
 
-// rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke, proposition 1.3), which is looser: for
-// comparison with figures of others.
+// Returns rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016, proposition 1.3). This bound is
+// looser; it is for comparison with published figures.
 absl::StatusOr<double> SimpleEpsilonOfRho(double rho, double delta);
 
-// Largest rho, to 1e-9 relative and never above, that stays within (epsilon, delta).
-// INVALID_ARGUMENT unless epsilon is a number of 0 or more.
+// Returns the largest rho that stays within (epsilon, delta), with a relative error of at most 1e-9
+// that never makes it too large. Fails with INVALID_ARGUMENT unless epsilon is finite and at least
+// 0.
 absl::StatusOr<double> RhoWithin(double epsilon, double delta);
 
-// rho in units of 2^-32, rounded up: what the ledger stores and adds. LIMIT_EXCEEDED where 64 bits
-// do not hold it.
+// Returns rho in units of 2^-32, rounded up, as the ledger stores and adds it. Fails with
+// LIMIT_EXCEEDED if 64 bits are too few.
 absl::StatusOr<uint64_t> FixedPointRho(double rho);
 
 }  // namespace ruvd::privacy::dp

@@ -14,7 +14,7 @@ namespace ruvd::privacy {
 namespace {
 
 constexpr std::string_view kMagic("RUVDLLM-ENV-v1\0", 15);
-// Where the sender's id begins: magic, purpose, cluster id.
+// Offset of the sender's id, which follows magic, purpose and cluster id
 constexpr size_t kSenderOffset = 15 + 1 + 32;
 
 absl::Status Malformed(std::string_view what) {
@@ -28,11 +28,11 @@ absl::Status Expired(std::string_view what, int64_t millis) {
 }
 
 absl::Status CheckSizes(const Envelope& envelope) {
-  // No sum of three lengths below, so that none can wrap.
+  // The lengths are checked one by one, because a sum of three lengths could overflow.
   if (envelope.body.size() > limits::kMaxEnvelopeBytes - kEnvelopeHeaderBytes - sizeof(Signature)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "envelope with a body of {} bytes exceeds the limit of {} bytes in all; "
-                 "move content into the payload",
+                 "an envelope with a body of {} bytes exceeds the limit of {} bytes in total; move "
+                 "content into the payload",
                  envelope.body.size(), limits::kMaxEnvelopeBytes);
   }
   if (envelope.header.size() != kEnvelopeHeaderBytes) {
@@ -49,7 +49,8 @@ absl::Status CheckSignature(const Envelope& envelope, const AdmissionCert& cert)
   std::memcpy(signature.data(), envelope.signature.data(), signature.size());
   if (!VerifySignature(cert.node_key, AsBytes(envelope.header), signature)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
-                 "envelope is not signed by {}; it was forged or altered on its way", cert.name);
+                 "the envelope is not signed by {}; it was forged or altered on its way",
+                 cert.name);
   }
   return absl::OkStatus();
 }
@@ -60,14 +61,14 @@ absl::Status CheckTimes(const EnvelopeHeader& header, const EnvelopeRules& rules
     return Malformed("has an impossible lifetime");
   }
   if (header.expires_ms <= rules.now_ms) {
-    return Expired("expired since", rules.now_ms - header.expires_ms);
+    return Expired("expired, and is late by", rules.now_ms - header.expires_ms);
   }
   if (header.created_ms > rules.now_ms + limits::kMaxEnvelopeAheadMillis) {
-    return Expired("comes from the future by", header.created_ms - rules.now_ms);
+    return Expired("is ahead of this node's clock by", header.created_ms - rules.now_ms);
   }
   if (rules.freshness == EnvelopeRules::Freshness::kPushed &&
       header.created_ms < rules.now_ms - limits::kMaxEnvelopeAgeMillis) {
-    return Expired("was pushed after", rules.now_ms - header.created_ms);
+    return Expired("is too old for a push, with an age of", rules.now_ms - header.created_ms);
   }
   return absl::OkStatus();
 }
@@ -79,16 +80,17 @@ absl::Status CheckMeaning(const EnvelopeHeader& header, const Envelope& envelope
   }
   if (header.body_hash != Sha256(envelope.body)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
-                 "envelope body is not the one that was signed; it was altered on its way");
+                 "the envelope's body is not the one that was signed; it was altered on its way");
   }
   if (header.cluster_id != rules.cluster_id) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kWrongCluster,
-                 "envelope is of another cluster; links must not cross clusters");
+                 "the envelope belongs to another cluster; links must not cross clusters");
   }
   if (rules.purpose.has_value() && header.purpose != *rules.purpose) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kWrongPurpose,
-                 "envelope of purpose {} where purpose {} belongs; update the sending node",
-                 static_cast<int>(header.purpose), static_cast<int>(*rules.purpose));
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kWrongPurpose,
+        "the envelope has purpose {}, but purpose {} was expected; update the sending node",
+        static_cast<int>(header.purpose), static_cast<int>(*rules.purpose));
   }
   if (header.key_epoch != 0) {
     return Malformed("uses a rotated key, which this version does not know");
@@ -180,8 +182,8 @@ absl::StatusOr<EnvelopeHeader> VerifyEnvelope(const Envelope& envelope,
   const AdmissionCert* cert = rules.certificate_of(sender);
   if (cert == nullptr || cert->node_id != sender) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kUnknownSender,
-                 "envelope of node {} for which there is no valid certificate; "
-                 "the sender must join the cluster first",
+                 "there is no valid certificate for node {}, which sent an envelope; it must join "
+                 "the cluster first",
                  ToHex(sender));
   }
   RETURN_IF_ERROR(CheckSignature(envelope, *cert));

@@ -18,7 +18,8 @@
 
 namespace ruvd::privacy {
 
-// What a signed message is about. In the signed bytes, so that no message passes for another kind.
+// What a signed message is about. It is part of the signed bytes, so that a message cannot be taken
+// for one of another kind.
 enum class EnvelopePurpose : uint8_t {
   kMember = 1,
   kAdapterDelta = 2,
@@ -29,22 +30,24 @@ enum class EnvelopePurpose : uint8_t {
   kMasking = 7,
 };
 
-// The boot of a sender: u64 boot counter (little endian), then 8 bytes that tie it to the sender.
+// Names one boot of a sender: the boot counter (u64, little endian), then 8 bytes that tie it to
+// the sender.
 using BootId = std::array<uint8_t, 16>;
 
-// `boot_counter` is persisted with fsync before the first send of a boot, so that a sequence number
-// is never used twice.
+// Returns the boot's id. The caller must have stored `boot_counter` with fsync before the first
+// send of the boot, so that no sequence number is ever used twice.
 BootId BootIdOf(const NodeId& node, uint64_t boot_counter);
 uint64_t BootCounterOf(const BootId& boot);
 
-// The signed part of an envelope, kHeaderBytes in its encoding (reliability-gossip section 2.5).
+// The signed part of an envelope. Its encoding has kEnvelopeHeaderBytes bytes, which
+// docs/wire-format.md lists.
 struct EnvelopeHeader {
   EnvelopePurpose purpose = EnvelopePurpose::kMember;
   ClusterId cluster_id{};
   NodeId sender_id{};
-  uint32_t key_epoch = 0;  // 0: the first key of the sender; other epochs are refused in version 1
+  uint32_t key_epoch = 0;  // 0 is the sender's first key; version 1 refuses other epochs
   BootId boot_id{};
-  uint64_t seq = 0;  // from 1 in every boot
+  uint64_t seq = 0;  // starts at 1 in every boot
   uint64_t round = 0;
   int64_t created_ms = 0;  // Unix time
   int64_t expires_ms = 0;  // exclusive
@@ -58,7 +61,8 @@ struct EnvelopeHeader {
 
 inline constexpr size_t kEnvelopeHeaderBytes = 186;
 
-// An envelope as it travels and as it is stored: the bytes that were signed, never re-encoded.
+// An envelope as it travels and as it is stored. It keeps the bytes that were signed and is never
+// encoded again.
 struct Envelope {
   std::string header;
   std::string body;
@@ -67,36 +71,38 @@ struct Envelope {
   bool operator==(const Envelope&) const = default;
 };
 
-// Names a message: SHA-256(header || body). Without the signature, so that a second valid signature
-// is not a second message.
+// Returns the name of a message: SHA-256(header || body). The signature is left out, so that a
+// second valid signature does not make a second message.
 Digest MessageId(const Envelope& envelope);
 
 std::string EncodeHeader(const EnvelopeHeader& header);
-// ENVELOPE_MALFORMED unless the bytes are exactly one encoded header with a known purpose.
+// Decodes a header. Fails with ENVELOPE_MALFORMED unless the bytes are exactly one encoded header
+// with a known purpose.
 absl::StatusOr<EnvelopeHeader> ParseHeader(std::span<const uint8_t> bytes);
 
-// Completes `fields` (sender, body length, body hash) and signs. LIMIT_EXCEEDED for a body that
-// makes the envelope larger than kMaxEnvelopeBytes.
+// Fills in the sender, body length and body hash of `fields` and signs the envelope. Fails with
+// LIMIT_EXCEEDED if the envelope would be larger than kMaxEnvelopeBytes.
 absl::StatusOr<Envelope> SealEnvelope(EnvelopeHeader fields, std::string body, const NodeKey& key);
 
-// What a verifier knows and expects.
+// What the verifier of an envelope knows and expects.
 struct EnvelopeRules {
-  // Whether the creation time must be near ours. Stored items that travel by anti-entropy are
-  // bounded by expires_ms alone: else they would die after ten minutes.
+  // Whether the creation time must be near the verifier's time. Only expires_ms bounds stored
+  // items, which travel by anti-entropy: otherwise they would expire after ten minutes.
   enum class Freshness { kPushed, kStored };
 
   ClusterId cluster_id{};
-  std::optional<EnvelopePurpose> purpose;  // nullopt: any known
+  std::optional<EnvelopePurpose> purpose;  // nullopt accepts any known purpose
   int64_t now_ms = 0;
   Freshness freshness = Freshness::kPushed;
-  // The verified, unexpired certificate of a sender, or nullptr. Called at most once, not kept.
+  // Returns the verified, unexpired certificate of a sender, or nullptr. It is called at most once,
+  // and the pointer is not kept.
   std::function<const AdmissionCert*(const NodeId&)> certificate_of;
 };
 
-// Checks everything but replay, in this order: sizes (LIMIT_EXCEEDED, ENVELOPE_MALFORMED), sender
-// (UNKNOWN_SENDER), signature over the received header bytes (SIGNATURE_INVALID), header
+// Checks everything except replay, in this order: sizes (LIMIT_EXCEEDED, ENVELOPE_MALFORMED),
+// sender (UNKNOWN_SENDER), signature over the received header bytes (SIGNATURE_INVALID), header
 // (ENVELOPE_MALFORMED), body hash (SIGNATURE_INVALID), cluster, purpose, time (WRONG_CLUSTER,
-// WRONG_PURPOSE, ENVELOPE_EXPIRED). Pure; thread-safe.
+// WRONG_PURPOSE, ENVELOPE_EXPIRED). The function is pure and thread-safe.
 absl::StatusOr<EnvelopeHeader> VerifyEnvelope(const Envelope& envelope, const EnvelopeRules& rules);
 
 }  // namespace ruvd::privacy

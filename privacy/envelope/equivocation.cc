@@ -19,7 +19,8 @@ constexpr uint16_t kVersion = 1;
 
 absl::Status Invalid() {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kEvidenceInvalid,
-               "evidence does not hold two different messages of one number; it shows nothing");
+               "the evidence does not contain two different messages with one number, so it proves "
+               "nothing; ignore it");
 }
 
 bool SameNumber(const EnvelopeHeader& a, const EnvelopeHeader& b) {
@@ -63,8 +64,9 @@ absl::StatusOr<Equivocation> Equivocation::Parse(std::span<const uint8_t> bytes)
 absl::Status Equivocation::Verify(const PublicKey& key) const {
   if (!SignedBy(key, first_header, first_signature) ||
       !SignedBy(key, second_header, second_signature)) {
-    return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
-                 "evidence is not signed by the node that it is of; whoever sent it made it up");
+    return Error(
+        absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
+        "the evidence is not signed by the node that it accuses, so it is forged; ignore it");
   }
   return absl::OkStatus();
 }

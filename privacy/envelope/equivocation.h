@@ -19,38 +19,42 @@
 
 namespace ruvd::privacy {
 
-// Two headers that one node signed under one number: whoever has them can show anybody that the
-// node told different things to different peers. The bodies are not needed, their hashes are in
-// the headers. A plain value; docs/wire-format.md has the bytes.
+// Two different headers that one node signed under the same number. They prove to anyone that the
+// node told different things to different peers. The bodies are not needed, because the headers
+// contain their hashes. It is a plain value; docs/wire-format.md has the bytes.
 struct Equivocation {
   static constexpr size_t kBytes = 2 + 2 * (kEnvelopeHeaderBytes + sizeof(Signature));
 
-  std::string first_header;  // the lesser of the two
+  std::string first_header;  // the smaller of the two in byte order
   std::string first_signature;
   std::string second_header;
   std::string second_signature;
 
   std::string Encode() const;
-  // EVIDENCE_INVALID unless the bytes are exactly two headers of one (sender, boot, seq) that
-  // differ, in their order.
+  // Decodes evidence. Fails with EVIDENCE_INVALID unless the bytes are exactly two different
+  // headers of one (sender, boot, seq) in ascending order.
   static absl::StatusOr<Equivocation> Parse(std::span<const uint8_t> bytes);
-  // SIGNATURE_INVALID unless `key`, which the caller knows to be the sender's, signed both.
+  // Returns SIGNATURE_INVALID unless `key`, which the caller knows to be the sender's, signed both
+  // headers.
   absl::Status Verify(const PublicKey& key) const;
-  // Of whom it is evidence. Of one that Parse or the detector made.
+  // Returns the node that signed both headers. Valid only for evidence that Parse or the detector
+  // made.
   NodeId sender() const;
   bool operator==(const Equivocation&) const = default;
 };
 
-// Remembers the newest messages and finds a second one under the number of a first. Bounded: the
-// oldest are forgotten. Call only with verified envelopes. Not thread-safe.
+// Remembers the newest messages and detects a second, different message under the number of an
+// earlier one. It is bounded and forgets the oldest messages. Call it only with verified envelopes.
+// Not thread-safe.
 class EquivocationDetector {
  public:
   explicit EquivocationDetector(size_t max_entries = limits::kMaxEquivocationEntries)
       : max_entries_(max_entries) {}
 
-  // Evidence where another message of this sender, boot and number was noted.
+  // Remembers a message. Returns evidence if a different message of this sender, boot and number is
+  // remembered.
   std::optional<Equivocation> Note(const EnvelopeHeader& header, const Envelope& envelope);
-  // Whether a message of this sender, boot and number was noted and is not forgotten.
+  // Returns whether a message of this sender, boot and number is remembered.
   bool Knows(const EnvelopeHeader& header) const {
     return seen_.contains(Number(header.sender_id, header.boot_id, header.seq));
   }

@@ -13,7 +13,7 @@ namespace ruvd::privacy {
 bool SequenceWindow::Seen(uint64_t seq) const {
   if (seq == 0 ||
       (newest_ >= limits::kReplayWindowBits && seq <= newest_ - limits::kReplayWindowBits)) {
-    return true;  // zero, or fallen behind the window: cannot be told from a replay
+    return true;  // 0, or older than the window: it may be a replay
   }
   return seq <= newest_ && seen_.test(seq % limits::kReplayWindowBits);
 }
@@ -23,7 +23,7 @@ bool SequenceWindow::Mark(uint64_t seq) {
     return false;
   }
   if (seq > newest_) {
-    // Clears the bits of the numbers that the window now covers for the first time.
+    // Clear the bits of the numbers that the window now covers for the first time.
     if (seq - newest_ >= limits::kReplayWindowBits) {
       seen_.reset();
     } else {

@@ -17,13 +17,14 @@
 
 namespace ruvd::privacy {
 
-// Which sequence numbers of one boot were seen: the newest one and kReplayWindowBits behind it
-// (the sliding window of RFC 4303 section 3.4.3).
+// Remembers which sequence numbers of one boot were seen: the newest kReplayWindowBits numbers (the
+// sliding window of RFC 4303, section 3.4.3).
 class SequenceWindow {
  public:
-  // True, and marks it, if `seq` is new and not behind the window. 0 is never valid.
+  // Marks `seq` and returns true if it is new and not older than the window. Otherwise returns
+  // false; 0 is never valid.
   bool Mark(uint64_t seq);
-  // True if Mark would refuse it.
+  // Returns true if Mark would return false.
   bool Seen(uint64_t seq) const;
   uint64_t newest() const { return newest_; }
 
@@ -32,18 +33,18 @@ class SequenceWindow {
   std::bitset<limits::kReplayWindowBits> seen_;  // bit seq % kReplayWindowBits
 };
 
-// Refuses messages that were seen before, per (sender, boot). Keeps the newest two boots of a
-// sender, so a message of an older boot is refused, and forgets the sender used least recently when
-// there are too many. Call only with verified headers: anyone can write any sender otherwise. Not
-// thread-safe.
+// Refuses messages that were seen before, for each (sender, boot). It keeps the newest two boots of
+// a sender and refuses messages of older boots. If there are too many senders, it forgets the least
+// recently used one. Call it only with verified headers, because anyone can write any sender into
+// an unverified one. Not thread-safe.
 class ReplayWindow {
  public:
   explicit ReplayWindow(size_t max_senders = limits::kMaxReplaySenders)
       : max_senders_(max_senders) {}
 
-  // OK and remembered, or REPLAYED.
+  // Remembers the message and returns OK, or returns REPLAYED.
   absl::Status Admit(const EnvelopeHeader& header);
-  // Remembers a message that came by a way which needs no check, without judging it.
+  // Remembers a message without a check, for messages that arrive in a way that needs none.
   void Note(const EnvelopeHeader& header);
   size_t senders() const { return senders_.size(); }
 
@@ -57,7 +58,8 @@ class ReplayWindow {
     std::list<NodeId>::iterator recency;
   };
   Sender& Touch(const NodeId& id);
-  // The boot's entry, made if the boot is new enough; nullptr if it is older than those kept.
+  // Returns the boot's entry and creates it if the boot is new enough. Returns nullptr if the boot
+  // is older than those kept.
   static Boot* FindOrAddBoot(Sender& sender, const BootId& id);
 
   size_t max_senders_;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic("RUVDLLM-CERT-v1\0", 16);
 constexpr uint16_t kVersion = 1;
-// Behind magic, version and key.
+// Offset of the node's id, which follows magic, version and key
 constexpr size_t kNodeIdOffset = 16 + 2 + 32;
 
 absl::Status Invalid(std::string_view what) {
@@ -25,17 +25,17 @@ absl::Status Invalid(std::string_view what) {
 
 absl::Status CheckFields(const AdmissionCert& cert) {
   if (!CheckNodeName(cert.name).ok()) {
-    return Invalid("has no name of 1 to 32 printable characters");
+    return Invalid("has a name that is not 1 to 32 printable characters");
   }
   if (cert.roles == 0 || (cert.roles & ~roles::kAll) != 0) {
     return Invalid("grants no role or an unknown one");
   }
   if (cert.not_before_ms < 0 || cert.not_after_ms <= cert.not_before_ms ||
       cert.not_after_ms - cert.not_before_ms > limits::kMaxCertificateMillis) {
-    return Invalid("is not valid for more than 0 and at most 30 days");
+    return Invalid("has a lifetime that is not above 0 and at most 30 days");
   }
   if (cert.node_id != NodeIdOf(cert.node_key)) {
-    return Invalid("names an id that is not its key's");
+    return Invalid("has an id that does not belong to its key");
   }
   return absl::OkStatus();
 }
@@ -59,8 +59,8 @@ absl::Status CheckNodeName(std::string_view name) {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "a node's name is 1 to {} printable characters without spaces; give another one "
-               "with --name",
+               "a node's name must be 1 to {} printable characters without spaces; give another "
+               "one with --name",
                limits::kMaxNodeNameBytes);
 }
 
@@ -96,7 +96,7 @@ absl::StatusOr<AdmissionCert> AdmissionCert::Parse(std::span<const uint8_t> byte
   cert.serial = *reader.Read<uint64_t>();
   cert.signature = *reader.ReadArray<64>();
   RETURN_IF_ERROR(CheckFields(cert));
-  // One certificate, one encoding: refuses bytes behind the name.
+  // A certificate has only one encoding: this refuses bytes after the end of the name.
   if (AsText(bytes) != cert.Encode()) {
     return Invalid("is not canonically encoded");
   }

@@ -15,27 +15,30 @@
 
 namespace ruvd::privacy {
 
-// A member's request for a new certificate in place of one that is still good, signed with its key.
-// A plain value; docs/wire-format.md has the bytes that are signed.
+// A member's request for a new certificate in place of one that is still valid, signed with its
+// key. It is a plain value; docs/wire-format.md has the bytes that are signed.
 struct CertificateRenewal {
   AdmissionCert certificate;  // the present one
   Signature proof{};
 
-  // `nonce` is that of the greeting which the authority answered, so that the request is good once.
+  // `nonce` is the nonce of the greeting that the authority answered, so that the request is valid
+  // only once.
   static CertificateRenewal Sign(const AdmissionCert& certificate, const JoinWelcome::Nonce& nonce,
                                  const NodeKey& key);
 };
 
-// The issuer's side: the same name, key and roles from `now_ms` on for kMaxCertificateMillis.
-// CERTIFICATE_FOREIGN, CERTIFICATE_EXPIRED (a member that is over joins anew, by a token),
-// SIGNATURE_INVALID, KEY_INVALID; NODE_REVOKED for who is on `revoked`.
+// Renews a certificate on the issuer's side: the new one has the same name, key and roles and is
+// valid from `now_ms` for kMaxCertificateMillis. Fails with CERTIFICATE_FOREIGN,
+// CERTIFICATE_EXPIRED (such a member must join again with a token), SIGNATURE_INVALID, KEY_INVALID,
+// or NODE_REVOKED if the node is on `revoked`.
 absl::StatusOr<AdmissionCert> RenewCertificate(const ClusterAuthority& authority,
                                                const RevocationList& revoked,
                                                const CertificateRenewal& renewal,
                                                const JoinWelcome::Nonce& nonce, int64_t now_ms,
                                                uint64_t serial);
 
-// Whether a certificate should be renewed: less than a third of its life is left.
+// Returns whether a certificate should be renewed, which is when less than a third of its lifetime
+// is left.
 bool RenewalDue(const AdmissionCert& certificate, int64_t now_ms);
 
 }  // namespace ruvd::privacy

@@ -13,7 +13,7 @@
 namespace ruvd::privacy {
 namespace {
 
-// As JoinTokens makes them: "ruvd-join-" and 64 hexadecimal digits.
+// JoinTokens makes tokens of "ruvd-join-" and 64 hexadecimal digits.
 constexpr size_t kTokenChars = 10 + 64;
 constexpr size_t kClusterChars = 2 * sizeof(ClusterId);
 
@@ -37,8 +37,8 @@ absl::StatusOr<JoinInvitation> JoinInvitation::Parse(std::string_view text) {
                            : std::nullopt;
   if (!cluster || cluster->size() != sizeof(ClusterId)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kTokenInvalid,
-                 "the join token was not copied whole; it begins with ruvd-join- and has {} "
-                 "characters, as `ruvd token create` printed it",
+                 "the join token is incomplete; copy all {} characters that `ruvd token create` "
+                 "printed, beginning with ruvd-join-",
                  kTokenChars + 1 + kClusterChars);
   }
   JoinInvitation invitation{.token = std::string(text.substr(0, kTokenChars))};
@@ -56,15 +56,16 @@ JoinWelcome JoinWelcome::Sign(const SigningKey& authority, const Nonce& nonce,
 absl::Status JoinWelcome::Verify(const ClusterId& cluster, const Nonce& nonce,
                                  const Digest& certificate) const {
   if (ClusterIdOf(authority) != cluster) {
-    return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateForeign,
-                 "the node that answers is of another cluster than the join token; check the "
-                 "address");
+    return Error(
+        absl::StatusCode::kPermissionDenied, reasons::kCertificateForeign,
+        "the node that answers belongs to another cluster than the join token; check the address");
   }
   RETURN_IF_ERROR(CheckPublicKey(authority));
   if (!VerifySignature(authority, AsBytes(WelcomeBytes(authority, nonce, certificate)), proof)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
-                 "who answers is not the cluster's authority, or something between ends TLS; the "
-                 "join token was not shown to it. Check the address, and dial it directly");
+                 "the node that answers is not the cluster's authority, or a machine in between "
+                 "ends the TLS connection; the join token was not shown to it. Check the address, "
+                 "and dial it directly");
   }
   return absl::OkStatus();
 }

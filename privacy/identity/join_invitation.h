@@ -15,32 +15,34 @@
 
 namespace ruvd::privacy {
 
-// What an operator hands to whoever may join: a token and the cluster that it is for, so that it is
-// shown to nobody but that cluster's authority. A plain value.
+// What an operator gives to a node that may join: a token and the id of its cluster, so that the
+// node shows the token only to that cluster's authority. It is a plain value.
 struct JoinInvitation {
-  std::string token;  // of JoinTokens::Issue
+  std::string token;  // from JoinTokens::Issue
   ClusterId cluster{};
 
-  // The token, "-" and 64 hexadecimal digits of the cluster's id.
+  // Returns the token, "-" and the 64 hexadecimal digits of the cluster's id.
   std::string Encode() const;
-  // TOKEN_INVALID for any other text. What the token is worth only its issuer knows.
+  // Decodes an invitation. Fails with TOKEN_INVALID for any other text. Only the issuer can tell
+  // whether the token is valid.
   static absl::StatusOr<JoinInvitation> Parse(std::string_view text);
   bool operator==(const JoinInvitation&) const = default;
 };
 
-// The authority's word, given before the token is shown, that a TLS channel ends at it.
+// The authority's signed statement that it is the other end of a TLS channel. The authority sends
+// it before the caller shows its token.
 struct JoinWelcome {
   using Nonce = std::array<uint8_t, 32>;
 
   PublicKey authority{};
   Signature proof{};
 
-  // `nonce` is the caller's, fresh; `certificate` the SHA-256 of the certificate (DER) that the
-  // caller sees, which the authority must know as its own.
+  // `nonce` is fresh and chosen by the caller. `certificate` is the SHA-256 of the certificate
+  // (DER) that the caller sees; the authority must have checked that it is its own.
   static JoinWelcome Sign(const SigningKey& authority, const Nonce& nonce,
                           const Digest& certificate);
-  // CERTIFICATE_FOREIGN if it is another cluster's authority, SIGNATURE_INVALID if somebody else
-  // signed or the channel or nonce is another one, KEY_INVALID.
+  // Returns CERTIFICATE_FOREIGN for the authority of another cluster, SIGNATURE_INVALID if the
+  // authority did not sign this channel and nonce, or KEY_INVALID.
   absl::Status Verify(const ClusterId& cluster, const Nonce& nonce,
                       const Digest& certificate) const;
 };

@@ -26,7 +26,7 @@ absl::Status Refused(std::string_view reason, std::string_view what) {
                "the join token {}; ask the cluster's operator for a new one", what);
 }
 
-// What the grants name a token by; nullopt for a text that is no token.
+// Returns the hash by which the grants name a token, or nullopt for a text that is not a token.
 std::optional<Digest> HashOf(std::string_view token, const ClusterId& cluster) {
   constexpr std::string_view kDomain("RUVDLLM-TOKEN-v1\0", 17);
   if (!token.starts_with(kPrefix)) {
@@ -39,7 +39,7 @@ std::optional<Digest> HashOf(std::string_view token, const ClusterId& cluster) {
   return Sha256({AsBytes(kDomain), cluster, AsBytes(*secret)});
 }
 
-// The token's hash is in the proof, so that it fits no other one.
+// The proof covers the token's hash, so that it is valid for that token only.
 std::string ProofBytes(const JoinRequest& request, const ClusterId& cluster, const Digest& token) {
   constexpr std::string_view kDomain("RUVDLLM-JOIN-v1\0", 16);
   ByteWriter writer;
@@ -106,8 +106,8 @@ absl::StatusOr<std::string> JoinTokens::Issue(uint32_t roles, int64_t now_ms, in
   const JoinGrant grant = {.roles = roles, .issued_ms = now_ms, .expires_ms = now_ms + lifetime_ms};
   if (lifetime_ms > limits::kMaxTokenMillis || !WellFormed(grant)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a join token for {:.1f} hours with roles {}; give more than 0 and at most 24 "
-                 "hours, and known roles",
+                 "cannot issue a join token for {:.1f} hours with roles {}; give more than 0 and "
+                 "at most 24 hours, and known roles",
                  static_cast<double>(lifetime_ms) / 3.6e6, roles);
   }
   std::array<uint8_t, kSecretBytes> secret{};
@@ -119,7 +119,8 @@ absl::StatusOr<std::string> JoinTokens::Issue(uint32_t roles, int64_t now_ms, in
   std::erase_if(next, [now_ms](const auto& entry) { return entry.second.expires_ms <= now_ms; });
   if (next.size() >= limits::kMaxJoinTokens) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "{} join tokens are out; wait until some are over", next.size());
+                 "{} join tokens are in use, which is the limit; wait until some expire",
+                 next.size());
   }
   next[*HashOf(token, authority_.cluster_id())] = grant;
   RETURN_IF_ERROR(keep_(EncodeGrants(next)));
@@ -134,25 +135,25 @@ absl::StatusOr<AdmissionCert> JoinTokens::Redeem(const JoinRequest& request, int
   const MutexLock lock(mutex_);
   const auto grant = hash ? grants_.find(*hash) : grants_.end();
   if (grant == grants_.end()) {
-    return Refused(reasons::kTokenInvalid, "is not one of this cluster");
+    return Refused(reasons::kTokenInvalid, "is unknown in this cluster");
   }
   if (grant->second.used) {
-    return Refused(reasons::kTokenUsed, "was used");
+    return Refused(reasons::kTokenUsed, "was already used");
   }
   if (now_ms >= grant->second.expires_ms || now_ms < grant->second.issued_ms) {
-    return Refused(reasons::kTokenExpired, "is over");
+    return Refused(reasons::kTokenExpired, "has expired");
   }
   RETURN_IF_ERROR(CheckPublicKey(request.node_key));
   if (!VerifySignature(request.node_key, AsBytes(ProofBytes(request, cluster, *hash)),
                        request.proof)) {
-    return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
-                 "the request to join is not signed by the key that it names; sign it anew");
+    return Error(
+        absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
+        "the request to join is not signed by the key that it names; sign it again with that key");
   }
   if (revoked.Revokes(NodeIdOf(request.node_key))) {
-    return Error(
-        absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
-        "this node's key was revoked for ever; join with an empty data folder, which gives "
-        "it a new one");
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
+                 "this node's key was revoked for ever; join with an empty data folder, which "
+                 "gives the node a new key");
   }
   ASSIGN_OR_RETURN(const AdmissionCert certificate,
                    authority_.Issue({.node_key = request.node_key,

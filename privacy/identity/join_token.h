@@ -19,7 +19,7 @@
 
 namespace ruvd::privacy {
 
-// What is kept of a token that was handed out: never the token itself.
+// What the issuer stores about a token that it issued. The token itself is not stored.
 struct JoinGrant {
   uint32_t roles = roles::kMember;
   int64_t issued_ms = 0;
@@ -27,16 +27,16 @@ struct JoinGrant {
   bool used = false;
   bool operator==(const JoinGrant&) const = default;
 };
-// By SHA-256("RUVDLLM-TOKEN-v1\0" || cluster id || the token's 32 bytes).
+// The grants by SHA-256("RUVDLLM-TOKEN-v1\0" || cluster id || the token's 32 bytes)
 using JoinGrants = std::map<Digest, JoinGrant>;
 
 std::string EncodeGrants(const JoinGrants& grants);
-// TOKEN_INVALID unless the bytes are exactly what EncodeGrants makes.
+// Fails with TOKEN_INVALID unless the bytes are exactly what EncodeGrants returns.
 absl::StatusOr<JoinGrants> DecodeGrants(std::span<const uint8_t> bytes);
 
-// A node's request to join, signed with its key, which proves that it holds it.
+// A node's request to join, signed with its key to prove that it holds the key.
 struct JoinRequest {
-  std::string token;  // as it was handed out
+  std::string token;  // as it was issued
   PublicKey node_key{};
   std::string name;
   Signature proof{};
@@ -45,26 +45,26 @@ struct JoinRequest {
                           const NodeKey& key);
 };
 
-// The issuer's side of joining: each token admits one node, once, with the roles it was made for.
-// Thread-safe: of two nodes that come with one token at the same time one is admitted.
+// The issuer's side of joining: each token admits one node, once, with the token's roles.
+// Thread-safe: if two nodes present one token at the same time, only one is admitted.
 class JoinTokens {
  public:
-  // Keeps grants durably; the token of an admission that could not be kept stays used.
+  // Stores the grants durably. If storing an admission fails, its token stays used.
   using Keep = std::function<absl::Status(std::string_view grants)>;
 
-  // `authority` outlives it.
+  // `authority` must outlive this object.
   JoinTokens(const ClusterAuthority& authority, JoinGrants grants, Keep keep)
       : authority_(authority), keep_(std::move(keep)), grants_(std::move(grants)) {}
 
-  // A new token, "ruvd-join-" and 64 hexadecimal digits: this is the only time that it exists here.
-  // Drops what is over. INVALID_ARGUMENT for unknown roles or a lifetime that is not above 0 and at
-  // most kMaxTokenMillis, LIMIT_EXCEEDED, errors of `keep`.
+  // Returns a new token, "ruvd-join-" and 64 hexadecimal digits, of which only a hash is kept.
+  // Drops expired grants. Fails with INVALID_ARGUMENT for unknown roles or a lifetime that is not
+  // above 0 or above kMaxTokenMillis, with LIMIT_EXCEEDED, and with the errors of `keep`.
   absl::StatusOr<std::string> Issue(uint32_t roles, int64_t now_ms, int64_t lifetime_ms);
 
-  // Certifies the node for kMaxCertificateMillis and uses the token up. TOKEN_INVALID, TOKEN_USED,
-  // TOKEN_EXPIRED, SIGNATURE_INVALID, KEY_INVALID, CERTIFICATE_INVALID for an unusable name: the
-  // token is used up by none of these. After an error of `keep` it is.
-  // Who is on `revoked`: NODE_REVOKED, after all else and before the token is used up.
+  // Issues a certificate for kMaxCertificateMillis and marks the token as used. Fails with
+  // TOKEN_INVALID, TOKEN_USED, TOKEN_EXPIRED, SIGNATURE_INVALID, KEY_INVALID, CERTIFICATE_INVALID
+  // for an unusable name, or NODE_REVOKED for a node on `revoked`, which is checked last. None of
+  // these errors uses up the token; an error of `keep` does.
   absl::StatusOr<AdmissionCert> Redeem(const JoinRequest& request, int64_t now_ms, uint64_t serial,
                                        const RevocationList& revoked = {});
 

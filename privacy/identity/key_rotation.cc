@@ -59,7 +59,7 @@ absl::StatusOr<KeyRotation> KeyRotation::Parse(std::span<const uint8_t> bytes) {
   rotation.former_signature = *reader.ReadArray<64>();
   rotation.next_signature = *reader.ReadArray<64>();
   if (rotation.epoch == 0 || rotation.rotated_ms < 0 || rotation.former == rotation.next) {
-    return Invalid("leads from no key to another");
+    return Invalid("does not lead from one key to another");
   }
   RETURN_IF_ERROR(CheckPublicKey(rotation.former));
   RETURN_IF_ERROR(CheckPublicKey(rotation.next));
@@ -102,10 +102,10 @@ absl::StatusOr<PublicKey> NodeKeys::KeyOf(uint32_t epoch, int64_t now_ms) const 
   if (last_ && epoch + 1 == epoch_ && now_ms < last_->rotated_ms + limits::kKeyOverlapMillis) {
     return last_->former;
   }
-  return Error(absl::StatusCode::kPermissionDenied, reasons::kKeyEpochRefused,
-               "key {} of a node whose key {} is in force is no longer or not yet taken; sign with "
-               "the present key",
-               epoch, epoch_);
+  return Error(
+      absl::StatusCode::kPermissionDenied, reasons::kKeyEpochRefused,
+      "key epoch {} is not accepted, because key epoch {} is in force; sign with the present key",
+      epoch, epoch_);
 }
 
 }  // namespace ruvd::privacy

@@ -15,13 +15,13 @@
 
 namespace ruvd::privacy {
 
-// "My next key is this one", signed by the former key and by the next. The node's id stays. A plain
-// value; docs/wire-format.md has the bytes.
+// A node's statement which key is its next one, signed by both the former and the next key. The
+// node's id does not change. It is a plain value; docs/wire-format.md has the bytes.
 struct KeyRotation {
   static constexpr size_t kBytes = 18 + 32 + 4 + 32 + 32 + 8 + 2 * sizeof(Signature);
 
   NodeId node{};
-  uint32_t epoch = 0;  // of the next key; the first key has 0
+  uint32_t epoch = 0;  // epoch of the next key; the first key has epoch 0
   PublicKey former{};
   PublicKey next{};
   int64_t rotated_ms = 0;  // Unix time
@@ -31,23 +31,25 @@ struct KeyRotation {
   static KeyRotation Sign(const NodeId& node, uint32_t epoch, int64_t now_ms,
                           const SigningKey& former, const SigningKey& next);
   std::string Encode() const;
-  // KEY_INVALID unless the bytes are exactly one rotation, its keys differ and can be used.
+  // Decodes a rotation. Fails with KEY_INVALID unless the bytes are exactly one rotation between
+  // two different, usable keys.
   static absl::StatusOr<KeyRotation> Parse(std::span<const uint8_t> bytes);
   bool operator==(const KeyRotation&) const = default;
 };
 
-// The keys of one node, one after another. Not thread-safe.
+// The successive keys of one node. Not thread-safe.
 class NodeKeys {
  public:
-  // Of a node whose first key is known. KEY_INVALID.
+  // Begins with the first key of a node. Fails with KEY_INVALID for an unusable key.
   static absl::StatusOr<NodeKeys> Begin(const PublicKey& first);
 
-  // Takes the next rotation. KEY_INVALID unless it follows the present key, one epoch on;
-  // SIGNATURE_INVALID unless both keys signed. The same again changes nothing.
+  // Applies the next rotation. Fails with KEY_INVALID unless it leads from the present key to the
+  // next epoch, and with SIGNATURE_INVALID unless both keys signed it. Applying the last rotation
+  // again changes nothing.
   absl::Status Rotate(const KeyRotation& rotation);
 
-  // The key that messages of `epoch` are verified by at `now_ms`: the present one, and the one
-  // before it for kKeyOverlapMillis after the rotation. KEY_EPOCH_REFUSED for any other.
+  // Returns the key that verifies messages of `epoch` at `now_ms`: the present key, or the former
+  // key for kKeyOverlapMillis after the rotation. Fails with KEY_EPOCH_REFUSED for any other epoch.
   absl::StatusOr<PublicKey> KeyOf(uint32_t epoch, int64_t now_ms) const;
 
   const NodeId& node() const { return node_; }

@@ -12,19 +12,19 @@
 
 namespace ruvd::privacy {
 
-// Names a node for ever: SHA-256("RUVDLLM-NODE-v1\0" || its first public key).
+// The permanent name of a node: SHA-256("RUVDLLM-NODE-v1\0" || its first public key).
 using NodeId = Digest;
 
 NodeId NodeIdOf(const PublicKey& key);
 
-// The identity of a node: a signing key and the id that follows from it. Movable; thread-safe for
-// concurrent const use.
+// The identity of a node: a signing key and the id that follows from it. It can be moved and is
+// thread-safe for concurrent const use.
 class NodeKey {
  public:
   static NodeKey Generate() { return NodeKey(SigningKey::Generate()); }
-  // Always the same key, for tests.
+  // Returns the key of a seed, for tests.
   static NodeKey FromSeed(const KeySeed& seed) { return NodeKey(SigningKey::FromSeed(seed)); }
-  // See SigningKey::LoadOrCreate.
+  // Reads or creates a key file: see SigningKey::LoadOrCreate.
   static absl::StatusOr<NodeKey> LoadOrCreate(const std::string& path);
 
   Signature Sign(std::span<const uint8_t> message) const { return key_.Sign(message); }

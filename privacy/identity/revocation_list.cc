@@ -33,7 +33,8 @@ absl::Status Invalid(std::string_view what) {
 
 absl::Status TooMany(size_t nodes) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-               "a revocation list of {} nodes, above {}; begin a new cluster with a new issuer",
+               "a revocation list has {} nodes, more than the limit of {}; begin a new cluster "
+               "with a new issuer",
                nodes, limits::kMaxRevokedNodes);
 }
 
@@ -75,7 +76,7 @@ absl::StatusOr<RevocationList> RevocationList::Parse(std::span<const uint8_t> by
 absl::Status RevocationList::Verify(const PublicKey& issuer) const {
   if (cluster != ClusterIdOf(issuer)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateForeign,
-                 "a revocation list is of another cluster; it has no effect here");
+                 "a revocation list belongs to another cluster; it has no effect here");
   }
   if (!Ascending(nodes) || !VerifySignature(issuer, AsBytes(EncodeFields(*this)), signature)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
@@ -111,10 +112,10 @@ absl::Status Revocations::Take(const RevocationList& list) {
   }
   RETURN_IF_ERROR(list.Verify(issuer_));
   if (list.number <= list_.number || list.issued_ms < list_.issued_ms) {
-    return Invalid("is not newer than the one that is known");
+    return Invalid("is not newer than the known one");
   }
   if (!std::ranges::includes(list.nodes, list_.nodes)) {
-    return Invalid("leaves out a node that was revoked");
+    return Invalid("leaves out a revoked node");
   }
   list_ = list;
   return absl::OkStatus();
@@ -131,11 +132,10 @@ absl::Status Revocations::Require(const NodeId& node, int64_t now_ms, int64_t ma
 
 absl::Status Revocations::RequireFresh(int64_t now_ms, int64_t max_stale_ms) const {
   if (max_stale_ms > 0 && list_.number > 0 && now_ms - list_.issued_ms > max_stale_ms) {
-    return Error(
-        absl::StatusCode::kFailedPrecondition, reasons::kRevocationStale,
-        "the newest revocation list is {} h old; start the node with the authority's key, which "
-        "signs it anew, or raise federation.max_stale_hours",
-        (now_ms - list_.issued_ms) / 3'600'000);
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kRevocationStale,
+                 "the newest revocation list is {} h old; start the node with the authority's key, "
+                 "which signs the list again, or raise federation.max_stale_hours",
+                 (now_ms - list_.issued_ms) / 3'600'000);
   }
   return absl::OkStatus();
 }

@@ -14,44 +14,47 @@
 
 namespace ruvd::privacy {
 
-// The nodes that a cluster no longer takes, whole and signed by its issuer. A list of a higher
-// number holds all of the lower ones: nobody who was revoked comes back under the same id. A plain
-// value; docs/wire-format.md has the bytes.
+// The complete list of the nodes that a cluster no longer accepts, signed by its issuer. A list
+// with a higher number contains all nodes of the lists before it: a revoked node never returns
+// under the same id. It is a plain value; docs/wire-format.md has the bytes.
 struct RevocationList {
   ClusterId cluster{};
-  uint64_t number = 0;  // 0: the empty list that needs no signature
+  uint64_t number = 0;  // 0 is the empty list, which needs no signature
   int64_t issued_ms = 0;
   std::vector<NodeId> nodes;  // ascending, at most kMaxRevokedNodes
   Signature signature{};
 
   std::string Encode() const;
-  // REVOCATION_INVALID unless the bytes are exactly one list; LIMIT_EXCEEDED.
+  // Decodes a list. Fails with REVOCATION_INVALID unless the bytes are exactly one list, and with
+  // LIMIT_EXCEEDED.
   static absl::StatusOr<RevocationList> Parse(std::span<const uint8_t> bytes);
-  // SIGNATURE_INVALID, CERTIFICATE_FOREIGN unless `issuer` signed it for its cluster.
+  // Returns OK if `issuer` signed the list for its own cluster, otherwise SIGNATURE_INVALID or
+  // CERTIFICATE_FOREIGN.
   absl::Status Verify(const PublicKey& issuer) const;
   bool Revokes(const NodeId& node) const;
   bool operator==(const RevocationList&) const = default;
 };
 
-// The list after `former` with `nodes` added. LIMIT_EXCEEDED.
+// Returns the list that follows `former` and adds `nodes`. Fails with LIMIT_EXCEEDED.
 absl::StatusOr<RevocationList> RevokeNodes(const RevocationList& former, std::vector<NodeId> nodes,
                                            int64_t now_ms, const SigningKey& issuer);
 
-// What a node knows to be revoked. Not thread-safe.
+// The newest revocation list that a node knows. Not thread-safe.
 class Revocations {
  public:
   explicit Revocations(const PublicKey& issuer) : issuer_(issuer) {}
 
-  // Takes a newer list. REVOCATION_INVALID for one that is older, leaves out somebody, or differs
-  // from one of the same number; errors of Verify. The same list again changes nothing.
+  // Takes a newer list. Fails with REVOCATION_INVALID for a list that is older, leaves out a
+  // revoked node, or differs from the known list of the same number, and as Verify does. Taking the
+  // known list again changes nothing.
   absl::Status Take(const RevocationList& list);
 
-  // PERMISSION of a node at `now_ms`: NODE_REVOKED, or REVOCATION_STALE where the newest list is
-  // older than `max_stale_ms` (0: however old), so that an island does not link to who was revoked
-  // meanwhile.
+  // Returns OK if the node may be trusted at `now_ms`. Otherwise returns NODE_REVOKED, or
+  // REVOCATION_STALE if the known list is older than `max_stale_ms` (0 accepts any age): a cut-off
+  // part of the cluster must not link to a node that was revoked elsewhere.
   absl::Status Require(const NodeId& node, int64_t now_ms, int64_t max_stale_ms) const;
 
-  // REVOCATION_STALE as above, whoever is asked for.
+  // Checks only the age of the list, as Require does.
   absl::Status RequireFresh(int64_t now_ms, int64_t max_stale_ms) const;
 
   const RevocationList& list() const { return list_; }

@@ -29,7 +29,7 @@ absl::Status CheckMode(const std::string& path) {
   }
   if ((info.st_mode & 077) != 0) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyFileMode,
-                 "key file {} is open to others (mode {:o}); run chmod 600 {}", path,
+                 "key file {} can be accessed by other users (mode {:o}); run chmod 600 {}", path,
                  info.st_mode & 0777, path);
   }
   return absl::OkStatus();

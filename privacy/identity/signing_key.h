@@ -18,30 +18,33 @@ using PublicKey = std::array<uint8_t, 32>;
 using Signature = std::array<uint8_t, 64>;
 using KeySeed = std::array<uint8_t, 32>;
 
-// KEY_INVALID unless `key` is the canonical encoding of a point of prime order: small-order and
-// mixed-order keys verify crafted signatures differently in different libraries (speccheck).
+// Returns KEY_INVALID unless `key` is the canonical encoding of a point of prime order. With keys
+// of small or mixed order different libraries disagree about crafted signatures (Chalkias, Garillot
+// and Nikolaenko 2020, "Taming the many EdDSAs").
 absl::Status CheckPublicKey(const PublicKey& key);
 
-// Strict Ed25519 verification by libsodium only: canonical S, canonical A, neither A nor R of small
-// order. Callers check the key by CheckPublicKey when they first meet it. About 70 us.
+// Returns whether the signature is valid. It uses only libsodium's strict Ed25519 verification: S
+// and A must be canonical, and neither A nor R may be of small order. Callers must check a new key
+// with CheckPublicKey. A call takes about 70 microseconds.
 bool VerifySignature(const PublicKey& key, std::span<const uint8_t> message,
                      const Signature& signature);
 
-// What a key file is for. A node key must never pass for an issuer key.
+// The purpose of a key file. A node key must never be taken for an issuer key.
 enum class KeyUse : uint8_t { kNode = 1, kIssuer = 2 };
 
-// An Ed25519 key pair (RFC 8032, deterministic signatures). The secret is wiped on destruction.
-// Movable; thread-safe for concurrent const use.
+// An Ed25519 key pair (RFC 8032, deterministic signatures). The secret is wiped on destruction. It
+// can be moved and is thread-safe for concurrent const use.
 class SigningKey {
  public:
-  // A fresh key from the system's random source.
+  // Makes a fresh key from the system's random source.
   static SigningKey Generate();
-  // The key of a 32-byte seed, for tests and key files.
+  // Returns the key of a 32-byte seed, for tests and key files.
   static SigningKey FromSeed(const KeySeed& seed);
-  // Reads the key at `path`, or makes one there with mode 0600 when nothing is there. A file that
-  // others may read or write gives KEY_FILE_MODE, a damaged one or one of another use KEY_INVALID.
+  // Reads the key file at `path`, or creates it with mode 0600 if it does not exist. Fails with
+  // KEY_FILE_MODE if other users may read or write the file, and with KEY_INVALID if it is damaged
+  // or has another use.
   static absl::StatusOr<SigningKey> LoadOrCreate(const std::string& path, KeyUse use);
-  // As LoadOrCreate, but a missing file is FILE_NOT_FOUND.
+  // Reads the key file as LoadOrCreate does, but fails with FILE_NOT_FOUND if it does not exist.
   static absl::StatusOr<SigningKey> Load(const std::string& path, KeyUse use);
 
   Signature Sign(std::span<const uint8_t> message) const;

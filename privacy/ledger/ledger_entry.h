@@ -12,8 +12,8 @@
 
 namespace ruvd::privacy {
 
-// Whose presence a guarantee hides: all of a node's data, or one interaction. The numbers are
-// stored, here and below.
+// What a guarantee hides: the presence of all of a node's data, or of one example. The numbers of
+// this and the following enums are stored.
 enum class PrivacyUnit : uint8_t { kNode = 1, kExample = 2 };
 
 enum class PrivacyMechanism : uint8_t {
@@ -22,7 +22,7 @@ enum class PrivacyMechanism : uint8_t {
   kSubsampledGaussian = 3,
   kTreeAggregation = 4,
   kDistributedGaussian = 5,  // shares of discrete Gaussian noise in a masked sum
-  // Not a release: entries were lost, and only what they cost is known (LedgerCharge::rho_q32).
+  // Stands for entries that were lost and of which only the cost (LedgerCharge::rho_q32) is known.
   kLost = 6,
 };
 
@@ -33,7 +33,7 @@ struct RdpPoint {
   bool operator==(const RdpPoint&) const = default;
 };
 
-// What a release costs, as its accountant worked it out. The ledger keeps it, it does not compute.
+// What a release costs, as its accountant computed it. The ledger only stores it.
 struct LedgerCharge {
   PrivacyUnit unit = PrivacyUnit::kNode;
   PrivacyMechanism mechanism = PrivacyMechanism::kGaussian;
@@ -46,25 +46,26 @@ struct LedgerCharge {
   // The charge in zero-concentrated privacy, in units of 2^-32, rounded up: integers add up without
   // an error that could hide a spend.
   uint64_t rho_q32 = 0;
-  std::string subject = {};  // what is released: the name of an update, or its hash as bytes
+  std::string subject = {};  // what was released: the name of an update, or its hash as bytes
   bool operator==(const LedgerCharge&) const = default;
 };
 
-// A release is reserved before its noise is drawn, spent before bytes may leave the node, released
-// when they have left. What was reserved is never given back: a crash in between counts as spent.
+// The three steps of a release: it is reserved before its noise is drawn, spent before its bytes
+// may leave the node, and released when they have left. A reservation is never given back: after a
+// crash it counts as spent.
 enum class LedgerKind : uint8_t { kReserve = 1, kSpend = 2, kRelease = 3 };
 
 struct LedgerEntry {
-  uint64_t sequence = 0;  // from 1, without gaps
+  uint64_t sequence = 0;  // starts at 1 and has no gaps
   LedgerKind kind = LedgerKind::kReserve;
-  uint64_t reservation = 0;  // the sequence of the reserve; its own for one
+  uint64_t reservation = 0;  // the sequence number of the kReserve entry; that entry holds its own
   int64_t wall_ms = 0;
-  std::optional<LedgerCharge> charge = {};  // of a reserve
+  std::optional<LedgerCharge> charge = {};  // only in a kReserve entry
   bool operator==(const LedgerEntry&) const = default;
 };
 
-// The end of a chain: its last sequence and hash, 0 and zeros where it is empty. Whoever holds the
-// head of a ledger can tell whether a later one continues it.
+// The end of a ledger's hash chain: the last sequence number and hash, or zeros for an empty
+// ledger. With the head of a ledger one can tell whether a later ledger continues it.
 struct LedgerHead {
   uint64_t sequence = 0;
   Digest hash = {};

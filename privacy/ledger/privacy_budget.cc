@@ -63,13 +63,13 @@ absl::Status CheckBudget(std::span<const PrivacyBudget> budgets, PrivacyUnit uni
                          uint64_t cost) {
   if (cost == 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a release that costs no privacy is none; charge the rho of its noise");
+                 "a release cannot have a cost of 0; charge the rho of its noise");
   }
   const auto budget = std::ranges::find(budgets, unit, &PrivacyBudget::unit);
   if (budget == budgets.end()) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kPrivacyBudgetSpent,
-                 "there is no budget for {}-level privacy, so none may be spent; allow an epsilon "
-                 "for it",
+                 "there is no budget for {}-level privacy, so nothing may be released; allow an "
+                 "epsilon for it",
                  UnitName(unit));
   }
   return SaturatingAdd(spent, cost) <= budget->rho_q32 ? absl::OkStatus()

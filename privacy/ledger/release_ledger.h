@@ -11,21 +11,23 @@
 
 namespace ruvd::privacy {
 
-// Where releases are paid for. Implementations are durable before they return: storage has the one
-// on disk.
+// The ledger that releases are charged to. An implementation must make every change durable before
+// it returns. The storage room implements it on disk.
 class ReleaseLedger {
  public:
   virtual ~ReleaseLedger() = default;
 
-  // Charges a release and returns the reservation's number, which grows. Once it returns OK, or an
-  // error after which the entry may be on disk, the charge counts for ever. PRIVACY_BUDGET_SPENT.
+  // Charges a release and returns the number of the reservation; numbers increase. If it returns
+  // OK, or an error after which the entry may be on disk, the charge counts for ever. Fails with
+  // PRIVACY_BUDGET_SPENT.
   virtual absl::StatusOr<uint64_t> Reserve(const LedgerCharge& charge) = 0;
 
-  // Notes that noise is drawn and bytes may leave from now on. NOT_FOUND for a number that is no
-  // reservation; INVALID_ARGUMENT where it was spent before.
+  // Records that the noise is drawn and that the bytes may leave from now on. Fails with NOT_FOUND
+  // for an unknown reservation and with INVALID_ARGUMENT if it was spent before.
   virtual absl::Status Spend(uint64_t reservation) = 0;
 
-  // Notes that the bytes have left. NOT_FOUND; INVALID_ARGUMENT where it was not spent.
+  // Records that the bytes have left. Fails with NOT_FOUND for an unknown reservation and with
+  // INVALID_ARGUMENT if it was not spent.
   virtual absl::Status Release(uint64_t reservation) = 0;
 };
 

@@ -16,9 +16,9 @@
 namespace ruvd::privacy::masking {
 namespace {
 
-// The table of the noise ends at 13 standard deviations.
+// The table of the discrete Gaussian ends at 13 standard deviations.
 constexpr int64_t kNoiseReach = 13;
-// So that a sum mod 2^32 is the sum.
+// This makes the sum mod 2^32 equal to the true sum.
 static_assert(limits::kMaxCliqueMembers *
                   (limits::kMaxGridUnits + kNoiseReach * limits::kMaxNoiseUnits) <
               (int64_t{1} << 31));
@@ -33,22 +33,22 @@ absl::Status MaskLayout::Check() const {
   const size_t values = Values();
   if (values == 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a masked sum without values; name the banks");
+                 "the masked sum has no values; name its banks");
   }
   if (values > limits::kMaxMaskedValues) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a masked sum of {} values, above {}; share a smaller rank", values,
-                 limits::kMaxMaskedValues);
+                 "the masked sum has {} values, more than the limit of {}; share a smaller rank",
+                 values, limits::kMaxMaskedValues);
   }
   if (grid.clip_units < limits::kMinClipUnits || grid.clip_units > limits::kMaxGridUnits ||
       grid.sigma_units == 0 || grid.sigma_units > limits::kMaxNoiseUnits ||
       colluders >= limits::kMaxCliqueMembers) {
-    return Error(
-        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-        "a masked sum with a clip norm of {} units, noise of {} and {} colluders; it takes "
-        "{} to {}, 1 to {} and fewer than {}",
-        grid.clip_units, grid.sigma_units, colluders, limits::kMinClipUnits, limits::kMaxGridUnits,
-        limits::kMaxNoiseUnits, limits::kMaxCliqueMembers);
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "cannot make a masked sum with a clip norm of {} units, noise of {} units and {} "
+                 "colluders; give a clip norm of {} to {} units, noise of 1 to {} units and fewer "
+                 "than {} colluders",
+                 grid.clip_units, grid.sigma_units, colluders, limits::kMinClipUnits,
+                 limits::kMaxGridUnits, limits::kMaxNoiseUnits, limits::kMaxCliqueMembers);
   }
   return absl::OkStatus();
 }
@@ -74,17 +74,18 @@ Digest MaskLayout::Hash() const {
 
 absl::Status Clique::Check() const {
   if (members.size() < limits::kMinCliqueMembers || members.size() > limits::kMaxCliqueMembers) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kCliqueInvalid,
-                 "a masked sum of {} participants; it takes {} to {}, wait for more or split them",
-                 members.size(), limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kCliqueInvalid,
+        "a masked sum cannot have {} participants, but {} to {}; wait for more or split them",
+        members.size(), limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
   }
   std::set<MaskPublicKey> keys;
   for (size_t i = 0; i < members.size(); ++i) {
     const bool ascending = i == 0 || members[i - 1].id < members[i].id;
     if (!ascending || !keys.insert(members[i].key).second) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kCliqueInvalid,
-                   "participants of a masked sum are listed twice or out of order; list each once, "
-                   "ascending by id");
+                   "the participants of a masked sum are listed twice or out of order; list each "
+                   "once, ascending by id");
     }
   }
   return absl::OkStatus();

@@ -17,34 +17,35 @@
 
 namespace ruvd::privacy::masking {
 
-// A key for Diffie-Hellman on Curve25519 (RFC 7748), of one node and one round.
+// A public key for Diffie-Hellman on Curve25519 (RFC 7748), for one node and one round
 using MaskPublicKey = std::array<uint8_t, 32>;
 
-// Which sum: a cluster counts its rounds.
+// Names a masked sum: the cluster and the number of its round.
 struct MaskRound {
   ClusterId cluster{};
   uint64_t round = 0;
   bool operator==(const MaskRound&) const = default;
 };
 
-// What the values of a sum mean. Public, and the same for every participant.
+// What the values of a sum mean. The layout is public and the same for every participant.
 struct MaskLayout {
   Digest model_hash{};
   Digest frame_id{};
   std::vector<uint32_t> bank_values;  // values of each bank, in order
-  dp::NoiseGrid grid;                 // sigma_units: noise of the whole sum
-  // Participants whose noise does not count because they may tell it to each other.
+  dp::NoiseGrid grid;                 // sigma_units is the noise of the whole sum
+  // How many participants may tell each other their noise, so that it does not count
   uint8_t colluders = 0;
 
   size_t Values() const;
-  // INVALID_ARGUMENT without values, with a clip norm outside kMinClipUnits to kMaxGridUnits, noise
-  // outside 1 to kMaxNoiseUnits or as many colluders as a clique has members at most;
-  // LIMIT_EXCEEDED for more than kMaxMaskedValues.
+  // Returns INVALID_ARGUMENT for a layout without values, a clip norm outside kMinClipUnits to
+  // kMaxGridUnits, noise outside 1 to kMaxNoiseUnits, or kMaxCliqueMembers colluders or more.
+  // Returns LIMIT_EXCEEDED for more than kMaxMaskedValues values.
   absl::Status Check() const;
-  // Units of the largest value, of either sign, that one of `members` can add: a clipped value and
-  // its share of the noise. INVALID_ARGUMENT where dp::ShareNoise has no share for them.
+  // Returns the largest magnitude, in units, that one of `members` participants can add to a value:
+  // a clipped value plus its share of the noise. Fails with INVALID_ARGUMENT if dp::ShareNoise
+  // does.
   absl::StatusOr<int64_t> MostUnitsOfOne(size_t members) const;
-  // SHA-256 over all fields; docs/wire-format.md.
+  // Returns the SHA-256 over all fields; docs/wire-format.md has the bytes.
   Digest Hash() const;
 };
 
@@ -54,20 +55,20 @@ struct CliqueMember {
   bool operator==(const CliqueMember&) const = default;
 };
 
-// The participants of one masked sum, ascending by id. A plain value.
+// The participants of one masked sum, ascending by id. It is a plain value.
 struct Clique {
   MaskRound round;
   Digest layout{};  // MaskLayout::Hash
   std::vector<CliqueMember> members;
 
-  // CLIQUE_INVALID unless there are kMinCliqueMembers to kMaxCliqueMembers, ascending by id, each
-  // key once.
+  // Returns CLIQUE_INVALID unless there are kMinCliqueMembers to kMaxCliqueMembers members,
+  // ascending by id, with different keys.
   absl::Status Check() const;
-  // The member, or nullptr.
+  // Returns the member with this id, or nullptr.
   const CliqueMember* Find(const NodeId& id) const;
-  // Whether this is `former` without some of its members.
+  // Returns whether this is `former` without some of its members.
   bool IsRestartOf(const Clique& former) const;
-  // Names the set: another member, key, round or layout gives another hash.
+  // Returns a hash that names the set: another member, key, round or layout gives another hash.
   Digest SetHash() const;
   bool operator==(const Clique&) const = default;
 };

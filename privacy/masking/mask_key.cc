@@ -17,7 +17,7 @@
 namespace ruvd::privacy::masking {
 namespace {
 
-constexpr size_t kBlockBytes = 64;  // of ChaCha20
+constexpr size_t kBlockBytes = 64;  // block size of ChaCha20
 constexpr size_t kValuesAtOnce = 4096;
 
 Digest Hmac(std::span<const uint8_t> key, std::initializer_list<std::span<const uint8_t>> parts) {
@@ -32,7 +32,7 @@ Digest Hmac(std::span<const uint8_t> key, std::initializer_list<std::span<const 
   return out;
 }
 
-// The key of the mask of two members; `low` is the one with the lower id.
+// Returns the key of the mask of two members; `low` has the lower id.
 Digest PairKey(const Digest& shared, const Clique& clique, const NodeId& low, const NodeId& high) {
   constexpr std::string_view kSalt("RUVDLLM-MASK-v1\0", 16);
   ByteWriter info;
@@ -41,7 +41,7 @@ Digest PairKey(const Digest& shared, const Clique& clique, const NodeId& low, co
   return HkdfSha256(shared, AsBytes(kSalt), AsBytes(info.str()));
 }
 
-// Adds a ChaCha20 stream as little-endian numbers, or subtracts it. Each key is used for one
+// Adds or subtracts a ChaCha20 stream as little-endian numbers. Each key is used for only one
 // stream, so the nonce is zero.
 void AddStream(const Digest& key, bool subtract, std::span<uint32_t> values) {
   static_assert(kValuesAtOnce * sizeof(uint32_t) % kBlockBytes == 0);
@@ -97,7 +97,8 @@ absl::Status MaskKey::Share(const MaskPublicKey& peer, Digest* shared) const {
   RUVD_CHECK(secret_ != nullptr);
   if (crypto_scalarmult(shared->data(), secret_->bytes.data(), peer.data()) != 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
-                 "{} is no key for masks: it is of small order; leave its node out", ToHex(peer));
+                 "{} cannot be used as a mask key, because it has small order; leave its node out",
+                 ToHex(peer));
   }
   return absl::OkStatus();
 }

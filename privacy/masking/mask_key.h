@@ -16,27 +16,29 @@
 
 namespace ruvd::privacy::masking {
 
-// 32 bytes by HKDF-SHA-256 (RFC 5869).
+// Derives 32 bytes with HKDF-SHA-256 (RFC 5869).
 Digest HkdfSha256(std::span<const uint8_t> secret, std::span<const uint8_t> salt,
                   std::span<const uint8_t> info);
 
-// A node's secret of one round. It lives in memory only, so that no restart of the process can
-// repeat a mask. Wiped on destruction. Movable; thread-safe for concurrent const use.
+// A node's secret key for one round. It exists only in memory, so that a restart of the process
+// cannot repeat a mask. It is wiped on destruction. It can be moved and is thread-safe for
+// concurrent const use.
 class MaskKey {
  public:
-  // From `random`, which is SecureRandomBytes except in tests.
+  // Makes a key from `random`, which is SecureRandomBytes except in tests.
   static MaskKey Generate(const dp::RandomBytes& random);
 
   const MaskPublicKey& public_key() const { return public_key_; }
 
-  // KEY_INVALID for a key of small order, with which everybody would know the common secret.
+  // Returns KEY_INVALID for a key of small order, because with it anyone would know the common
+  // secret.
   absl::Status CheckPeer(const MaskPublicKey& peer) const;
 
-  // Adds the masks that `self` shares with every other member of the clique to `values`, mod 2^32:
-  // of a pair the node with the lower id adds, the other subtracts, so that they cancel in the sum.
-  // A mask is the ChaCha20 stream (RFC 8439) of a key derived from the pair's secret, the round,
-  // the set and the layout. The clique has been checked and holds `self`. KEY_INVALID as above;
-  // then `values` are wiped.
+  // Adds the masks that `self` shares with every other member of the clique to `values`, mod 2^32.
+  // In each pair the node with the lower id adds the mask and the other one subtracts it, so that
+  // the masks cancel in the sum. A mask is the ChaCha20 stream (RFC 8439) of a key derived from the
+  // pair's secret, the round, the set and the layout. The clique must have been checked and contain
+  // `self`. Fails with KEY_INVALID as CheckPeer does; then `values` are wiped.
   absl::Status AddMasks(const Clique& clique, const NodeId& self, std::span<uint32_t> values) const;
 
  private:
@@ -45,8 +47,8 @@ class MaskKey {
     void operator()(Secret* secret) const;
   };
   MaskKey() = default;
-  // Writes the secret shared with a peer, which the caller wipes. Not returned: moves would leave
-  // copies on the stack.
+  // Writes the secret shared with a peer to `shared`, which the caller must wipe. It is not a
+  // return value, because moves would leave copies on the stack.
   absl::Status Share(const MaskPublicKey& peer, Digest* shared) const;
 
   MaskPublicKey public_key_{};

@@ -12,7 +12,7 @@ namespace {
 
 absl::Status NotOfTheClique(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kCliqueInvalid,
-               "a share of a masked sum is of another {}; its sender must start again", what);
+               "a share of a masked sum belongs to another {}; its sender must start again", what);
 }
 
 }  // namespace
@@ -24,8 +24,8 @@ absl::StatusOr<MaskedSum> MaskedSum::Begin(const Clique& clique, const MaskLayou
   RETURN_IF_ERROR(clique.Check());
   if (layout.Hash() != clique.layout) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskLayoutMismatch,
-                 "the participants agreed on another layout of the masked sum; bring all of them "
-                 "to one configuration");
+                 "the participants agreed on another layout of the masked sum; give all of them "
+                 "the same configuration");
   }
   RETURN_IF_ERROR(layout.Check());
   const auto members = static_cast<int64_t>(clique.members.size());
@@ -42,8 +42,8 @@ absl::Status MaskedSum::Add(const NodeId& sender, const MaskedUpdate& update) {
   }
   if (update.layout != clique_.layout || update.values.size() != sum_.size()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kMaskLayoutMismatch,
-                 "a share of {} values in a masked sum of {}, or of another layout; bring its "
-                 "sender to the same configuration",
+                 "a share has {} values in a masked sum of {}, or has another layout; give its "
+                 "sender the same configuration",
                  update.values.size(), sum_.size());
   }
   if (update.set != set_) {
@@ -51,7 +51,7 @@ absl::Status MaskedSum::Add(const NodeId& sender, const MaskedUpdate& update) {
   }
   if (!added_.insert(update.sender).second) {
     return Error(absl::StatusCode::kAlreadyExists, reasons::kReplayed,
-                 "a second share of one participant of a masked sum; it has no effect");
+                 "a participant of a masked sum sent a second share; it has no effect");
   }
   for (size_t i = 0; i < sum_.size(); ++i) {
     sum_[i] += update.values[i];
@@ -80,8 +80,8 @@ absl::StatusOr<std::vector<int32_t>> MaskedSum::Result() const {
   for (const int64_t value : sum) {
     if (value > most_ || value < -most_) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                   "a masked sum of {} where at most {} is possible: masks did not cancel, or an "
-                   "update was not clipped; start again",
+                   "a masked sum has the value {}, but at most {} is possible: masks did not "
+                   "cancel, or an update was not clipped; start again",
                    value, most_);
     }
   }

@@ -14,26 +14,28 @@
 
 namespace ruvd::privacy::masking {
 
-// Adds up the shares of a clique. Before the last one it holds nothing but noise. Sans I/O; not
+// Adds up the shares of a clique. Until the last share it contains only noise. It does no I/O. Not
 // thread-safe.
 class MaskedSum {
  public:
-  // `clique` and `layout` as agreed. CLIQUE_INVALID, MASK_LAYOUT_MISMATCH; errors of
-  // MaskLayout::Check and MostUnitsOfOne.
+  // Begins the sum of the agreed `clique` and `layout`. Fails with CLIQUE_INVALID, with
+  // MASK_LAYOUT_MISMATCH, and as MaskLayout::Check and MostUnitsOfOne do.
   static absl::StatusOr<MaskedSum> Begin(const Clique& clique, const MaskLayout& layout);
 
-  // Adds the share that came from `sender`, as its envelope was verified to say. CLIQUE_INVALID for
-  // a share that names another sender, and for a sender, set or round that is not the clique's,
-  // MASK_LAYOUT_MISMATCH for another layout or number of values, REPLAYED for a second share of one
-  // sender.
+  // Adds the share that came from `sender`, whose envelope was verified. Fails with CLIQUE_INVALID
+  // for a share that names another sender and for a sender, set or round that is not the clique's,
+  // with MASK_LAYOUT_MISMATCH for another layout or number of values, and with REPLAYED for a
+  // second share of one sender.
   absl::Status Add(const NodeId& sender, const MaskedUpdate& update);
 
-  // Members whose share is not there. If one of them is gone, the others start again without it.
+  // Returns the members whose share is missing. If one of them is gone, the others must start again
+  // without it.
   std::vector<NodeId> Missing() const;
 
-  // The sum in units of the grid. MASKED_SUM_INCOMPLETE while a share is missing; UPDATE_INVALID
-  // where a value is larger than the layout's clip norm and noise allow so many members: somebody's
-  // masks were for another set, or its update was not clipped.
+  // Returns the sum in units of the grid. Fails with MASKED_SUM_INCOMPLETE while a share is
+  // missing, and with UPDATE_INVALID if a value is larger than the layout's clip norm and noise
+  // allow for this many members: then a member used masks for another set or did not clip its
+  // update.
   absl::StatusOr<std::vector<int32_t>> Result() const;
 
  private:
@@ -41,7 +43,7 @@ class MaskedSum {
 
   Clique clique_;
   Digest set_;
-  int64_t most_;  // units of a plausible value
+  int64_t most_;  // largest plausible value, in units
   std::vector<uint32_t> sum_;
   std::set<NodeId> added_;
 };

@@ -17,7 +17,7 @@ namespace {
 
 absl::Status Reused(std::string_view what) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskReused,
-               "{}; whoever saw both could subtract them", what);
+               "{}; a node that saw both could subtract them", what);
 }
 
 absl::Status WrongClique(std::string_view what) {
@@ -27,8 +27,8 @@ absl::Status WrongClique(std::string_view what) {
 
 absl::Status WrongLayout() {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskLayoutMismatch,
-               "a participant of the masked sum adds values of another model, frame, grid or "
-               "number; bring all of them to one configuration");
+               "a participant of the masked sum adds values of another model, frame or grid, or "
+               "another number of values; give all participants the same configuration");
 }
 
 void Wipe(std::vector<int32_t>& units) {
@@ -63,24 +63,25 @@ MaskOffer MaskingSession::offer() const {
 absl::Status MaskingSession::AddOffer(const NodeId& sender, const MaskOffer& offer) {
   if (offer.round != round_.round) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "an offer for round {} in round {}; it came late", offer.round, round_.round);
+                 "an offer for round {} arrived in round {}; send it earlier", offer.round,
+                 round_.round);
   }
   if (offer.layout != layout_hash_) {
     return WrongLayout();
   }
   if (const auto known = offers_.find(sender); known != offers_.end()) {
     return known->second == offer.key ? absl::OkStatus()
-                                      : WrongClique("include one that offered two keys");
+                                      : WrongClique("include a node that offered two keys");
   }
   if (offers_.size() >= limits::kMaxMaskOffers) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "more than {} nodes offer to take part in a masked sum; split them",
+                 "more than {} nodes offered to take part in a masked sum; split them",
                  limits::kMaxMaskOffers);
   }
   for (const auto& [id, key] : offers_) {
     if (key == offer.key) {
       return WrongClique(
-          fmt::format("include {} and {}, who offered one key", ToHex(id), ToHex(sender)));
+          fmt::format("include {} and {}, which offered the same key", ToHex(id), ToHex(sender)));
     }
   }
   RETURN_IF_ERROR(key_.CheckPeer(offer.key));
@@ -93,7 +94,7 @@ absl::StatusOr<Clique> MaskingSession::CliqueOf(std::span<const NodeId> others) 
   for (const NodeId& id : others) {
     const auto offered = offers_.find(id);
     if (offered == offers_.end() || id == self_) {
-      return WrongClique("include one that did not offer to take part");
+      return WrongClique("include a node that did not offer to take part");
     }
     clique.members.push_back({id, offered->second});
   }
@@ -102,11 +103,11 @@ absl::StatusOr<Clique> MaskingSession::CliqueOf(std::span<const NodeId> others) 
   return clique;
 }
 
-// A key that somebody else put into a member's place would let that somebody compute the mask.
+// If an attacker replaced a member's key by its own, it could compute the mask.
 absl::Status MaskingSession::CheckClique(const Clique& clique) const {
   RETURN_IF_ERROR(clique.Check());
   if (clique.round != round_) {
-    return WrongClique("are those of another round");
+    return WrongClique("belong to another round");
   }
   if (clique.layout != layout_hash_) {
     return WrongLayout();
@@ -117,7 +118,7 @@ absl::Status MaskingSession::CheckClique(const Clique& clique) const {
   for (const CliqueMember& member : clique.members) {
     const auto offered = offers_.find(member.id);
     if (offered == offers_.end() || offered->second != member.key) {
-      return WrongClique("include one whose own offer is not known or names another key");
+      return WrongClique("include a node whose own offer is unknown or names another key");
     }
   }
   return absl::OkStatus();
@@ -125,7 +126,7 @@ absl::Status MaskingSession::CheckClique(const Clique& clique) const {
 
 absl::Status MaskingSession::CheckFresh(const Clique& clique, uint64_t reservation) const {
   if (std::ranges::find(masked_, clique) != masked_.end()) {
-    return Reused("this set of participants has this node's share already");
+    return Reused("this set of participants already has this node's share");
   }
   if (reservation <= last_reservation_) {
     return Reused("an update that went into one sum would go into another; reserve a new one");
@@ -142,23 +143,22 @@ absl::Status MaskingSession::CheckFresh(const Clique& clique, uint64_t reservati
 absl::Status MaskingSession::CheckInput(const Clique& clique, const MaskInput& input) const {
   if (input.units.size() != layout_.Values()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                 "an update of {} values in a masked sum of {}; give all banks of the layout",
+                 "an update has {} values in a masked sum of {}; give all banks of the layout",
                  input.units.size(), layout_.Values());
   }
   if (input.contributors != clique.members.size()) {
-    return Error(
-        absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-        "an update with noise for {} participants in a masked sum of {}; reserve and noise "
-        "a new one",
-        input.contributors, clique.members.size());
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+                 "an update has noise for {} participants in a masked sum of {}; reserve and noise "
+                 "a new one",
+                 input.contributors, clique.members.size());
   }
   ASSIGN_OR_RETURN(const int64_t most, layout_.MostUnitsOfOne(clique.members.size()));
   const bool fits = std::ranges::all_of(
       input.units, [most](int64_t unit) { return -most <= unit && unit <= most; });
   return fits ? absl::OkStatus()
               : Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                      "an update with a value above the {} units that its clip norm and noise "
-                      "allow; clip it to the layout's grid before it is noised",
+                      "an update has a value above the {} units that its clip norm and noise "
+                      "allow; clip it to the layout's grid before adding noise",
                       most);
 }
 

@@ -95,7 +95,7 @@ absl::StatusOr<MaskedUpdate> DecodeMaskedUpdate(std::span<const uint8_t> bytes) 
   }
   if (*count > limits::kMaxMaskedValues) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a share of {} values, above {}; share a smaller rank", *count,
+                 "a share has {} values, more than the limit of {}; share a smaller rank", *count,
                  limits::kMaxMaskedValues);
   }
   if (reader.remaining() != *count * sizeof(uint32_t)) {

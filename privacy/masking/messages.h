@@ -14,10 +14,11 @@
 namespace ruvd::privacy::masking {
 
 // The messages of a masked sum; docs/wire-format.md has their bytes. Offers and cliques are bodies
-// of signed envelopes, a masked update is a payload. Every decoder takes exactly what its encoder
-// makes and gives UPDATE_INVALID for anything else, LIMIT_EXCEEDED for too many values.
+// of signed envelopes, a masked update is a payload. Every decoder accepts exactly what its encoder
+// returns. It fails with UPDATE_INVALID for anything else and with LIMIT_EXCEEDED for too many
+// values.
 
-// "I take part in this round with this key."
+// A node's offer to take part in a round with a key.
 struct MaskOffer {
   uint64_t round = 0;
   Digest layout{};
@@ -27,11 +28,11 @@ struct MaskOffer {
 std::string EncodeOffer(const MaskOffer& offer);
 absl::StatusOr<MaskOffer> DecodeOffer(std::span<const uint8_t> bytes);
 
-// "These are the participants." The cluster is not in the bytes but in their envelope.
+// The list of the participants. The cluster is not in these bytes but in their envelope.
 std::string EncodeClique(const Clique& clique);
 absl::StatusOr<Clique> DecodeClique(std::span<const uint8_t> bytes, const ClusterId& cluster);
 
-// A participant's share of the sum: without all others nothing but noise.
+// A participant's share of the sum. Without all other shares it is only noise.
 struct MaskedUpdate {
   uint64_t round = 0;
   NodeId sender{};

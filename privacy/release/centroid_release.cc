@@ -18,24 +18,24 @@ namespace {
 
 constexpr std::string_view kSubject = "centroids ";
 
-// All that could stop a release after it was paid for.
+// Checks everything that could stop a release after it was paid for.
 absl::Status CheckExamples(const CentroidReleaseTerms& terms, const ConsentedExamples& examples) {
   if (examples.embeddings.size() > limits::kMaxCentroidExamples) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "{} examples are above {}; take the newest", examples.embeddings.size(),
-                 limits::kMaxCentroidExamples);
+                 "{} examples are more than the limit of {}; use the newest ones",
+                 examples.embeddings.size(), limits::kMaxCentroidExamples);
   }
   for (const std::span<const float> embedding : examples.embeddings) {
     if (embedding.size() != terms.centroids.dimension) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kWrongDimension,
-                   "an embedding of {} values among those of {}; take those of one model",
+                   "an embedding has {} values where {} are expected; use embeddings of one model",
                    embedding.size(), terms.centroids.dimension);
     }
   }
   if (static_cast<double>(examples.embeddings.size()) < terms.centroids.least_examples) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
-                 "{} example(s) whose owners agreed are fewer than the {} that one centroid needs "
-                 "(privacy.centroid_examples); it waits for more",
+                 "only {} example(s) have their owners' consent, and one centroid needs {} "
+                 "(privacy.centroid_examples); wait for more",
                  examples.embeddings.size(), terms.centroids.least_examples);
   }
   return absl::OkStatus();
@@ -77,7 +77,7 @@ absl::StatusOr<PreparedCentroids> PrepareCentroids(const CentroidReleaseTerms& t
   const std::vector<std::vector<float>> anchors =
       dp::PublicAnchors(terms.space, terms.centroids.dimension);
   ASSIGN_OR_RETURN(prepared.reservation, guards.ledger.Reserve(prepared.charge));
-  // From here on it is paid for.
+  // From here on the release is paid for.
   ASSIGN_OR_RETURN(
       const std::vector<dp::NoisedSums> passes,
       dp::NoisedPasses(examples.embeddings, anchors, terms.centroids, noise, guards.random));

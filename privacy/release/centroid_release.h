@@ -18,42 +18,44 @@
 
 namespace ruvd::privacy {
 
-// What decides about a release of centroids before any data is looked at. All of it is public.
+// The terms of a release of centroids, which are fixed before any data is read. All of them are
+// public.
 struct CentroidReleaseTerms {
   std::string scope;  // of the site policy
   dp::CentroidTerms centroids;
-  double delta = 1e-6;  // that the ledger's epsilon is said at
-  Digest space{};       // which embeddings these are: the model's id. The anchors follow from it
+  double delta = 1e-6;  // delta of the ledger's epsilon
+  Digest space{};       // the id of the model that made the embeddings; the anchors follow from it
 };
 
-// Embeddings of examples, each once, and whose words they are of.
+// The embeddings of examples, each once, and the contributors whose words they represent.
 struct ConsentedExamples {
   std::span<const std::span<const float>> embeddings;
   std::span<const Contributor> contributors;
 };
 
-// A paid release: what of the examples may leave, and nothing else.
+// A paid release: the only data about the examples that may leave.
 struct PreparedCentroids {
   uint64_t reservation = 0;
   LedgerCharge charge;
-  std::vector<dp::NoisedCentroid> centroids;  // may be none: noise hid them all
+  std::vector<dp::NoisedCentroid> centroids;  // may be empty if the noise hid them all
 };
 
-// What one release is charged: one example is the unit, all passes and cells together are one
-// charge, since an example is in one cell of each pass. INVALID_ARGUMENT.
+// Returns the charge of one release. The unit is one example. All passes and cells together are one
+// charge, because an example is in one cell of each pass. Fails with INVALID_ARGUMENT.
 absl::StatusOr<LedgerCharge> ChargeOf(const CentroidReleaseTerms& terms);
 
 // Checks everything that can be checked without spending: the predicted signal, the site's policy,
-// the operator's tier, every contributor's consent, that there are as many examples as one
-// group needs. The last tells nothing: with fewer none would leave anyway (CentroidsOf).
-// Reasons: SIGNAL_TOO_WEAK (also for too few examples), SCOPE_UNKNOWN, POLICY_REFUSES,
-// CONSENT_MISSING.
+// the operator's tier, every contributor's consent, and that there are enough examples for one
+// centroid. The last check reveals nothing, because with fewer examples no centroid would leave
+// (CentroidsOf). Fails with SIGNAL_TOO_WEAK (also for too few examples), SCOPE_UNKNOWN,
+// POLICY_REFUSES or CONSENT_MISSING.
 absl::Status CheckCentroids(const CentroidReleaseTerms& terms, const ReleaseGuards& guards,
                             const ConsentedExamples& examples);
 
-// One release under the tier `dp`: CheckCentroids; then the charge is reserved, durably; then
-// noise; then the charge is spent and the centroids may leave. After an error of the ledger nothing
-// was noised. PRIVACY_BUDGET_SPENT, the ledger's errors, those of dp::NoisedPasses.
+// Makes one release under the tier `dp`: it calls CheckCentroids, reserves the charge durably, adds
+// noise and spends the charge; then the centroids may leave. If reserving fails, no noise was
+// drawn. Fails with PRIVACY_BUDGET_SPENT and the other errors of the ledger, and as
+// dp::NoisedPasses does.
 absl::StatusOr<PreparedCentroids> PrepareCentroids(const CentroidReleaseTerms& terms,
                                                    const ReleaseGuards& guards,
                                                    const ConsentedExamples& examples);

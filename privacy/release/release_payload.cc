@@ -56,8 +56,8 @@ absl::StatusOr<ReleasePayload> ReleasePayload::Parse(std::span<const uint8_t> by
   }
   if (*count > limits::kMaxMaskedValues) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a noised update of {} values, above {}; share a smaller rank", *count,
-                 limits::kMaxMaskedValues);
+                 "a noised update has {} values, more than the limit of {}; share a smaller rank",
+                 *count, limits::kMaxMaskedValues);
   }
   ReleasePayload payload{.unit = static_cast<PrivacyUnit>(*unit),
                          .layout = *layout,

@@ -16,25 +16,25 @@
 
 namespace ruvd::privacy {
 
-// A noised update as it leaves a node: whole numbers and what they are multiples of, nothing else.
-// docs/wire-format.md has the bytes. A plain value.
+// A noised update as it leaves a node: whole numbers and the unit they are multiples of, and no
+// other data. docs/wire-format.md has the bytes. It is a plain value.
 struct ReleasePayload {
   PrivacyUnit unit = PrivacyUnit::kNode;  // whose presence the noise hides
-  Digest layout{};                        // MaskLayout::Hash of what the values mean
+  Digest layout{};                        // MaskLayout::Hash, which says what the values mean
   int32_t exponent = 0;                   // a value is units * 2^exponent
   uint32_t clip_units = 0;
   uint32_t sigma_units = 0;
   std::vector<int32_t> units;
 
   std::string Encode() const;
-  // UPDATE_INVALID unless the bytes are exactly one encoded payload, LIMIT_EXCEEDED for more than
-  // kMaxMaskedValues.
+  // Decodes a payload. Fails with UPDATE_INVALID unless the bytes are exactly one encoded payload,
+  // and with LIMIT_EXCEEDED for more than kMaxMaskedValues values.
   static absl::StatusOr<ReleasePayload> Parse(std::span<const uint8_t> bytes);
   bool operator==(const ReleasePayload&) const = default;
 };
 
-// What a person is shown before bytes leave: each field by its name, then all bytes in
-// hexadecimal. Errors of Parse.
+// Returns the text that a person sees before the bytes leave: each field with its name, then all
+// bytes in hexadecimal. Fails as Parse does.
 absl::StatusOr<std::string> PreviewText(std::span<const uint8_t> payload);
 
 }  // namespace ruvd::privacy

@@ -18,14 +18,14 @@
 namespace ruvd::privacy {
 namespace {
 
-// How an update is noised, and what that costs.
+// How an update is noised and what that costs.
 struct Noising {
   ConsentTier tier = ConsentTier::kDp;
   ShareableKind kind = ShareableKind::kDpAdapterDelta;
-  dp::NoiseGrid grid;  // with the noise that this node draws
+  dp::NoiseGrid grid;  // includes only the noise that this node draws
   dp::NoisePlace place = dp::NoisePlace::kEach;
   double contributors = 1;
-  double noise_multiplier = 0;  // of what others see
+  double noise_multiplier = 0;  // of the data that other nodes see
   double rho = 0;
   PrivacyMechanism mechanism = PrivacyMechanism::kDiscreteGaussian;
 };
@@ -60,13 +60,13 @@ absl::Status CheckAllowed(const ReleaseTerms& terms, const ReleaseGuards& guards
   return guards.consents.RequireAll(update.contributors, kUse, noising.tier, guards.now_ms);
 }
 
-// All that could stop a release after it was paid for.
+// Checks everything that could stop a release after it was paid for.
 absl::Status CheckShape(const ReleaseTerms& terms, const ConsentedUpdate& update) {
   const dp::NoiseGrid& grid = terms.layout.grid;
   if (grid.clip_units < limits::kMinClipUnits || grid.clip_units > limits::kMaxGridUnits ||
       terms.layout.Values() == 0 || terms.layout.Values() > limits::kMaxMaskedValues) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a release of {} values on a grid of {} units; give 1 to {} values and make the "
+                 "cannot release {} values on a grid of {} units; give 1 to {} values and make the "
                  "grid with MakeNoiseGrid",
                  terms.layout.Values(), grid.clip_units, limits::kMaxMaskedValues);
   }
@@ -103,7 +103,8 @@ struct Noised {
   std::vector<int32_t> units;
 };
 
-// From here on it is paid for. The table of the noise is made before, as that may fail.
+// Pays for a release and draws its noise. The table of the noise is computed before the charge,
+// because that may fail.
 absl::StatusOr<Noised> Pay(const ReleaseTerms& terms, const ReleaseGuards& guards,
                            const ConsentedUpdate& update, const Noising& noising,
                            const LedgerCharge& charge) {
@@ -149,9 +150,9 @@ absl::StatusOr<PreparedInput> PrepareMaskedInput(const ReleaseTerms& terms,
                                                  const masking::Clique& clique) {
   RETURN_IF_ERROR(clique.Check());
   if (clique.layout != terms.layout.Hash()) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskLayoutMismatch,
-                 "the clique adds up another layout than the one of this update; bring its members "
-                 "to one configuration");
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kMaskLayoutMismatch,
+        "the clique uses another layout than this update; give its members the same configuration");
   }
   ASSIGN_OR_RETURN(const Noising noising, NoisingInClique(terms, clique.members.size()));
   PreparedInput prepared;

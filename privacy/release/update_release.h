@@ -19,44 +19,45 @@
 
 namespace ruvd::privacy {
 
-// What decides about a release before any data is looked at. All of it is public.
+// The terms of a release, which are fixed before any data is read. All of them are public.
 struct ReleaseTerms {
   std::string scope;                      // of the site policy
   PrivacyUnit unit = PrivacyUnit::kNode;  // whose presence the noise hides
-  // What the values mean, the grid and the noise: of one update, or of a clique's sum.
+  // The meaning of the values, the grid and the noise of one update or of a clique's sum
   masking::MaskLayout layout;
-  double delta = 1e-6;      // that the ledger's epsilon is said at
-  double contributors = 1;  // nodes whose updates a receiver averages; a clique's are counted
-  // Norm of the mean clipped update over the clip norm, and releases that are averaged (dp/snr.h).
+  double delta = 1e-6;      // delta of the ledger's epsilon
+  double contributors = 1;  // nodes whose updates a receiver averages; not used for a clique
+  // Norm of the mean clipped update over the clip norm, and the number of releases that are
+  // averaged (dp/snr.h)
   double signal = 1;
   double releases = 1;
 };
 
-// What a release depends on; everything outlives it.
+// What a release depends on. Everything referenced must outlive it.
 struct ReleaseGuards {
   const SitePolicy& policy;
   const ConsentRegister& consents;
-  ConsentTier node_tier;  // the operator's, of a record that was verified
+  ConsentTier node_tier;  // the operator's tier, from a verified record
   ReleaseLedger& ledger;
   dp::RandomBytes random;
   int64_t now_ms = 0;
 };
 
-// An update and whose words it was learned from. The banks are clipped in place.
+// An update and the contributors from whose words it was learned. The banks are clipped in place.
 struct ConsentedUpdate {
   dp::Banks banks;
   std::span<const Contributor> contributors;
 };
 
-// What a release would be and cost, without spending anything.
+// What a release would contain and cost; nothing is spent yet.
 struct ReleaseForecast {
   double snr = 0;
   double noise_multiplier = 0;
   LedgerCharge charge;
 };
 
-// A paid release: the bytes that leave, and no others. Whoever sends them notes it with
-// ReleaseLedger::Release afterwards.
+// A paid release: the only bytes that may leave. The sender must call ReleaseLedger::Release
+// afterwards.
 struct PreparedRelease {
   uint64_t reservation = 0;
   ReleaseForecast forecast;
@@ -64,21 +65,23 @@ struct PreparedRelease {
 };
 
 // Checks everything that can be checked without spending: the site's policy, the operator's tier,
-// every contributor's consent, the update's shape, the predicted signal. Reasons: SCOPE_UNKNOWN,
-// POLICY_REFUSES, CONSENT_MISSING, UPDATE_INVALID, SIGNAL_TOO_WEAK, INVALID_ARGUMENT.
+// every contributor's consent, the update's shape and the predicted signal. Fails with
+// SCOPE_UNKNOWN, POLICY_REFUSES, CONSENT_MISSING, UPDATE_INVALID, SIGNAL_TOO_WEAK or
+// INVALID_ARGUMENT.
 absl::StatusOr<ReleaseForecast> CheckRelease(const ReleaseTerms& terms, const ReleaseGuards& guards,
                                              const ConsentedUpdate& update);
 
-// One release under the tier `dp`: CheckRelease; then the charge is reserved, durably; then joint
-// clip, grid, clip in integers, integer noise; then the charge is spent and the bytes may leave.
-// After an error of the ledger nothing was noised. PRIVACY_BUDGET_SPENT, the ledger's errors.
+// Makes one release under the tier `dp`: it calls CheckRelease and reserves the charge durably;
+// then it clips the banks jointly, rounds to the grid, clips again in integers and adds integer
+// noise; then it spends the charge, and the bytes may leave. If reserving fails, no noise was
+// drawn. Fails with PRIVACY_BUDGET_SPENT and the other errors of the ledger.
 absl::StatusOr<PreparedRelease> PrepareRelease(const ReleaseTerms& terms,
                                                const ReleaseGuards& guards,
                                                const ConsentedUpdate& update);
 
-// The same for the tier `masked`: this node's input to the sum of `clique`, with its share of the
-// noise. It leaves masked only, by MaskingSession::Mask. After a drop-out it is prepared anew, with
-// another charge.
+// A paid release under the tier `masked`: this node's input to the sum of a clique, with its share
+// of the noise. It may leave only masked, through MaskingSession::Mask. After a drop-out a new
+// input must be prepared with another charge.
 struct PreparedInput {
   masking::MaskInput input;
   ReleaseForecast forecast;

@@ -18,8 +18,8 @@ constexpr size_t kTagBytes = crypto_aead_xchacha20poly1305_ietf_ABYTES;
 static_assert(kSealKeyBytes == crypto_aead_xchacha20poly1305_ietf_KEYBYTES);
 static_assert(kSealOverheadBytes == kNonceBytes + kTagBytes);
 
-// The row's key is length-prefixed and a data key's number comes last, so no two contexts give the
-// same bytes.
+// The row's key has a length prefix and the data key's number comes last, so two different contexts
+// never give the same bytes.
 std::string AssociatedData(const SealContext& context) {
   ByteWriter data;
   data.Write(context.column_family)
@@ -34,10 +34,11 @@ std::string AssociatedData(const SealContext& context) {
 }
 
 absl::Status Broken(const SealContext& context) {
-  return Error(absl::StatusCode::kDataLoss, reasons::kSealBroken,
-               "sealed value of column family {}, key {} does not open: it is damaged, was moved, "
-               "or belongs to another seal key; restore the key file or the store from a backup",
-               context.column_family, ToHex(AsBytes(context.key)));
+  return Error(
+      absl::StatusCode::kDataLoss, reasons::kSealBroken,
+      "the sealed value of column family {}, key {} does not open: it is damaged, was moved, or "
+      "belongs to another seal key; restore the key file or the store from a backup",
+      context.column_family, ToHex(AsBytes(context.key)));
 }
 
 }  // namespace

@@ -10,14 +10,15 @@
 #include "absl/status/statusor.h"
 #include "privacy/seal/seal.h"
 
-// Internal to privacy/seal: the one place that encrypts and decrypts values.
+// This header is internal to privacy/seal: the only place that encrypts and decrypts values.
 namespace ruvd::privacy::seal {
 
-// Appends nonce | ciphertext | tag to `out`. `key` has kSealKeyBytes.
+// Appends nonce | ciphertext | tag to `out`. `key` has kSealKeyBytes bytes.
 void AppendSealed(const uint8_t* key, const SealContext& context, std::string_view plaintext,
                   std::string* out);
 
-// SEAL_BROKEN for bytes that AppendSealed did not make with this key and context.
+// Returns the plaintext. Fails with SEAL_BROKEN for bytes that AppendSealed did not make with this
+// key and context.
 absl::StatusOr<std::string> OpenSealed(const uint8_t* key, const SealContext& context,
                                        std::string_view sealed);
 

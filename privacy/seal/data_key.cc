@@ -25,8 +25,8 @@ DataKey DataKey::Generate() {
 absl::StatusOr<DataKey> DataKey::FromBytes(std::span<const uint8_t> bytes) {
   if (bytes.size() != kSealKeyBytes) {
     return Error(absl::StatusCode::kDataLoss, reasons::kKeyInvalid,
-                 "a data key has {} bytes, not {}; restore the store from a backup", kSealKeyBytes,
-                 bytes.size());
+                 "a data key must have {} bytes, not {}; restore the store from a backup",
+                 kSealKeyBytes, bytes.size());
   }
   std::shared_ptr<uint8_t> slot = NewSecretSlot();
   std::ranges::copy(bytes, slot.get());

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
-//
-// The key file.
 
 #include "privacy/seal/key_file.h"
 
@@ -53,9 +51,9 @@ absl::Status SyncFolderOf(const std::string& path) {
   return result == 0 ? absl::OkStatus() : Unwritable(path);
 }
 
-// link(2) refuses an existing target.
+// The file is created with link(2), which refuses an existing target.
 absl::Status CreateIfMissing(const std::string& path, std::string_view contents) {
-  std::array<uint8_t, 8> suffix;  // no two creators share a candidate, threads included
+  std::array<uint8_t, 8> suffix;  // two creators, also two threads, never share a candidate
   SecureRandomBytes(suffix);
   const std::string candidate = fmt::format("{}.new.{}", path, ToHex(suffix));
   RETURN_IF_ERROR(WriteFileAtomically(candidate, contents, kKeyFileMode));

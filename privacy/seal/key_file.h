@@ -11,19 +11,22 @@
 #include "absl/status/statusor.h"
 #include "privacy/seal/seal.h"
 
-// Internal to privacy/seal: files of keys and of what keys are made from.
+// This header is internal to privacy/seal: it reads and creates files of keys and of key
+// parameters.
 namespace ruvd::privacy::seal {
 
 inline constexpr uint32_t kKeyFileMode = 0600;
 
-// As SealKey::LoadOrCreate, but FILE_NOT_FOUND where there is no such file.
+// Reads a key as SealKey::LoadOrCreate does, but fails with FILE_NOT_FOUND if the file does not
+// exist.
 absl::StatusOr<SealKey> LoadKeyFile(const std::string& path);
 
-// Writes a file of mode 0600, durable and whole, unless there is one: of those that create it at
-// once the first wins, the others change nothing and succeed. FILE_UNWRITABLE, DISK_FULL.
+// Creates a complete, durable file of mode 0600 unless the file exists. If several processes create
+// it at once, the first one wins; the others change nothing and succeed. Fails with FILE_UNWRITABLE
+// or DISK_FULL.
 absl::Status CreateIfMissing(const std::string& path, std::string_view contents);
 
-// Makes a new or renamed entry of the file's folder durable. FILE_UNWRITABLE.
+// Makes a new or renamed entry of the file's folder durable. Fails with FILE_UNWRITABLE.
 absl::Status SyncFolderOf(const std::string& path);
 
 }  // namespace ruvd::privacy::seal

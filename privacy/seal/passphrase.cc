@@ -72,7 +72,7 @@ absl::StatusOr<SealKey> SealKeyFromPassphrase(std::string_view passphrase,
   if (passphrase.size() < limits::kMinPassphraseBytes ||
       passphrase.size() > limits::kMaxPassphraseBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
-                 "the passphrase has {} bytes, it needs {} to {}", passphrase.size(),
+                 "the passphrase has {} bytes; choose one of {} to {} bytes", passphrase.size(),
                  limits::kMinPassphraseBytes, limits::kMaxPassphraseBytes);
   }
   RUVD_CHECK(WithinLimits(parameters));
@@ -82,8 +82,8 @@ absl::StatusOr<SealKey> SealKeyFromPassphrase(std::string_view passphrase,
                     parameters.salt.data(), parameters.passes, parameters.memory_bytes,
                     crypto_pwhash_ALG_ARGON2ID13) != 0) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kKeyInvalid,
-                 "not enough memory to derive the seal key from the passphrase: it takes {} bytes "
-                 "for a second; free memory and start again",
+                 "there is not enough memory to derive the seal key from the passphrase, which "
+                 "needs {} bytes for about a second; free memory and start again",
                  parameters.memory_bytes);
   }
   absl::StatusOr<SealKey> key = SealKey::FromBytes(master, parameters.Encode());

@@ -22,7 +22,8 @@ static_assert(kSealKeyBytes == crypto_kdf_KEYBYTES);
 
 }  // namespace
 
-// One guarded allocation: the subkeys of all column families. The master key itself is not kept.
+// One guarded allocation with the subkeys of all column families. The master key itself is not
+// kept.
 class SealKey::Secrets {
  public:
   Secrets(std::span<const uint8_t> master, std::string derivation)
@@ -62,7 +63,7 @@ SealKey SealKey::Generate() {
 absl::StatusOr<SealKey> SealKey::FromBytes(std::span<const uint8_t> bytes, std::string derivation) {
   if (bytes.size() != kSealKeyBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
-                 "a seal key has {} bytes, not {}; restore the key file from its backup",
+                 "a seal key must have {} bytes, not {}; restore the key file from its backup",
                  kSealKeyBytes, bytes.size());
   }
   return SealKey(std::make_shared<const Secrets>(bytes, std::move(derivation)));

@@ -112,7 +112,7 @@ absl::StatusOr<std::optional<SealKeys>> SealKeySource::LoadExisting() const {
 absl::StatusOr<SealKey> SealKeySource::DeriveWith(std::string_view derivation) const {
   if (options_.kind != Kind::kPassphrase) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
-                 "a key of this kind is not made from a passphrase; name its file");
+                 "a seal key of this kind is not made from a passphrase; give its key file");
   }
   return DeriveKey(options_.passphrase, derivation, "the parameters beside it");
 }
@@ -134,7 +134,7 @@ absl::StatusOr<SealKey> SealKeySource::StartRotation(std::string_view new_passph
   }
   next_passphrase_ = new_passphrase;
   if (options_.kind == Kind::kPassphrase) {
-    // Checked before anything is written.
+    // The passphrase is checked before anything is written.
     RETURN_IF_ERROR(
         SealKeyFromPassphrase(new_passphrase, PassphraseParameters::Generate()).status());
     RETURN_IF_ERROR(WriteFileAtomically(next_path(), PassphraseParameters::Generate().Encode(),
@@ -151,7 +151,7 @@ absl::Status SealKeySource::FinishRotation() {
   }
   if (std::rename(next_path().c_str(), options_.path.c_str()) != 0) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
-                 "cannot put {} in the place of {}: {}; rename it yourself, the store needs it",
+                 "cannot rename {} to {}: {}; rename it yourself, because the store needs it",
                  next_path(), options_.path, std::strerror(errno));
   }
   if (!next_passphrase_.empty()) {

@@ -13,32 +13,32 @@
 
 namespace ruvd::privacy {
 
-// A node's seal key, and the one that a rotation was about to put in its place when it was
-// interrupted. Which of the two a store was sealed with, only the store can say.
+// A node's seal key, and the next key if a rotation was interrupted. Only the store can tell with
+// which of the two it is sealed.
 struct SealKeys {
   SealKey current;
   std::optional<SealKey> next;
 };
 
-// Where a node's seal key comes from, and how another takes its place without a moment at which a
-// crash would leave the store without its key:
+// Loads a node's seal key and replaces it by another one. A crash at any moment of a rotation
+// leaves the store with its key:
 //   StartRotation   the next key is on disk beside the current one, fsynced
 //   (the store wraps its data keys with it in one synced batch)
 //   FinishRotation  the next key replaces the current one, atomically
-// A start that finds a next key asks the store which one opens it and finishes or cancels. Not
-// thread-safe.
+// A start that finds a next key must ask the store which of the keys opens it, and then finish or
+// cancel the rotation. Not thread-safe.
 class SealKeySource {
  public:
   enum class Kind : uint8_t {
-    kFile,        // 32 random bytes in a file of mode 0600, created where missing
-    kPassphrase,  // Argon2id; the file holds its parameters, created where missing
-    kCredential,  // a systemd credential: 32 bytes that the service manager hands over, never made
+    kFile,        // 32 random bytes in a file of mode 0600, which is created if missing
+    kPassphrase,  // Argon2id; the file holds its parameters and is created if missing
+    kCredential,  // a systemd credential: 32 bytes from the service manager, never created here
   };
   struct Options {
     Kind kind = Kind::kFile;
-    // The key, the parameters or the credential. The next one is beside it, with ".next".
+    // The file of the key, the parameters or the credential. The next one has the suffix ".next".
     std::string path;
-    std::string passphrase;  // kPassphrase only; wiped with the source
+    std::string passphrase;  // kPassphrase only; wiped on destruction
   };
 
   explicit SealKeySource(Options options) : options_(std::move(options)) {}
@@ -46,23 +46,27 @@ class SealKeySource {
   SealKeySource(const SealKeySource&) = delete;
   SealKeySource& operator=(const SealKeySource&) = delete;
 
-  // KEY_FILE_MODE, KEY_INVALID (also for a passphrase outside the limits), FILE_NOT_FOUND for a
-  // credential that is not there, and the errors of base/file.h.
+  // Reads the keys, and creates the current one if it is missing. Fails with KEY_FILE_MODE,
+  // KEY_INVALID (also for a passphrase outside the limits), FILE_NOT_FOUND for a missing
+  // credential, and the errors of base/file.h.
   absl::StatusOr<SealKeys> Load();
-  // The same, but nothing is created: nullopt where there is no key yet.
+  // Reads the keys as Load does, but creates nothing: returns nullopt if there is no key yet.
   absl::StatusOr<std::optional<SealKeys>> LoadExisting() const;
-  // kPassphrase: the key of the source's passphrase under the parameters that a SealKey's
-  // `derivation` names, for example those of a backup. KEY_INVALID for others and for other kinds.
+  // Derives the key from the source's passphrase with the parameters of a SealKey's `derivation`,
+  // for example those of a backup. Only kPassphrase allows this. Fails with KEY_INVALID for
+  // malformed parameters and for other kinds.
   absl::StatusOr<SealKey> DeriveWith(std::string_view derivation) const;
-  // kPassphrase: makes these parameters the source's own, where it has none yet.
+  // Stores these parameters as the source's own if it has no parameters yet. Only kPassphrase
+  // allows this.
   absl::Status Adopt(std::string_view derivation);
   const std::string& path() const { return options_.path; }
-  // Of the next key, between StartRotation and FinishRotation.
+  // Returns the path of the next key between StartRotation and FinishRotation.
   std::string next_path() const { return options_.path + ".next"; }
   Kind kind() const { return options_.kind; }
 
-  // Makes the next key. `new_passphrase` for kPassphrase (the same one gives another key, too).
-  // INVALID_ARGUMENT for a credential: whoever provides it adds the next one beside it.
+  // Makes the next key. `new_passphrase` is for kPassphrase; an unchanged passphrase gives another
+  // key, too. For kCredential it reads the file at next_path(), which the service manager must
+  // provide, and fails with INVALID_ARGUMENT if there is no such file.
   absl::StatusOr<SealKey> StartRotation(std::string_view new_passphrase);
   absl::Status FinishRotation();
   absl::Status CancelRotation();

@@ -63,7 +63,7 @@ absl::Status CheckAccess(const std::string& path, std::string_view what, const s
   const mode_t refused = kOthers | (IsCredential(path) ? kGroupButReading : kGroup);
   if ((info.st_mode & refused) != 0) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyFileMode,
-                 "{} {} has mode {:04o}, others may read it; run: chmod 600 {}", what, path,
+                 "{} {} has mode {:04o}, so other users may read it; run: chmod 600 {}", what, path,
                  info.st_mode & 07777, path);
   }
   if (info.st_uid != ::geteuid() && info.st_uid != 0) {
@@ -77,7 +77,7 @@ absl::Status CheckAccess(const std::string& path, std::string_view what, const s
 }  // namespace
 
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path, std::string_view what) {
-  // Not to wait for somebody to write into a pipe.
+  // O_NONBLOCK prevents waiting for a writer if the path is a pipe.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info = {};
   if (file.get() < 0 || ::fstat(file.get(), &info) != 0) {

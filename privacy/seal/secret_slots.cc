@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kSlotsPerBlock = 128;
 
-// Blocks are kept for ever: the number of keys in use at once bounds them.
+// Blocks are never freed: the largest number of keys in use at once bounds their number.
 class SlotPool {
  public:
   uint8_t* Take() {
@@ -50,7 +50,7 @@ class SlotPool {
   std::vector<uint8_t*> free_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Never destroyed: keys may live in objects of static storage duration.
+// The pool is never destroyed, because objects of static storage duration may hold keys.
 SlotPool& Pool() {
   static auto* const pool = new SlotPool;
   return *pool;
@@ -58,7 +58,7 @@ SlotPool& Pool() {
 
 }  // namespace
 
-// sodium_malloc locks what it gives and says nothing where that fails.
+// sodium_malloc locks the memory that it returns, but does not report a failure to lock it.
 bool SecretsCanBeLocked() {
   static const bool can = [] {
     InitSodium();

@@ -11,13 +11,14 @@ namespace ruvd::privacy {
 
 inline constexpr size_t kSecretSlotBytes = 32;
 
-// A place for one key in guarded, locked memory that many keys share: a guarded allocation of its
-// own costs four pages, which the limit on locked memory (8 MiB by default) does not allow for
-// thousands of them. Zeroed at first, wiped when the last pointer goes. Thread-safe.
+// Returns space for one key in guarded, locked memory that many keys share. A guarded allocation
+// for each key would cost four pages, and the limit on locked memory (8 MiB by default) does not
+// allow thousands of them. The slot is zero at first and is wiped when the last pointer is
+// destroyed. Thread-safe.
 std::shared_ptr<uint8_t> NewSecretSlot();
 
-// Whether the operating system lets this process lock memory; where not, keys may reach the swap
-// space. Asked once. Thread-safe.
+// Returns whether the operating system lets this process lock memory; if not, keys may reach the
+// swap space. It is tested once. Thread-safe.
 bool SecretsCanBeLocked();
 
 }  // namespace ruvd::privacy
