@@ -15,7 +15,8 @@
 namespace ruvd::cli {
 namespace {
 
-// Three digits or all before the point, and never less: it is a figure to set.
+// Rounds up to three significant digits, or to a whole number, because the operator sets this
+// figure and a smaller one would not suffice.
 std::string RoundedUp(double value) {
   const int before = static_cast<int>(std::floor(std::log10(value))) + 1;
   const int decimals = std::max(3 - before, 0);
@@ -23,11 +24,12 @@ std::string RoundedUp(double value) {
   return fmt::format("{:.{}f}", std::ceil(value * scale) / scale, decimals);
 }
 
-// Each way out by itself. That more lessons are none has to be said: it is what one would try
-// first.
+// Lists each sufficient change by itself. The line also says that more lessons do not help, because
+// an operator would try that first.
 std::string NeedsLine(const admin::v1::ReleaseStatus& release) {
   constexpr double kHidesLittle = 10;
-  // Of masked sums no number of nodes suffices where they would be more than one has.
+  // For a masked sum the number of nodes is left out if more nodes would be needed than a sum may
+  // have.
   const std::string nodes = release.needed_contributors() > 0
                                 ? fmt::format("{:.0f} node(s) instead of {}; ",
                                               release.needed_contributors(), release.contributors())
