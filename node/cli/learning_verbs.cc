@@ -243,7 +243,8 @@ void AddLearningVerbs(VerbTable& verbs) {
   verbs.Add("learn run-background", kLearningGroup,
             "Start a background round now, for all waiting lessons",
             [](CommandContext& c) { return RunBackground(c, false); });
-  verbs.Add("learn run-deep", kLearningGroup, "Start a deep round now; it can take hours",
+  verbs.Add("learn run-deep", kLearningGroup,
+            "Start a deep round now, which trains one adapter on all lessons; this takes long",
             [](CommandContext& c) { return RunDeep(c); });
   verbs.Add("learn replay", kLearningGroup, "Learn again from all completions with usable feedback",
             [](CommandContext& c) { return RunBackground(c, true); });

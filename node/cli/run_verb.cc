@@ -211,8 +211,8 @@ void AddPositionFlags(CLI::App& verb, RunFlags& flags) {
   AddFlag(verb, flags, "--guidance", &Sampling::set_guidance_scale,
           "Scale of classifier-free guidance; 0 is off");
   AddFlag(verb, flags, "--approximate-cache", &Sampling::set_approximate_cache_steps,
-          "Diffusion mode: evaluate only the active block, and the whole text again every this "
-          "many steps; faster, but the text differs; 0 is off");
+          "Diffusion mode: in most steps evaluate only the active block; evaluate the whole text "
+          "every this many steps; faster, but the text differs; 0 is off");
 }
 
 void AddSamplingFlags(CLI::App& verb, RunFlags& flags) {

@@ -106,7 +106,7 @@ void PrintKeys(CommandContext& context, const storage::Database& database) {
 
 absl::Status PrintStoreStatus(CommandContext& context, const storage::Database& database) {
   const storage::RecoveryReport& recovery = database.recovery();
-  // What cannot be read is no reason to hide the rest.
+  // The status is shown even if the collections cannot be read.
   const absl::StatusOr<std::vector<storage::PatternCollection>> collections =
       ListPatternCollections(database);
   ASSIGN_OR_RETURN(const uint64_t free, storage::FreeBytesOfFileSystem(database.path()));

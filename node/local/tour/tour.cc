@@ -14,7 +14,7 @@
 namespace ruvd::cli {
 namespace {
 
-// Masks drawn from this seed; the trainer draws from its own.
+// The masks are drawn from this seed; the trainer uses a seed of its own.
 constexpr uint64_t kHeldOutSeed = 20'261'120;
 constexpr uint32_t kHeldOutSamples = 64;
 constexpr uint32_t kNewTokens = 32;
