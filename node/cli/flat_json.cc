@@ -70,7 +70,7 @@ class FlatJson::Handler {
  private:
   bool Add(Value value) {
     if (!inside_) {
-      return Refuse("no object");
+      return Refuse("not an object");
     }
     out_->values_.emplace(std::move(key_), std::move(value));
     return true;

@@ -431,7 +431,7 @@ absl::Status Erase(CommandContext& context, const StoreFlags& flags) {
   const std::string what = flags.collection ? fmt::format("collection {}", *flags.collection)
                                             : PrintableLine(flags.user);
   context.out << fmt::format(
-      "the data sealed for {} is unreadable now{}; earlier backups still contain it\n", what,
+      "the data sealed for {} is unreadable{}; earlier backups still contain it\n", what,
       flags.running ? "; `ruvd store compact` removes what is left of its rows" : " and removed");
   if (!flags.collection) {
     context.out << "patterns and adapters that learned from this and other data stay; find them "
