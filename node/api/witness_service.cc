@@ -21,19 +21,19 @@ namespace {
 
 constexpr uint32_t kDefaultPage = 100;
 
-// NaN meets no condition: whoever asks for it gets nothing and is told nothing.
+// NaN meets no condition, so a caller who sends it would get no entries and no explanation.
 absl::Status CheckNumbers(const storage::witness::v1::Filter& message) {
   for (const float quality : {message.min_quality(), message.max_quality()}) {
     if (!(quality >= 0 && quality <= 1)) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "filter.min_quality is {} and max_quality is {}; quality goes from 0 to 1",
+                   "filter.min_quality is {} and max_quality is {}; both must be from 0 to 1",
                    message.min_quality(), message.max_quality());
     }
   }
   for (const float total_ms : {message.min_total_ms(), message.max_total_ms()}) {
     if (!(total_ms >= 0)) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "filter.min_total_ms is {} and max_total_ms is {}; a latency is 0 or more",
+                   "filter.min_total_ms is {} and max_total_ms is {}; both must be 0 or more",
                    message.min_total_ms(), message.max_total_ms());
     }
   }
@@ -43,7 +43,7 @@ absl::Status CheckNumbers(const storage::witness::v1::Filter& message) {
 absl::Status CheckSimilar(const storage::witness::v1::ListEntriesRequest& request) {
   if (request.similar_to().empty() && request.has_min_similarity()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "min_similarity is set, but similar_to is not; set both or none");
+                 "min_similarity is set, but similar_to is not; set both or neither");
   }
   if (!request.similar_to().empty() && request.oldest_first()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -80,7 +80,7 @@ absl::StatusOr<storage::WitnessFilter> ReadFilter(const storage::witness::v1::Fi
       return filter;
     default:
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "outcome {} is unknown; use OUTCOME_OK, OUTCOME_FAILED or none",
+                   "outcome {} is unknown; use OUTCOME_OK or OUTCOME_FAILED, or leave it unset",
                    static_cast<int>(message.outcome()));
   }
 }
