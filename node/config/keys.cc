@@ -30,8 +30,8 @@ constexpr std::string_view kStrategies[] = {"timestep", "quality", "schedule", "
 constexpr std::string_view kCommits[] = {"harmless", "gain"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
-// More cores than any machine this is built for, more waiting work than any client waits for: such
-// numbers are slips of the pen.
+// Upper limits that only catch typing errors: more cores than a machine has, more waiting requests
+// than clients wait for.
 constexpr double kMaxThreads = 1024;
 constexpr double kMaxQueue = 65'536;
 constexpr double kMaxTokens = 1 << 20;
@@ -41,7 +41,7 @@ constexpr double kMaxRank = 256;
 constexpr double kMaxLayers = 1024;
 constexpr double kMaxSeconds = 7 * 24 * 3600;
 constexpr double kMaxCentroidSeconds = 366 * 86'400;
-// What members say in two rounds has to live, which it does for three hours.
+// The items of two rounds must fit into their lifetime of three hours.
 constexpr double kMaxMaskedSeconds = 5400;
 constexpr double kMaxDays = 3650;
 constexpr double kMaxEntries = 100'000'000;
@@ -99,10 +99,10 @@ const std::array kKeys = {
     ConfigKey{"inference", "kv_format",
               "Format of keys and values: f16, q8 (half the memory of f16) or f32.",
               RUVD_FIELD(std::string, inference.kv_format), 0, 0, TextRule::kOneOf, kKvFormats},
-    ConfigKey{
-        "inference", "adapters",
-        "LoRA files, each FILE or FILE=WEIGHT; they apply to requests that choose no adapter.",
-        RUVD_FIELD(std::vector<std::string>, inference.adapters)},
+    ConfigKey{"inference", "adapters",
+              "LoRA files, each FILE or FILE=WEIGHT, that requests may choose from; a request that "
+              "chooses none gets all of them.",
+              RUVD_FIELD(std::vector<std::string>, inference.adapters)},
     ConfigKey{"inference", "adapter_bytes",
               "Memory for adapters; when it is full, the least recently used adapter is dropped "
               "and is read again on demand.",
