@@ -32,7 +32,7 @@ absl::StatusOr<Array> ExactBytes(const std::string& bytes, std::string_view what
   Array array{};
   if (bytes.size() != array.size()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "{} has {} bytes instead of {}; update the program that calls", what, bytes.size(),
+                 "{} has {} bytes instead of {}; update the calling program", what, bytes.size(),
                  array.size());
   }
   std::copy(bytes.begin(), bytes.end(), array.begin());
@@ -66,9 +66,9 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
     } else if (welcomed_ && request_.has_application()) {
       dependencies_.files->Post([self = shared_from_this()] { self->Admit(); });
     } else {
-      Finish(ToRpcStatus(Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                               "a step of joining came out of order; update the program that "
-                               "calls")));
+      Finish(
+          ToRpcStatus(Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                            "a step of joining arrived out of order; update the calling program")));
     }
   }
   void OnWriteDone(bool ok) override {

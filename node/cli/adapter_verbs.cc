@@ -235,12 +235,17 @@ void AddFileVerbs(VerbTable& verbs) {
   CLI::App& load =
       verbs.Add("adapter load", kGroup, "Load a file from the node's machine, until the node stops",
                 [loaded](CommandContext& context) { return Load(context, *loaded); });
-  load.add_option("file", loaded->file, "GGUF file, plain LoRA or with banks")->required();
+  load.add_option("file", loaded->file,
+                  "GGUF file of the adapter: plain LoRA, or with timestep banks")
+      ->required();
   auto imported = std::make_shared<FileFlags>();
   CLI::App& import =
       verbs.Add("adapter import", kGroup, "Send a file to the node, which stores it",
                 [imported](CommandContext& context) { return Import(context, *imported); });
-  import.add_option("file", imported->file, "GGUF file, plain LoRA or with banks")->required();
+  import
+      .add_option("file", imported->file,
+                  "GGUF file of the adapter: plain LoRA, or with timestep banks")
+      ->required();
   constexpr char kWeightHelp[] =
       "Weight for requests that choose no adapter; default: the weight of the version served so "
       "far, or 0";

@@ -102,7 +102,8 @@ absl::Status Export(CommandContext& context, const ExportFlags& flags) {
     const auto state = [&] {
       return context.out ? absl::OkStatus()
                          : Error(absl::StatusCode::kUnavailable, reasons::kFileUnwritable,
-                                 "standard output was closed or is full before the export ended");
+                                 "standard output was closed, or its disk is full, before the "
+                                 "export ended; export again");
     };
     PatternFileWriter writer([&](std::string_view bytes) {
       context.out << bytes;

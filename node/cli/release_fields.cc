@@ -35,7 +35,7 @@ std::string NeedsLine(const admin::v1::ReleaseStatus& release) {
                                               release.needed_contributors(), release.contributors())
                                 : "";
   std::string line = fmt::format(
-      "one of: {}epsilon {} a release (privacy.release_epsilon, within privacy.node_epsilon{}",
+      "one of: {}epsilon {} per release (privacy.release_epsilon, within privacy.node_epsilon{}",
       nodes, RoundedUp(release.needed_epsilon()),
       release.needed_epsilon() > kHidesLittle ? "), which hides little" : ")");
   if (release.needed_values() > 0) {
@@ -50,10 +50,10 @@ std::string NextCentroids(const admin::v1::CentroidStatus& centroids) {
     return "off (privacy.centroids)";
   }
   return centroids.epsilon() == 0
-             ? "no noise suits the configuration"
+             ? "no noise level fits the configuration"
              : fmt::format(
-                   "epsilon {:.3f} at delta {:.1e} of each lesson, of more than {} lessons each, "
-                   "not before {}",
+                   "epsilon {:.3f} at delta {:.1e} for each lesson, centroids over more than {} "
+                   "lessons, not before {}",
                    centroids.epsilon(), centroids.delta(), centroids.examples(),
                    TimeLabel(centroids.next_ms(), "now"));
 }
@@ -73,7 +73,7 @@ std::string TimeLabel(int64_t unix_ms, std::string_view never) {
 
 std::string ReleaseLine(const admin::v1::ReleaseStatus& release) {
   if (release.noise_multiplier() == 0) {
-    return "no noise suits the configuration";
+    return "no noise level fits the configuration";
   }
   return fmt::format("epsilon {:.3f} at delta {:.1e}, predicted SNR {:.3g} over {} node(s)",
                      release.epsilon(), release.delta(), release.predicted_snr(),

@@ -268,7 +268,8 @@ void AddRunVerb(VerbTable& verbs) {
                   "User id; the request is stored under a key of this user's own, which `ruvd "
                   "store erase` destroys");
   verb.add_flag("--quiet", flags->quiet, "Print no footer");
-  verb.add_option("--timeout", flags->timeout_seconds, "Seconds to wait")->capture_default_str();
+  verb.add_option("--timeout", flags->timeout_seconds, "Seconds to wait for the completion")
+      ->capture_default_str();
 }
 
 }  // namespace ruvd::cli

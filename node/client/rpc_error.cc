@@ -53,7 +53,7 @@ absl::Status Unreachable(std::string_view message, std::string_view server) {
   }
   return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
                "no node answers at {}; start one with `ruvd demo` or `ruvd serve`, name another "
-               "with --server, or add --tls-ca if it speaks TLS",
+               "node with --server, or add --tls-ca if the node uses TLS",
                server);
 }
 

@@ -284,7 +284,7 @@ void AddAdmissionVerbs(VerbTable& verbs) {
       .add_option("--data-dir", join->data_dir,
                   "Data folder of this node; it is created if missing")
       ->required();
-  join_verb.add_option("--name", join->name, "What people call the node")->required();
+  join_verb.add_option("--name", join->name, "Name of the node, for people")->required();
 
   auto renew = std::make_shared<RenewFlags>();
   CLI::App& renew_verb =

@@ -175,10 +175,10 @@ void AddIdentityVerbs(VerbTable& verbs) {
       verbs.Add("init", kInitGroup, "Create a node's data folder, key and configuration",
                 [init](CommandContext& context) { return Init(context, *init); });
   init_verb.add_option("--data-dir", init->data_dir, "Folder to create")->required();
-  init_verb.add_option("--name", init->name, "What people call the node")->required();
+  init_verb.add_option("--name", init->name, "Name of the node, for people")->required();
   init_verb.add_flag("--authority", init->authority,
                      "Found a cluster: create its authority's key and this node's certificate too");
-  init_verb.add_option("--days", init->days, "Life of the certificate")
+  init_verb.add_option("--days", init->days, "Days for which the certificate is valid")
       ->check(CLI::Range(1, 30))
       ->capture_default_str();
 
@@ -188,9 +188,9 @@ void AddIdentityVerbs(VerbTable& verbs) {
                 [issue](CommandContext& context) { return Issue(context, *issue); });
   issue_verb.add_option("--authority", issue->authority, "Key file of the authority")->required();
   issue_verb.add_option("--key", issue->key, "Public key of the node, in hexadecimal")->required();
-  issue_verb.add_option("--name", issue->name, "What people call the node")->required();
+  issue_verb.add_option("--name", issue->name, "Name of the node, for people")->required();
   issue_verb.add_option("--out", issue->out, "Certificate file to write")->required();
-  issue_verb.add_option("--days", issue->days, "Life of the certificate")
+  issue_verb.add_option("--days", issue->days, "Days for which the certificate is valid")
       ->check(CLI::Range(1, 30))
       ->capture_default_str();
 }

@@ -51,7 +51,7 @@ std::string DescribeLoss(const storage::RecoveryReport& recovery) {
   const std::string when = fmt::format("found {:%Y-%m-%d %H:%M:%S} UTC",
                                        fmt::gmtime(static_cast<std::time_t>(loss.at_ms / 1000)));
   return loss.changes > 0 ? fmt::format("{} changes, {}", loss.changes, when)
-                          : "the mark was damaged, " + when;
+                          : "the high-water mark was damaged, " + when;
 }
 
 json CollectionsJson(const absl::StatusOr<std::vector<storage::PatternCollection>>& collections) {

@@ -27,7 +27,7 @@ void AddCacheMetrics(inference::PrefixTree& prefixes, metrics::Metrics* metrics)
       [](const auto&, const auto& usage) { return static_cast<double>(usage.shared_pages); });
   add("ruvd_prefix_lookups_total", "Prefixes that were searched for", true,
       [](const auto& stats, const auto&) { return static_cast<double>(stats.lookups); });
-  add("ruvd_prefix_hits_total", "Prefixes of which at least one token was found", true,
+  add("ruvd_prefix_hits_total", "Prefixes with at least one token that was found", true,
       [](const auto& stats, const auto&) { return static_cast<double>(stats.hits); });
   add("ruvd_prefix_reused_tokens_total", "Tokens that were not computed again", true,
       [](const auto& stats, const auto&) { return static_cast<double>(stats.reused_tokens); });

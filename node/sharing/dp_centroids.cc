@@ -144,7 +144,9 @@ absl::Status DpCentroids::Check() const {
     return options_.unavailable;
   }
   if (!usable_.ok()) {
-    return Annotate(usable_, "no noise suits privacy.centroid_epsilon and centroid_examples");
+    return Annotate(usable_,
+                    "no noise level fits privacy.centroid_epsilon and privacy.centroid_examples; "
+                    "change one of them");
   }
   RETURN_IF_ERROR(privacy::dp::RequireCentroidSnr(terms_));
   return privacy::CheckBudget({&options_.budget, 1}, privacy::PrivacyUnit::kExample, SpentUnits(),
@@ -178,7 +180,7 @@ absl::StatusOr<NoisedPatterns> DpCentroids::Pay(const privacy::ConsentRegister& 
   RETURN_IF_ERROR(prepared.status());
   // From here on peers may get the release.
   if (absl::Status noted = options_.ledger->Release(prepared->reservation); !noted.ok()) {
-    LogWarning("release {} is charged but not noted as sent: {}", prepared->reservation,
+    LogWarning("release {} was charged, but could not be marked as sent: {}", prepared->reservation,
                MessageOf(noted));
   }
   NoisedPatterns noised{.contributors = std::move(lessons.contributors)};

@@ -264,7 +264,8 @@ void DpRelease::NoteTry(uint64_t spent, const absl::Status& status, bool share) 
 
 void DpRelease::NoteSent(uint64_t reservation) {
   if (const absl::Status noted = options_.ledger->Release(reservation); !noted.ok()) {
-    LogWarning("release {} is charged but not noted as sent: {}", reservation, MessageOf(noted));
+    LogWarning("release {} was charged, but could not be marked as sent: {}", reservation,
+               MessageOf(noted));
   }
 }
 

@@ -88,7 +88,8 @@ absl::StatusOr<std::unique_ptr<FederatedModel>> FederatedModel::Open(
       status = model->Restore(**std::move(saved));
     }
     if (!status.ok()) {
-      LogWarning("the global adapter begins anew: {} [{}]", MessageOf(status), ReasonOf(status));
+      LogWarning("the saved global adapter is not used, and a new one is begun: {} [{}]",
+                 MessageOf(status), ReasonOf(status));
     }
   }
   model->RestoreReputations();

@@ -196,7 +196,7 @@ void MaskedSharing::Follow(Turn& turn) {
 // patterns.
 void MaskedSharing::Announce(Turn& turn) {
   if (turn.core.consent() != privacy::ConsentTier::kMasked) {
-    view_.waits = Waits("the operator's tier is another one");
+    view_.waits = Waits("the operator's tier is not masked");
     return;
   }
   if (!rounds_->MayAnnounce(turn.now) || turn.now.wall_ms < next_look_ms_) {
@@ -222,7 +222,7 @@ bool MaskedSharing::TakesPart(size_t members, serving::Turn& turn) {
 
 absl::Status MaskedSharing::MayTakePart(size_t members, serving::Turn& turn, bool* refusal) const {
   if (turn.core.consent() != privacy::ConsentTier::kMasked || options_.consents == nullptr) {
-    return Waits("the operator's tier is another one");
+    return Waits("the operator's tier is not masked");
   }
   if (!options_.release->Due()) {
     return Waits("the time between two charges (privacy.release_seconds) is not over");
@@ -283,7 +283,7 @@ void MaskedSharing::Offer(federation::OfferMaskItem offer, serving::Turn& turn) 
 absl::StatusOr<federation::MaskedSteps> MaskedSharing::Answer(
     const federation::MaskInputWanted& wanted, serving::Turn& turn) {
   if (turn.core.consent() != privacy::ConsentTier::kMasked || options_.consents == nullptr) {
-    return Waits("the operator's tier is another one");
+    return Waits("the operator's tier is not masked");
   }
   // The update is read again now, so that it excludes users who withdrew a consent since the key
   // was given.
@@ -350,7 +350,7 @@ void MaskedSharing::Take(const federation::MaskedOutcome& outcome, federation::I
   }
   const size_t members = mean.members.size();
   if (means_.Add(std::move(mean))) {
-    LogInfo("masked round {} brought the sum of {} nodes in attempt {}", outcome.set.round.round,
+    LogInfo("masked round {} produced the sum of {} nodes in attempt {}", outcome.set.round.round,
             members, outcome.attempt + 1);
     Save();
   }

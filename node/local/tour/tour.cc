@@ -97,7 +97,7 @@ absl::StatusOr<double> WaitUntil(std::string_view what, std::chrono::seconds tim
       return passed.count();
     }
     if (passed > timeout) {
-      return Unexpected(fmt::format("not within {} s: {}", timeout.count(), what));
+      return Unexpected(fmt::format("this did not happen within {} s: {}", timeout.count(), what));
     }
     std::this_thread::sleep_for(kAskEvery);
   }
