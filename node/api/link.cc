@@ -287,7 +287,7 @@ class ClientLink final : public grpc::ClientBidiReactor<inference::Frame, infere
       return;  // OnDone follows
     }
     opened_();
-    AddHold();  // Send may come from any thread until Close
+    AddHold();  // Send may be called from any thread until Close
     id_ = federation_.OpenLink(self_, address_, ChannelOf(tls_, *context_.auth_context()));
     StartRead(&incoming_);
   }

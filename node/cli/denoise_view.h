@@ -57,7 +57,7 @@ class DenoiseView {
   size_t drawn_lines_ = 0;
 };
 
-// "64 steps · 51.2 tokens/s · 1.8 tokens/forward · adapters: p-1@3 (0.97)"
+// Returns a line such as "64 steps · 51.2 tokens/s · 1.8 tokens/forward · adapters: p-1@3 (0.97)"
 std::string GenerationFooter(const inference::v1::Finished& finished);
 
 }  // namespace ruvd::cli

@@ -58,7 +58,7 @@ class PatternFileWriter {
 // EXPORT_INVALID, names the line and says what is wrong with it. Not thread-safe.
 class PatternFileReader {
  public:
-  // Reads the first line. `in` outlives the reader.
+  // Reads the first line. `in` must outlive the reader.
   static absl::StatusOr<PatternFileReader> Open(std::istream& in);
 
   const PatternFileHeader& header() const { return header_; }

@@ -31,7 +31,7 @@ struct SavedGlobalAdapter {
   bool operator==(const SavedGlobalAdapter&) const = default;
 };
 
-// As bytes, little endian:
+// The encoding as bytes, little endian:
 //   "RVGA", u32 format 2, 32 bytes model hash, 32 bytes frame id,
 //   u8 boundaries and as many f32, u64 round, u32 served,
 //   u32 contributors and as many ids of 32 bytes, ascending; u32 values of a bank;

@@ -56,7 +56,7 @@ class MaskedMeans {
   MaskedMeanList means_;
 };
 
-// As bytes, little endian:
+// The encoding as bytes, little endian:
 //   "RVMM", u32 format 1, u32 means; each: 32 bytes name, u64 round, i64 expires,
 //   u8 members and as many ids of 32 bytes; u32 bytes of the update, as it would travel;
 //   u32 own patterns and as many ids of 16 bytes, each with i64 updated_ms.

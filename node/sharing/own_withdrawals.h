@@ -58,7 +58,7 @@ class OwnWithdrawals {
   const privacy::NodeKey& key_;
   storage::WithdrawalStore* const store_;
   std::set<Digest> updates_;
-  std::map<PatternName, int64_t> patterns_;  // with the creation of the newest version
+  std::map<PatternName, int64_t> patterns_;  // with the creation time of the newest version
   privacy::Withdrawal latest_;
   TakenBack total_;
 };

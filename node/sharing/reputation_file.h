@@ -17,7 +17,7 @@
 
 namespace ruvd::sharing {
 
-// As bytes, little endian:
+// The encoding as bytes, little endian:
 //   "RVRP", u32 format 1, u32 peers, ascending; each: 32 bytes id, f64 helped, f64 harmed,
 //   32 bytes hash of the last update, f64 helped and f64 harmed of that.
 std::string EncodeReputations(std::span<const federation::ReputationTable::Known> known);
