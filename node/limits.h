@@ -7,174 +7,180 @@
 #include <cstddef>
 #include <cstdint>
 
-// Limits of the node's own queues and messages.
+// Limits of the node's queues, messages, files and rounds.
 namespace ruvd::limits {
 
-// Requests carry text: a context of 512 tokens is about 2 KiB; 1 MiB leaves room for long-context
-// models.
+// Largest request with text. A context of 512 tokens is about 2 KiB, so 1 MiB leaves room for
+// models with long contexts.
 inline constexpr size_t kMaxTextRequestBytes = 1 << 20;
-// The largest of all: a pattern with an adapter of 8 MiB and its embedding.
+// Largest message of the client API, which is a pattern with an adapter of 8 MiB and its embedding.
 inline constexpr int kMaxApiMessageBytes = 10 << 20;
-// Embeddings of one page of patterns: a message of a client with gRPC's default limit (4 MiB).
+// Embeddings of one page of patterns, so that a page fits a client with gRPC's default limit (4
+// MiB).
 inline constexpr uint32_t kMaxPageBytes = 1 << 20;
-// An answer to our own client: a pattern with an adapter of 8 MiB is the largest.
+// Largest answer that `ruvd` accepts; the largest one is a pattern with an adapter of 8 MiB.
 inline constexpr int kMaxResponseBytes = 16 << 20;
-// A line of an export of patterns: an adapter of 8 MiB and an embedding of 16,384 values in base64,
-// and the rest.
+// Longest line of an export of patterns: an adapter of 8 MiB and an embedding of 16,384 values in
+// base64, and the other fields.
 inline constexpr size_t kMaxExportLineBytes = 12 << 20;
-// Streams that watch the patterns, of the 256 that a connection may have, and the changes each of
-// them holds in memory.
+// Streams that watch patterns (a connection may have 256 streams), and the changes that each holds
+// in memory.
 inline constexpr size_t kMaxPatternWatches = 32;
 inline constexpr size_t kPatternWatchPage = 64;
-// Clocks of machines that are looked after differ by less.
+// Largest lead of another machine's clock; the clocks of maintained machines differ by less.
 inline constexpr std::chrono::milliseconds kMaxClockLead{5 * 60'000};
-// Link frames: a 64 KiB chunk and its wrapping (reliability: bounds of the gossip layer).
+// Largest link frame: a chunk of 64 KiB and its wrapping, with a margin.
 inline constexpr int kMaxLinkMessageBytes = 256 << 10;
-// Events a slow reader of a stream may be behind before denoising frames are left out. Text is
+// Events by which a slow reader of a stream may lag before denoising frames are left out. Text is
 // never left out.
 inline constexpr size_t kMaxPendingFrames = 32;
-// Frames waiting for one peer; a peer further behind is disconnected and catches up by
-// anti-entropy.
+// Frames that may wait for one peer; a peer that is further behind is disconnected and catches up
+// by anti-entropy.
 inline constexpr size_t kMaxLinkQueue = 1024;
-// Their bytes: an honest peer asks for four chunks of 64 KiB at a time. A peer that asks and never
-// reads costs no more than this.
+// These frames may have this many bytes. An honest peer asks for four chunks of 64 KiB at a time; a
+// peer that asks and never reads costs at most this.
 inline constexpr size_t kMaxLinkQueueBytes = 4 << 20;
-// Frames of one link that wait for the federation actor. Then its stream is read no further until
-// one was handled, so that no peer fills the mailbox for all others.
+// Frames of one link that may wait for the federation actor. Above this the stream is not read
+// until a frame was handled, so that one peer cannot fill the mailbox.
 inline constexpr size_t kMaxLinkFramesWaiting = 16;
-// Bearer tokens of the client API: guessing one of 128 bits (hexadecimal) is hopeless; a longer one
-// than this is another file. The file itself is at most kMaxKeyFileBytes.
+// Length of bearer tokens of the client API, and their number. The minimum is 128 bits in
+// hexadecimal, which cannot be guessed; a longer text than the maximum comes from another kind of
+// file. The token file has at most kMaxKeyFileBytes.
 inline constexpr size_t kMinApiTokenChars = 32;
 inline constexpr size_t kMaxApiTokenChars = 256;
 inline constexpr size_t kMaxApiTokens = 64;
-// Nodes that join by a token at one time, how long each may take, and the files of the authority: a
-// revocation list has 2 MiB at most, the hashes of 10,000 tokens 530 KB.
+// Nodes that may join at one time, the time that each may take, and the largest file of the
+// authority: a revocation list has at most 2 MiB, and the hashes of 10,000 tokens take 530 KB.
 inline constexpr size_t kMaxJoinsUnderWay = 16;
 inline constexpr std::chrono::seconds kJoinPatience{30};
 inline constexpr uint64_t kMaxAuthorityFileBytes = 4 << 20;
-// The authority's node signs its revocation list anew when it is so old, and looks so often: well
-// before federation.max_stale_hours is over at its members.
+// Age at which the authority's node signs its revocation list again, and the time between two
+// checks. Both are far below the default of federation.max_stale_hours.
 inline constexpr int64_t kRevocationsRefreshedMillis = 12LL * 3600 * 1000;
 inline constexpr std::chrono::hours kRevocationsLook{1};
-// How often a node looks whether its certificate is due, and how long an address may take to
-// answer.
+// Time between two checks whether the certificate must be renewed, and the time that an address may
+// take to answer.
 inline constexpr std::chrono::hours kCertificateLook{1};
 inline constexpr std::chrono::seconds kRenewalPatience{5};
-// An own pattern that peers can get is offered anew so long before its item ends, and looked at so
-// often: whoever is away for a day misses nothing.
+// An offered pattern is offered again this long before its item expires, so that a peer that is
+// away for a day misses nothing; and the time between two checks.
 inline constexpr int64_t kOfferAgainMillis = 24LL * 3600 * 1000;
 inline constexpr std::chrono::hours kOwnPatternsLook{1};
-// A TLS key file that changed is used after so long. gRPC looks as often, and reads the file.
+// Time in seconds after which a changed TLS key file is used. gRPC reads the file this often.
 inline constexpr unsigned int kTlsReloadSeconds = 1;
-// TLS certificates of its own that a node knows again when a peer names one: one is in use, the
-// former ones for kTlsReloadSeconds more.
+// Own TLS certificates that a node recognises when a peer names one: the present one, and earlier
+// ones, which stay in use for kTlsReloadSeconds more.
 inline constexpr size_t kMaxLinkCertificates = 8;
-// A caller that connects and does not finish the TLS handshake holds a socket for so long.
+// Time for which a caller that does not finish the TLS handshake may hold a socket.
 inline constexpr std::chrono::milliseconds kTlsHandshake{10'000};
-// What a closed link's last frames may take; then its stream is cancelled, read or not.
+// Time for the last frames of a closed link; after it the stream is cancelled.
 inline constexpr std::chrono::seconds kLinkLinger{5};
 inline constexpr size_t kMaxSessionIdBytes = 64;
-// A score runs in one piece: 128 forwards of a full context take half a minute of one core.
+// A score cannot be interrupted; 128 forward passes of a full context take half a minute on one
+// core.
 inline constexpr int kMaxScoreSamplesPerRequest = 128;
 inline constexpr int kMaxSearchResults = 1000;
 inline constexpr size_t kMaxIdempotencyKeyBytes = 128;
-// Parts of a text to infill, and tokens of all its gaps; a context is far smaller.
+// Parts of a text to infill, and tokens in all its gaps; a context is far smaller.
 inline constexpr size_t kMaxTextParts = 256;
 inline constexpr uint32_t kMaxGapTokens = 1U << 20;
-// Adapter files of a node, and those that one request chooses; each costs its products in every
-// forward.
+// Loaded adapter files of a node. Each active adapter costs matrix products in every forward pass.
 inline constexpr size_t kMaxLoadedAdapters = 64;
-// Versions of adapters that a node offers, and the size of a file of one: rank 64 on all linear
-// layers of an 8B model has 640 MiB.
+// Adapter versions that a node offers, the largest adapter file (rank 64 on all linear layers of an
+// 8B model takes 640 MiB), and the adapters that one request may choose.
 inline constexpr size_t kMaxCatalogAdapters = 1024;
 inline constexpr uint64_t kMaxCatalogFileBytes = 1ULL << 30;
 inline constexpr size_t kMaxChosenAdapters = 8;
-// Beyond this an adapter says nothing but its own noise.
+// With a larger weight an adapter would only add noise.
 inline constexpr float kMaxAdapterWeight = 100.0F;
-// Completions, scores and embeddings that are served in turn; the others wait in the queue.
+// Completions, scores and embeddings that take turns; others wait in the queue.
 inline constexpr size_t kMaxRunningGenerations = 8;
-// Tokens of one forward that several completions share: some 20 ms of a 29M model, so that
-// cancelling and streaming stay prompt.
+// Tokens of one forward pass that several completions share. A 29M model takes about 20 ms for it,
+// so that cancelling and streaming stay fast.
 inline constexpr size_t kMaxBatchRows = 512;
-// What sessions were taught, and completions that feedback may come for: a full memory of the 29M
-// model has 5 MiB, a completion of 64 tokens 150 KiB.
+// Memory of what sessions were taught, and the number of completions for which feedback may come. A
+// full session memory of the 29M model takes 5 MiB, a completion of 64 tokens 150 KiB.
 inline constexpr size_t kMaxInstantBytes = 64 << 20;
 inline constexpr size_t kMaxInstantTrails = 256;
-// A session that says nothing for so long is another one when it goes on.
+// After this idle time a session's memory is forgotten.
 inline constexpr std::chrono::hours kInstantIdle{1};
-// Ratings of a session whose effect on patterns can be taken back.
+// Ratings of a session whose effect on patterns can be undone.
 inline constexpr size_t kMaxPatternVotes = 256;
-// Users whose completions under way are told apart from others' when they are erased.
+// Erased users that are remembered, so that their running completions leave nothing behind.
 inline constexpr size_t kMaxForgottenUsers = 1024;
-// Payloads of plain patterns that a preview of what would leave shows, of some 8 KiB each.
+// Payloads of plain patterns that a preview shows, about 8 KiB each.
 inline constexpr size_t kMaxPreviewPayloads = 32;
-// Feedback waiting for the learning actor.
+// Feedback that may wait for the learning actor
 inline constexpr size_t kLearningMailbox = 256;
-// Frames and events waiting for the federation actor.
+// Frames and events that may wait for the federation actor
 inline constexpr size_t kFederationMailbox = 1024;
-// Queries of the witness log that wait for one another: more would keep a node from stopping.
+// Queries of the witness log that may wait; with more, a node could not stop in time.
 inline constexpr size_t kMaxWaitingQueries = 32;
-// Calls about adapters: they read and write files.
+// Calls about adapters that may wait; they read and write files.
 inline constexpr size_t kMaxWaitingAdapterCalls = 16;
-// Calls that read or write patterns: two imports of our own client fill it.
+// Calls that read or write patterns that may wait; two imports by `ruvd` fill this queue.
 inline constexpr size_t kMaxWaitingPatternCalls = 64;
-// Erasures and backups, of which one runs at a time.
+// Erasures and backups that may wait; one of them runs at a time.
 inline constexpr size_t kMaxWaitingUpkeep = 4;
-// What gRPC may hold for all calls of a port: large patterns that arrive together wait for each
-// other.
+// Memory that gRPC may use for all calls of a port; large patterns that arrive together then wait
+// for each other.
 inline constexpr size_t kMaxApiMemoryBytes = 512 << 20;
-// A round of looking after the store: batches of 128 values that are sealed anew, and the time that
-// the patterns get; others wait for the thread as long.
+// One round of store maintenance: its mailbox, the batches of 128 values that are sealed again, and
+// the time for the patterns. Other work waits for the thread during this time.
 inline constexpr size_t kMaintenanceMailbox = 4;
 inline constexpr size_t kResealStepsPerRound = 16;
 inline constexpr std::chrono::milliseconds kMaintenanceBudget{20};
-// What left the pattern store on its own is said in sums.
+// Time between two log lines about patterns that expired or were evicted.
 inline constexpr std::chrono::minutes kPatternReportInterval{1};
-// A backup's name, which becomes a folder's.
+// Length of a backup's name, which becomes the name of a folder.
 inline constexpr size_t kMaxBackupNameBytes = 64;
-// Turns of conversations waiting to be noted.
+// Turns of conversations that may wait to be recorded
 inline constexpr size_t kWitnessMailbox = 256;
-// Records of requests that leave in one step: some 3 MiB to compress and seal.
+// Records of requests that expire in one step: about 3 MiB to compress and seal.
 inline constexpr size_t kWitnessExpiryPerTick = 512;
-// Good trajectories one background round looks at: bounds its time and memory.
+// Good trajectories that one background round reads, which bounds its time and memory.
 inline constexpr size_t kMaxRoundTrajectories = 64;
-// Lessons that two patterns near each other are compared by, before one of them goes.
+// Lessons by which two similar patterns are compared before they merge.
 inline constexpr size_t kMaxMergeLessons = 8;
-// Denoising steps whose latencies are remembered, with and without learning beside them.
+// Denoising steps whose latencies are kept, once with and once without learning at the same time.
 inline constexpr size_t kMaxLatencies = 1024;
-// Good completions that a deep round replays, the newest ones: of a few hundred it learns the words
-// and not the domain.
+// Newest good completions that a deep round trains on. From only a few hundred it would learn the
+// words and not the domain.
 inline constexpr size_t kMaxDeepLessons = 4096;
-// Checkpoints of a deep round: a rank of 64 on all linear layers of the 29M model has 170 MiB.
+// Size of a deep round's checkpoint; a rank of 64 on all linear layers of the 29M model takes 170
+// MiB.
 inline constexpr uint64_t kMaxDeepCheckpointBytes = 2ULL << 30;
-// Groups of prompts that a learned adapter is for, and the length of their embeddings.
+// Groups of prompts to which a learned adapter applies, the length of their embeddings, and the
+// size of their file.
 inline constexpr size_t kMaxReachCentroids = 256;
 inline constexpr uint32_t kMaxReachLength = 16'384;
 inline constexpr uint64_t kMaxReachFileBytes = (16ULL << 20) + 4096;
-// Lessons that judge what peers send: some 200 forwards for what is served, and as many for every
-// candidate.
+// Lessons that judge updates of peers. They cost about 200 forward passes for the served adapter,
+// and as many for every candidate.
 inline constexpr size_t kMaxJudges = 32;
-// Banks whose scores are remembered, of 40 documents each 2.5 KiB, and updates of peers that are
-// measured in one round; the others are in a later one.
+// Banks whose scores are remembered (40 documents of 2.5 KiB each), and updates of peers that one
+// round measures; later rounds measure the others.
 inline constexpr size_t kMaxRememberedBanks = (256 + 4) * 16;
 inline constexpr size_t kMaxMeasuredUpdates = 8;
-// Whose updates were in the served adapter since it began anew; with more, everybody counts as one.
+// Contributors to the served adapter that are remembered since it last began anew; above this
+// number every node counts as a contributor.
 inline constexpr size_t kMaxRememberedContributors = 4096;
-// Updates of a node that took one back are left out for so long, longer each time.
+// First and longest time for which the updates of a node are left out after it withdrew one.
 inline constexpr std::chrono::minutes kWithdrawalPause{1};
 inline constexpr std::chrono::hours kLongestWithdrawalPause{24};
-// The saved global adapter: 16 banks of rank 256 with both moments of an optimiser have 21 MiB.
+// Size of the saved global adapter; 16 banks of rank 256 with both moments of an optimiser take 21
+// MiB.
 inline constexpr uint64_t kMaxGlobalAdapterBytes = 32ULL << 20;
-// Masked sums that count at once, of four members at least: those of a thousand nodes. Their file:
-// one of rank 32 in four banks has 16 KiB.
+// Masked sums in use at once; with 4 to 16 members each, they cover 256 to 1024 nodes. One sum of
+// rank 32 in four banks takes 16 KiB of their file.
 inline constexpr size_t kMaxMaskedMeans = 64;
 inline constexpr uint64_t kMaxMaskedMeansBytes = 64ULL << 20;
-// Members of a masked sum whose noise does not count, as they may tell it to each other: one member
-// that lies takes away nobody's noise but its own.
+// Members of a masked sum whose noise is not counted, because they may collude. A lying member can
+// remove only its own noise.
 inline constexpr uint8_t kMaskColluders = 1;
-// Lessons of one page of an export.
+// Lessons of one page of an export
 inline constexpr size_t kMaxLessonPage = 100;
-// Decoded adapters kept in memory: rank 2 on one matrix is about 8 KiB.
+// Decoded adapters that are kept in memory; rank 2 on one matrix takes about 8 KiB.
 inline constexpr size_t kMaxCachedAdapters = 1024;
 
 }  // namespace ruvd::limits

@@ -3,27 +3,27 @@
 
 #pragma once
 
-// Error reasons that only this room gives; the others are in base/reasons.h. The same rule holds: a
-// name is never reused for another cause.
+// Error reasons that only this room uses; base/reasons.h has the others. As there, a name is never
+// reused for another cause.
 namespace ruvd::reasons {
 
-// A file of `ruvd pattern import` is no export, was cut or altered.
+// The file of a `ruvd pattern import` is not an export, or was cut or altered.
 inline constexpr char kExportInvalid[] = "EXPORT_INVALID";
-// A backup of the running node's store is being made; one at a time.
+// A backup of the running node's store is being made; only one may run at a time.
 inline constexpr char kBackupRunning[] = "BACKUP_RUNNING";
 
-// An operator paused learning, or it is switched off.
+// An operator paused learning, or learning is switched off.
 inline constexpr char kLearningPaused[] = "LEARNING_PAUSED";
 
-// A path was sent to a node whose API listens beyond its own machine.
+// A path was sent to a node whose API is reachable from other machines.
 inline constexpr char kPathsAreLocal[] = "PATHS_ARE_LOCAL";
 
-// The client API asks for a token, and the caller has none that it knows.
+// The client API requires a token, and the caller sent no known token.
 inline constexpr char kCallerUnknown[] = "CALLER_UNKNOWN";
 
-// A peer's pattern claims less quality or fewer lessons than this node takes.
+// A peer's pattern claims less quality or fewer lessons than this node accepts.
 inline constexpr char kPatternTooWeak[] = "PATTERN_TOO_WEAK";
-// A peer's pattern bears the id of another node's, or of one of this node's own.
+// A peer's pattern has the id of another node's pattern, or of a pattern of this node.
 inline constexpr char kPatternTaken[] = "PATTERN_TAKEN";
 
 }  // namespace ruvd::reasons

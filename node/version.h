@@ -5,7 +5,7 @@
 
 namespace ruvd {
 
-// The version of this source; a test holds it equal to CMakeLists.txt.
+// The version of this source; a test checks that it equals the version in CMakeLists.txt.
 inline constexpr char kVersion[] = "0.1.0";
 
 }  // namespace ruvd

@@ -20,41 +20,45 @@
 
 namespace ruvd::admission {
 
-// What is handed to a node that may join, and until when it is good.
+// An invitation for a node that may join, and its end time.
 struct Invitation {
   privacy::JoinInvitation text;
   int64_t expires_ms = 0;  // Unix time
 };
 
-// What the node does that holds the cluster authority's key: invites, admits, revokes. Keeps the
-// hashes of its tokens in DATA_DIR/join-tokens; they and the list of the revoked are fsynced before
-// anything is answered. Methods wait for the disk. Thread-safe.
+// The work of the node that holds the cluster authority's key: it invites, admits and revokes
+// nodes. The hashes of its tokens are in DATA_DIR/join-tokens; these and the revocation list are
+// fsynced before a call returns. Methods wait for the disk. Thread-safe.
 class AdmissionOffice {
  public:
-  // Of DATA_DIR/authority.key. FILE_NOT_FOUND, KEY_FILE_MODE, KEY_INVALID; TOKEN_INVALID for a
-  // damaged list of tokens. `revocations` and `clock` are borrowed.
+  // Opens the office for the key DATA_DIR/authority.key. Returns FILE_NOT_FOUND, KEY_FILE_MODE,
+  // KEY_INVALID, or TOKEN_INVALID for a damaged list of tokens. `revocations` and `clock` are
+  // borrowed.
   static absl::StatusOr<std::unique_ptr<AdmissionOffice>> Open(const std::string& data_dir,
                                                                RevocationFile& revocations,
                                                                const Clock& clock);
 
-  // An invitation for one node, good for `lifetime_ms`. Errors of JoinTokens::Issue.
+  // Makes an invitation for one node, valid for `lifetime_ms`. Returns the errors of
+  // JoinTokens::Issue.
   absl::StatusOr<Invitation> Invite(uint32_t roles, int64_t lifetime_ms);
-  // The word that whoever sees `certificate` talks to this authority.
+  // Returns the signed statement that a caller who sees the TLS certificate `certificate` talks to
+  // this authority.
   privacy::JoinWelcome Welcome(const privacy::JoinWelcome::Nonce& nonce,
                                const Digest& certificate) const;
-  // Uses the token up. NODE_REVOKED, errors of JoinTokens::Redeem and of reading the list.
+  // Admits a node and uses up its token. Returns NODE_REVOKED and the errors of JoinTokens::Redeem
+  // and of reading the revocation list.
   absl::StatusOr<privacy::AdmissionCert> Admit(const privacy::JoinRequest& request);
-  // A new certificate in place of one that is still good. Errors of RenewCertificate and of
-  // RevocationFile::Load.
+  // Issues a new certificate to replace one that is still valid. Returns the errors of
+  // RenewCertificate and of RevocationFile::Load.
   absl::StatusOr<privacy::AdmissionCert> Renew(const privacy::CertificateRenewal& renewal,
                                                const privacy::JoinWelcome::Nonce& nonce);
-  // The same for the node itself.
+  // Renews the certificate of the authority's own node.
   absl::StatusOr<privacy::AdmissionCert> RenewOwn(const privacy::AdmissionCert& certificate,
                                                   const privacy::NodeKey& key);
-  // The list with the node on it. Errors of RevocationFile::Add.
+  // Revokes a node and returns the new revocation list. Returns the errors of RevocationFile::Add.
   absl::StatusOr<privacy::RevocationList> Revoke(const privacy::NodeId& node);
-  // The list, signed anew where it is older than kRevocationsRefreshed. Errors of
-  // RevocationFile::Refresh.
+  // Returns the revocation list, signed again if it is older than kRevocationsRefreshedMillis.
+  // Returns the errors of RevocationFile::Refresh.
   absl::StatusOr<privacy::RevocationList> RefreshRevocations();
 
  private:
@@ -64,7 +68,7 @@ class AdmissionOffice {
 
   const Clock& clock_;
   const privacy::ClusterAuthority authority_;
-  const privacy::SigningKey key_;  // the authority's, for what is no certificate
+  const privacy::SigningKey key_;  // the authority's key, for signatures other than certificates
   privacy::JoinTokens tokens_;
   RevocationFile& revocations_;
 };

@@ -16,8 +16,8 @@
 namespace ruvd::admission {
 namespace {
 
-// What the authority says counts more than that somebody cannot be reached, and that more than that
-// whoever answers is not the authority.
+// Ranks the reasons of a failed renewal: the authority's refusal is the most useful, then an
+// unreachable address, then an answer from a node that is not the authority.
 int RefusalRank(const absl::Status& refusal) {
   const std::string reason = ReasonOf(refusal);
   if (reason == reasons::kNotFound) {
@@ -33,8 +33,9 @@ absl::StatusOr<privacy::AdmissionCert> CertificateKeeper::Renewed() const {
   if (options_.office != nullptr) {
     return options_.office->RenewOwn(present_, *options_.key);
   }
-  absl::Status told = Error(absl::StatusCode::kFailedPrecondition, reasons::kNotFound,
-                            "federation.seeds names no address to ask");
+  absl::Status told =
+      Error(absl::StatusCode::kFailedPrecondition, reasons::kNotFound,
+            "federation.seeds names no address to ask; add the address of the authority's node");
   int rank = -1;
   for (const std::string& address : options_.addresses) {
     if (options_.stopped()) {
@@ -61,13 +62,13 @@ absl::Status CertificateKeeper::CheckSameMember(const privacy::AdmissionCert& ce
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateInvalid,
-               "that of {} is for {} and another key, name or cluster than the certificate in use; "
-               "put it in place and restart the node to become that member",
+               "the certificate from {} is for {} and has another key, name or cluster than the "
+               "certificate in use; to become that member, put it in place and restart the node",
                where, certificate.name);
 }
 
 absl::Status CertificateKeeper::Look() {
-  absl::Status placed;  // what is wrong with the file
+  absl::Status placed;  // the error of the file
   if (const auto stored = options_.load();
       stored.ok() && stored->not_after_ms > present_.not_after_ms) {
     placed = CheckSameMember(*stored, options_.path);
@@ -78,13 +79,13 @@ absl::Status CertificateKeeper::Look() {
   }
   const int64_t now_ms = options_.clock->WallMillis();
   if (!privacy::RenewalDue(present_, now_ms) || !placed.ok()) {
-    return placed;  // what the operator put there is not written over
+    return placed;  // the operator's file is not overwritten
   }
   const absl::StatusOr<privacy::AdmissionCert> renewed = Renewed();
   if (!renewed.ok()) {
     return Annotate(renewed.status(),
-                    fmt::format("this node's certificate is good for {:.1f} h more and could not "
-                                "be renewed (`ruvd cert renew` does it by hand)",
+                    fmt::format("this node's certificate is valid for {:.1f} h more and could not "
+                                "be renewed (`ruvd cert renew` renews it by hand)",
                                 static_cast<double>(present_.not_after_ms - now_ms) / 3.6e6));
   }
   present_ = *renewed;

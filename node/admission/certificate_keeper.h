@@ -17,34 +17,36 @@
 namespace ruvd::admission {
 
 struct CertificateKeeperOptions {
-  std::string path;                                              // of the certificate's file
+  std::string path;                                              // path of the certificate's file
   std::function<absl::StatusOr<privacy::AdmissionCert>()> load;  // reads and checks it
   const privacy::NodeKey* key = nullptr;
   const Clock* clock = nullptr;
-  AdmissionOffice* office = nullptr;   // null: the authority's key is elsewhere
-  std::vector<std::string> addresses;  // where the authority may answer, ports of peers
-  // Asks whoever answers at an address for a certificate in place of one (RenewAt).
+  AdmissionOffice* office = nullptr;   // null: another node holds the authority's key
+  std::vector<std::string> addresses;  // addresses of link services where the authority may answer
+  // Asks the node at an address for a certificate that replaces the given one (RenewAt).
   std::function<absl::StatusOr<privacy::AdmissionCert>(const std::string& address,
                                                        const privacy::AdmissionCert&)>
       renew;
-  std::function<void(const privacy::AdmissionCert&)> take;  // hears of a newer certificate
-  std::function<bool()> stopped;                            // no further address is asked then
+  std::function<void(const privacy::AdmissionCert&)> take;  // is called with a newer certificate
+  std::function<bool()> stopped;                            // if true, no further address is asked
 };
 
-// Keeps a running node's admission certificate good: takes one that the operator put in its place,
-// and asks the authority for a new one when less than a third of its life is left. Borrows what the
-// options point to. Not thread-safe: call it from one thread at a time.
+// Keeps a running node's admission certificate valid: it uses a new certificate that the operator
+// put into the file, and asks the authority for a new one when less than a third of the
+// certificate's life is left. It borrows the objects in the options. Not thread-safe: call it from
+// one thread at a time.
 class CertificateKeeper {
  public:
   CertificateKeeper(CertificateKeeperOptions options, privacy::AdmissionCert present)
       : options_(std::move(options)), present_(std::move(present)) {}
 
-  // Looks once; waits for the disk and for `renew` at one address after the other, until `stopped`.
-  // An error where the operator's file, or what was given, is of another key, name or cluster than
-  // the one in use, which stays; and where a certificate is due that could not be had: what the
-  // authority says, else why an address could not be reached, else that those who answer are not
-  // the authority; errors of writing (it is in use then, and would not outlive a restart). Each
-  // with when the present one ends.
+  // Checks once. It waits for the disk and for `renew`, one address after the other, until
+  // `stopped`. Returns an error if the operator's file or the authority's answer has another key,
+  // name or cluster than the certificate in use, which then stays in use. If a due certificate
+  // could not be renewed, the error is the authority's refusal; else the reason why an address
+  // could not be reached; else that the answering nodes are not the authority. After an error of
+  // writing the new certificate is in use but would be lost at a restart. Every error says when the
+  // present certificate ends.
   absl::Status Look();
 
   const privacy::AdmissionCert& present() const { return present_; }

@@ -47,8 +47,9 @@ absl::StatusOr<privacy::PublicKey> ParsePublicKey(std::string_view hex) {
   const auto bytes = FromHex(hex);
   privacy::PublicKey key{};
   if (!bytes || bytes->size() != key.size()) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
-                 "a public key is 64 hexadecimal digits; `ruvd init` prints the node's");
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
+        "a public key has 64 hexadecimal digits; `ruvd init` prints the node's public key");
   }
   std::copy(bytes->begin(), bytes->end(), key.begin());
   RETURN_IF_ERROR(privacy::CheckPublicKey(key));

@@ -20,7 +20,7 @@ inline constexpr char kNodeCertificateFile[] = "node.cert";
 inline constexpr char kAuthorityKeyFile[] = "authority.key";
 inline constexpr char kConfigFile[] = "ruvd.toml";
 
-// The certificate in a data folder; nothing where there is none or it is damaged.
+// Returns the certificate in a data folder; nullopt if it is missing or damaged.
 std::optional<privacy::AdmissionCert> KeptCertificate(const std::string& data_dir);
 
 struct CertificateRequest {
@@ -30,12 +30,13 @@ struct CertificateRequest {
   int days = 30;  // at most limits::kMaxCertificateMillis
 };
 
-// Issues a certificate from now on with a fresh serial number and writes it to `path`.
+// Issues a certificate that is valid from now on, with a new serial number, and writes it to
+// `path`.
 absl::Status IssueCertificate(const privacy::ClusterAuthority& authority,
                               const CertificateRequest& request, const Clock& clock,
                               const std::string& path);
 
-// The 64 hexadecimal digits of a public key; KEY_INVALID for anything else.
+// Reads a public key from its 64 hexadecimal digits. Any other text is KEY_INVALID.
 absl::StatusOr<privacy::PublicKey> ParsePublicKey(std::string_view hex);
 
 }  // namespace ruvd::admission

@@ -24,12 +24,11 @@
 namespace ruvd::admission {
 namespace {
 
-using JoinStream =
-    grpc::ClientReaderWriter<v1::JoinRequest, v1::JoinResponse>;
+using JoinStream = grpc::ClientReaderWriter<v1::JoinRequest, v1::JoinResponse>;
 
-// gRPC 1.51 looks at errno of a connect that is under way after other calls, which may have set it,
-// and then takes it for failed (seen: ENOENT, on a busy machine). Later versions do not. The token
-// is sent over a connection only, so that another try costs nothing.
+// Tries to connect. gRPC 1.51 reads errno of a pending connect after other calls that may have
+// changed it, and may then report a failure (ENOENT was seen on a busy machine). Later versions are
+// correct. The token is sent only over an open connection, so another try does not use it up.
 constexpr int kGreetings = 3;
 
 // One attempt, over one connection.
@@ -50,7 +49,7 @@ class JoinAttempt {
   JoinAttempt(const JoinAttempt&) = delete;
   JoinAttempt& operator=(const JoinAttempt&) = delete;
 
-  // The authority, which proved that the channel ends at it.
+  // Returns the authority's key, after the authority proved that the channel ends at it.
   absl::StatusOr<privacy::PublicKey> Greet(const privacy::ClusterId& cluster) {
     stream_->WaitForInitialMetadata();
     const Digest seen = transport::PeerCertificateOf(*context_.auth_context()).value_or(Digest{});
@@ -108,7 +107,8 @@ class JoinAttempt {
   }
   absl::Status Strange() const {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "{} answered what is no step of joining; update the older program", address_);
+                 "{} sent an answer that is not a step of joining; update the older program",
+                 address_);
   }
 
   absl::StatusOr<v1::JoinResponse> Ask(const v1::JoinRequest& request) {
@@ -119,14 +119,14 @@ class JoinAttempt {
     const grpc::Status status = std::exchange(stream_, nullptr)->Finish();
     if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
       return Error(absl::StatusCode::kFailedPrecondition, reasons::kNotFound,
-                   "the node at {} does not hold the authority's key; name the one where "
-                   "`ruvd token create` works",
+                   "the node at {} does not hold the authority's key; name the node on which `ruvd "
+                   "token create` works",
                    address_);
     }
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty()) {
       return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
-                   "no node answers at {}: {}; see that it runs, and name host and port of its "
-                   "links (federation.listen), not of its API",
+                   "no node answers at {}: {}; check that it runs, and give the address of its "
+                   "link service (federation.listen), not of its API",
                    address_, status.error_message());
     }
     RETURN_IF_ERROR(client::StatusOfCall(static_cast<int>(status.error_code()),
@@ -141,7 +141,7 @@ class JoinAttempt {
   privacy::JoinWelcome::Nonce nonce_{};  // of the greeting
 };
 
-// A connection that was greeted, and the authority at its other end.
+// A connection after its greeting, and the authority at its other end.
 struct Greeted {
   std::unique_ptr<JoinAttempt> attempt;
   privacy::PublicKey authority{};
@@ -154,7 +154,7 @@ absl::StatusOr<Greeted> GreetAuthority(const std::string& address,
   ASSIGN_OR_RETURN(const transport::TlsCertificate own, transport::MakeSelfSignedCertificate());
   std::unique_ptr<JoinAttempt> attempt;
   absl::StatusOr<privacy::PublicKey> authority;
-  // Of all tries together: who stops meanwhile waits for that.
+  // One deadline for all tries together, because a node that stops meanwhile waits for them.
   const auto deadline = std::chrono::system_clock::now() + patience;
   for (int tries = 0; tries < kGreetings; ++tries) {
     attempt = std::make_unique<JoinAttempt>(address, own, deadline);

@@ -14,19 +14,20 @@
 
 namespace ruvd::admission {
 
-// Asks the node at `address` (its port of peers), which holds the cluster authority's key, to admit
-// the node `name` with this key. The token is shown to nobody else: not before the authority has
-// proven that the TLS channel ends at it. The certificate was verified. NODE_UNREACHABLE,
-// CERTIFICATE_FOREIGN and SIGNATURE_INVALID for who is not the authority, what the authority says
-// (TOKEN_*, CERTIFICATE_INVALID for an unusable name), CERTIFICATE_EXPIRED where the clocks differ.
+// Asks the node at `address` (its link port), which holds the cluster authority's key, to admit the
+// node `name` with this key. The token is sent only after the authority has proven that the TLS
+// channel ends at it. The returned certificate is verified. Errors: NODE_UNREACHABLE;
+// CERTIFICATE_FOREIGN and SIGNATURE_INVALID if the other node is not the authority; the authority's
+// refusal (TOKEN_*, CERTIFICATE_INVALID for an unusable name); CERTIFICATE_EXPIRED if the clocks
+// differ.
 absl::StatusOr<privacy::AdmissionCert> JoinCluster(const std::string& address,
                                                    const privacy::JoinInvitation& invitation,
                                                    const std::string& name,
                                                    const privacy::NodeKey& key, const Clock& clock);
 
-// Asks it for a new certificate in place of one that is still good, of which it is told within
-// `patience`. NODE_UNREACHABLE, NOT_FOUND for a node without the authority's key, what the
-// authority says: NODE_REVOKED, CERTIFICATE_EXPIRED.
+// Asks the authority's node for a new certificate that replaces one that is still valid, and waits
+// for at most `patience`. Errors: NODE_UNREACHABLE; NOT_FOUND for a node without the authority's
+// key; the authority's refusal (NODE_REVOKED, CERTIFICATE_EXPIRED).
 absl::StatusOr<privacy::AdmissionCert> RenewAt(const std::string& address,
                                                const privacy::AdmissionCert& certificate,
                                                const privacy::NodeKey& key,

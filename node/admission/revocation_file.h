@@ -14,23 +14,23 @@
 
 namespace ruvd::admission {
 
-// The cluster's revocation list of a node, DATA_DIR/revocations: what its authority made, or what
-// it learned from peers. Thread-safe; one object for one file.
+// The file DATA_DIR/revocations with the cluster's revocation list, which the authority made or
+// peers sent. Thread-safe; use one object per file.
 class RevocationFile {
  public:
   explicit RevocationFile(const std::string& data_dir);
 
-  // The list, verified; number 0 without a file. REVOCATION_INVALID, SIGNATURE_INVALID,
-  // CERTIFICATE_FOREIGN.
+  // Returns the verified list; without a file, an empty list with number 0. Errors are
+  // REVOCATION_INVALID, SIGNATURE_INVALID and CERTIFICATE_FOREIGN.
   absl::StatusOr<privacy::RevocationList> Load(const privacy::PublicKey& issuer) const;
-  // Replaces the list durably, unless it is as new or newer.
+  // Replaces the stored list and fsyncs it, unless the stored list is as new or newer.
   absl::Status Keep(const privacy::RevocationList& list, const privacy::PublicKey& issuer);
-  // Puts a node on it durably; the same list again if it is there already. Errors of Load,
-  // RevokeNodes and of writing.
+  // Adds a node to the list, fsyncs it and returns it; the list is unchanged if the node is on it.
+  // Returns the errors of Load, of RevokeNodes and of writing.
   absl::StatusOr<privacy::RevocationList> Add(const privacy::NodeId& node, int64_t now_ms,
                                               const privacy::SigningKey& issuer);
-  // Signs the list anew where it is older than `age_ms`, so that nodes see that it is the newest.
-  // The list as it is then; number 0 where there never was one. Errors as of Add.
+  // Signs the list again if it is older than `age_ms`, so that nodes see that it is current, and
+  // returns it. Without a file, the list has number 0. Returns the same errors as Add.
   absl::StatusOr<privacy::RevocationList> Refresh(int64_t age_ms, int64_t now_ms,
                                                   const privacy::SigningKey& issuer);
 

@@ -17,7 +17,7 @@
 namespace ruvd::api {
 namespace {
 
-// Parts by their names; a static one has a single part without a name.
+// Returns the parts with their names; an adapter without banks has a single part without a name.
 std::vector<std::pair<std::string, const inference::Adapter*>> PartsOf(
     const inference::Talora& talora) {
   std::vector<std::pair<std::string, const inference::Adapter*>> parts;

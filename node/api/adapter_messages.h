@@ -12,14 +12,15 @@
 
 namespace ruvd::api {
 
-// Adapters as messages of ruvd.adapter.v1.
+// Converts adapters to messages of ruvd.adapter.v1.
 
 void WriteAdapter(const serving::CatalogEntry& entry, adapter::v1::Adapter* message);
 
-// Every changed matrix, part by part.
+// Writes every changed matrix, part by part.
 void WriteTargets(const inference::Talora& talora, adapter::v1::GetAdapterResponse* response);
 
-// Part by part, where one of the two has it: the trunks, then bank by bank.
+// Writes the difference for each part that at least one of the two adapters has: first the trunks,
+// then bank by bank.
 void WriteDifference(const inference::Talora& a, const inference::Talora& b,
                      adapter::v1::DiffAdaptersResponse* response);
 

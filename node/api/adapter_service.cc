@@ -83,9 +83,8 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
     return Run(context, [this, request, response]() -> absl::Status {
       if (!paths_are_local_) {
         return Error(absl::StatusCode::kFailedPrecondition, reasons::kPathsAreLocal,
-                     "this node can be called from other machines (api.listen, api.allow_remote), "
-                     "so it reads "
-                     "no files that callers name; send the file with `ruvd adapter import`");
+                     "clients on other machines can call this node (api.listen, api.allow_remote), "
+                     "so it does not read files by path; send the file with `ruvd adapter import`");
       }
       ASSIGN_OR_RETURN(const serving::CatalogEntry entry,
                        catalog_.Load(request->path(), WeightOf(*request)));
@@ -146,7 +145,7 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
   }
 
  private:
-  // Files are read and written: not on gRPC's threads.
+  // Runs on another thread than gRPC's, because files are read and written.
   grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context,
                                 std::function<absl::Status()> answer) {
     auto* reactor = context->DefaultReactor();
@@ -175,10 +174,10 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
     ASSIGN_OR_RETURN(const serving::CatalogEntry entry, Find(request.adapter()));
     ASSIGN_OR_RETURN(std::string file, FileOf(request, *entry.adapter));
     if (file.size() > static_cast<size_t>(limits::kMaxApiMessageBytes)) {
-      return Error(absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
-                   "the file has {} bytes, more than the {} of an answer; copy {} on the node's "
-                   "machine",
-                   file.size(), limits::kMaxApiMessageBytes, Shown(entry.path, 256));
+      return Error(
+          absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
+          "the file has {} bytes, but an answer has at most {}; copy {} on the node's machine",
+          file.size(), limits::kMaxApiMessageBytes, Shown(entry.path, 256));
     }
     response->set_file(std::move(file));
     return absl::OkStatus();

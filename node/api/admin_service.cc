@@ -126,7 +126,7 @@ bool IsTier(pattern::v1::SharingTier tier) {
 
 absl::Status UnknownTier(pattern::v1::SharingTier tier) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "tier {} is none; use private, masked, dp or public", static_cast<int>(tier));
+               "tier {} is not known; use private, masked, dp or public", static_cast<int>(tier));
 }
 
 bool IsBackupName(std::string_view name) {
@@ -137,8 +137,8 @@ bool IsBackupName(std::string_view name) {
          });
 }
 
-// The path of a folder that is to be made below `parent`, which is made where it is missing. A
-// client chooses a name and never a path: the node writes where its operator said.
+// Returns the path of a new folder below `parent`, and creates `parent` if it is missing. A client
+// chooses a name and never a path, because the operator decides where the node writes.
 absl::StatusOr<std::string> NewBackupFolder(const std::string& parent, std::string name,
                                             int64_t now_ms) {
   if (name.empty()) {
@@ -147,8 +147,8 @@ absl::StatusOr<std::string> NewBackupFolder(const std::string& parent, std::stri
   }
   if (!IsBackupName(name)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "the name of a backup has 1 to {} letters, digits, '.', '_' and '-' and begins "
-                 "with no '.'; it becomes a folder in {}",
+                 "the name of a backup must have 1 to {} letters, digits, '.', '_' and '-' and "
+                 "must not begin with '.'; it becomes a folder in {}",
                  limits::kMaxBackupNameBytes, parent);
   }
   RETURN_IF_ERROR(MakeDataFolder(parent));
@@ -175,7 +175,8 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
   explicit AdminServiceImpl(const ServiceDependencies& dependencies)
       : node_(dependencies),
         lane_(dependencies.upkeep, limits::kMaxWaitingUpkeep),
-        // The one that runs; the next may come before the former has left.
+        // One backup runs at a time; the capacity is 2 because the next one may arrive before the
+        // former has left the lane.
         backups_(dependencies.backups, /*capacity=*/2) {}
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
@@ -187,7 +188,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
           NodeStatus status;
           node_.fill_status(&status);
           WriteStatus(status, response);
-          if (view.ok()) {  // the rest is worth knowing without it
+          if (view.ok()) {  // without it the rest of the status is still useful
             WriteFederation(*view, response);
           }
           reactor->Finish(grpc::Status::OK);
@@ -298,8 +299,9 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                            admin::v1::SetUserConsentResponse* response) override {
     auto* reactor = context->DefaultReactor();
     const auto stored = std::make_shared<absl::Status>();
-    // The disk first, on a thread that may wait for it; then the actor. Of a withdrawal also where
-    // it could not be stored: it holds until the node ends.
+    // The consent is stored first, on a thread that may wait for the disk, and then the actor is
+    // told. A withdrawal reaches the actor even if it could not be stored: then it holds until the
+    // node ends.
     lane_.Run(
         context, reactor,
         [this, request, response, stored] {
@@ -333,7 +335,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     }
     backups_.Run(context, reactor, [this, request, response, turn = *std::move(turn)] {
       const absl::Status status = BackUp(*request, response);
-      turn->End();  // before the caller hears of it
+      turn->End();  // before the caller gets the answer
       return status;
     });
     return reactor;
@@ -344,7 +346,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                       admin::v1::EraseUserResponse* response) override {
     auto* reactor = context->DefaultReactor();
     const auto erased = std::make_shared<absl::Status>();
-    // What was learned from the user is taken back also where the erasure fails.
+    // What was learned from the user is withdrawn even if the erasure fails.
     lane_.Run(
         context, reactor,
         [this, request, response, erased] {
@@ -363,8 +365,8 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
   }
 
  private:
-  // The one backup that runs or waits, from the call on; ends at the latest when the call is over
-  // without it.
+  // The turn of the one backup that runs or waits. It begins with the call, and ends with the
+  // backup, or with the call if no backup was started.
   class BackupTurn {
    public:
     explicit BackupTurn(AdminServiceImpl& service) : service_(service) {}
@@ -383,13 +385,13 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     bool ended_ = false;
   };
 
-  // A backup goes on when its caller has lost patience; one more would only add to its work.
+  // A backup continues after its caller has left; a second one would only add load.
   absl::StatusOr<std::shared_ptr<BackupTurn>> TakeTurn(const std::string& name) {
     const MutexLock lock(mutex_);
     if (!running_backup_.empty()) {
       return Error(absl::StatusCode::kFailedPrecondition, reasons::kBackupRunning,
-                   "a backup ({}) runs already and goes on without whoever asked for it; wait for "
-                   "its folder in {}",
+                   "a backup ({}) is already running, and continues even if its caller left; wait "
+                   "for its folder in {}",
                    running_backup_, node_.backup_dir);
     }
     running_backup_ = name.empty() ? "without a name" : name;
@@ -416,7 +418,8 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     return absl::OkStatus();
   }
 
-  // What may no longer leave, and for whoever withdrew what cannot be taken back.
+  // Withdraws what may no longer leave, and tells a caller who withdrew a consent what cannot be
+  // taken back.
   void TakeBack(grpc::ServerUnaryReactor* reactor, std::shared_ptr<const absl::Status> stored,
                 admin::v1::SetUserConsentResponse* response) {
     const auto finish = [this, reactor, stored,
@@ -427,20 +430,20 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
       lane_.Leave();
       reactor->Finish(ToRpcStatus(*stored));
     };
-    node_.federation->OnConsentsChanged(
-        [this, reactor, response, finish](const absl::StatusOr<sharing::ConsentsAnswer>& taken) {
-          if (!taken.ok()) {
-            lane_.Leave();
-            reactor->Finish(ToRpcStatus(Annotate(
-                taken.status(),
-                "the consent is noted, but what had left could not be taken back; repeat it")));
-            return;
-          }
-          response->set_items_taken_back(taken->updates + taken->patterns);
-          response->set_patterns_taken_back(taken->patterns);
-          response->set_peers_told(taken->peers);
-          node_.federation->View(finish);
-        });
+    node_.federation->OnConsentsChanged([this, reactor, response, finish](
+                                            const absl::StatusOr<sharing::ConsentsAnswer>& taken) {
+      if (!taken.ok()) {
+        lane_.Leave();
+        reactor->Finish(ToRpcStatus(Annotate(
+            taken.status(),
+            "the consent is stored, but shared items could not be withdrawn; repeat the call")));
+        return;
+      }
+      response->set_items_taken_back(taken->updates + taken->patterns);
+      response->set_patterns_taken_back(taken->patterns);
+      response->set_peers_told(taken->peers);
+      node_.federation->View(finish);
+    });
   }
 
   void ForgetInMemory(const std::string& user_id) {
@@ -455,21 +458,22 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
   absl::Status Erase(const std::string& user_id, admin::v1::EraseUserResponse* response) {
     if (user_id.empty() || user_id.size() > limits::kMaxUserIdBytes) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "user_id has {} bytes; it has 1 to {}", user_id.size(), limits::kMaxUserIdBytes);
+                   "user_id has {} bytes, but must have 1 to {}", user_id.size(),
+                   limits::kMaxUserIdBytes);
     }
-    // Before the data goes: an erasure that is interrupted is asked for again.
+    // This is read before the data is erased; an interrupted erasure is requested again.
     const bool had_consent = node_.consents->Knows(user_id);
     const absl::Status withdrawn =
         node_.consents->Withdraw(user_id, node_.clock->WallMillis()).status();
-    // Also where the erasure fails, and again behind it for what ended meanwhile.
+    // This runs even if the erasure fails, and again after it for completions that ended meanwhile.
     ForgetInMemory(user_id);
     const absl::StatusOr<storage::UserErasure> erasure =
         ruvd::storage::EraseUser({.database = node_.database,
-                         .sessions = node_.sessions,
-                         .trajectories = node_.trajectories,
-                         .witness = node_.witness,
-                         .changes = node_.changes},
-                        user_id);
+                                  .sessions = node_.sessions,
+                                  .trajectories = node_.trajectories,
+                                  .witness = node_.witness,
+                                  .changes = node_.changes},
+                                 user_id);
     if (!had_consent || !absl::IsNotFound(erasure.status())) {
       RETURN_IF_ERROR(erasure.status());
       response->set_sessions_forgotten(erasure->sessions);
@@ -485,7 +489,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
   QueryLane lane_;
   QueryLane backups_;
   Mutex mutex_;
-  std::string running_backup_ ABSL_GUARDED_BY(mutex_);  // empty: none runs or waits
+  std::string running_backup_ ABSL_GUARDED_BY(mutex_);  // empty: no backup runs or waits
 };
 
 }  // namespace

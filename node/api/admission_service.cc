@@ -32,14 +32,14 @@ absl::StatusOr<Array> ExactBytes(const std::string& bytes, std::string_view what
   Array array{};
   if (bytes.size() != array.size()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "{} has {} bytes instead of {}; update the program that calls", what, bytes.size(),
+                 "{} has {} bytes instead of {}; update the calling program", what, bytes.size(),
                  array.size());
   }
   std::copy(bytes.begin(), bytes.end(), array.begin());
   return array;
 }
 
-// One node that joins. gRPC calls the reactions one after another, except OnCancel.
+// The call of one joining node. gRPC calls the reactions one after another, except OnCancel.
 class Joining final : public JoinReactor, public std::enable_shared_from_this<Joining> {
  public:
   static JoinReactor* Start(const AdmissionDependencies& dependencies, std::atomic<size_t>& joins,
@@ -49,10 +49,10 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
     if (joins.fetch_add(1) >= limits::kMaxJoinsUnderWay) {
       joining->Finish(ToRpcStatus(
           Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                "{} nodes join already; try again in a moment", limits::kMaxJoinsUnderWay)));
+                "{} nodes are joining already; try again in a moment", limits::kMaxJoinsUnderWay)));
     } else {
       joining->GiveUpInTime();
-      joining->StartSendInitialMetadata();  // with it the caller knows the connection
+      joining->StartSendInitialMetadata();  // the caller recognises the connection by it
       joining->StartRead(&joining->request_);
     }
     return joining.get();
@@ -66,9 +66,9 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
     } else if (welcomed_ && request_.has_application()) {
       dependencies_.files->Post([self = shared_from_this()] { self->Admit(); });
     } else {
-      Finish(ToRpcStatus(Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                               "a step of joining came out of order; update the program that "
-                               "calls")));
+      Finish(
+          ToRpcStatus(Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                            "a step of joining arrived out of order; update the calling program")));
     }
   }
   void OnWriteDone(bool ok) override {
@@ -84,7 +84,7 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
   void OnDone() override {
     {
       const MutexLock lock(mutex_);
-      context_ = nullptr;  // gRPC's, gone after this
+      context_ = nullptr;  // belongs to gRPC and is gone after this
     }
     alarm_.Cancel();
     joins_.fetch_sub(1);
@@ -117,8 +117,8 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
       const std::vector<Digest> own = dependencies_.tls->own_certificates();
       if (std::ranges::find(own, seen) == own.end()) {
         return Error(absl::StatusCode::kPermissionDenied, reasons::kChannelBinding,
-                     "the caller sees a TLS certificate that is not this node's: something between "
-                     "ends TLS; dial the node directly");
+                     "the caller sees another TLS certificate than this node's, so something in "
+                     "between terminates TLS; dial the node directly");
       }
       nonce_ = nonce;
       const privacy::JoinWelcome welcome = dependencies_.office->Welcome(nonce, seen);
@@ -197,7 +197,7 @@ class AuthorityServiceImpl final : public admission::v1::AuthorityService::Callb
       admission::v1::CreateJoinTokenResponse* response) override {
     auto* reactor = context->DefaultReactor();
     lane_.Run(context, reactor, [this, request, response]() -> absl::Status {
-      // What is too long for a token is so for its issuer, too.
+      // The lifetime is clamped; the issuer refuses a lifetime that is too long.
       const auto lifetime = static_cast<int64_t>(
           std::min<uint64_t>(request->lifetime_ms(), std::numeric_limits<int32_t>::max()));
       ASSIGN_OR_RETURN(const admission::Invitation invitation,
@@ -218,8 +218,8 @@ class AuthorityServiceImpl final : public admission::v1::AuthorityService::Callb
                        ExactBytes<privacy::NodeId>(request->node_id(), "a node id"));
       if (node == dependencies_.self) {
         return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                     "this node holds the cluster's authority: nobody could admit or revoke nodes "
-                     "any more; move authority.key to another node first");
+                     "this node holds the cluster authority's key, and no other node could admit "
+                     "or revoke nodes; move authority.key to another node first");
       }
       ASSIGN_OR_RETURN(const privacy::RevocationList list, dependencies_.office->Revoke(node));
       dependencies_.on_revoked(list);

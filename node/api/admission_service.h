@@ -14,21 +14,22 @@
 
 namespace ruvd::api {
 
-// What the services of the cluster authority's node call. All borrowed; they outlive the server.
+// The objects that the services of the cluster authority's node call. All are borrowed and must
+// outlive the server.
 struct AdmissionDependencies {
   admission::AdmissionOffice* office = nullptr;
-  const transport::LinkTls* tls = nullptr;  // of the port of peers
-  Executor* files = nullptr;                // of what waits for the disk
-  privacy::NodeId self{};                   // is not revoked
-  // Hears of a longer revocation list.
+  const transport::LinkTls* tls = nullptr;  // of the port for peers
+  Executor* files = nullptr;                // runs work that waits for the disk
+  privacy::NodeId self{};                   // the node itself, which cannot be revoked
+  // Is called with a revocation list that became longer.
   std::function<void(const privacy::RevocationList&)> on_revoked;
 };
 
-// On the port of peers: admits who has a token, and gives members new certificates. At most
-// kMaxJoinsUnderWay at a time, each for at most kJoinPatience.
+// Makes the service on the port for peers: it admits nodes that have a token, and gives members new
+// certificates. At most kMaxJoinsUnderWay calls run at a time, each for at most kJoinPatience.
 std::unique_ptr<grpc::Service> MakeAdmissionService(const AdmissionDependencies& dependencies);
 
-// On the port of clients: makes tokens, revokes nodes.
+// Makes the service on the port for clients: it makes tokens and revokes nodes.
 std::unique_ptr<grpc::Service> MakeAuthorityService(const AdmissionDependencies& dependencies);
 
 }  // namespace ruvd::api

@@ -15,13 +15,13 @@
 namespace ruvd::api {
 namespace {
 
-// Roles imply nothing; these sets say it once.
-// What shows no user's text and changes nothing.
+// A role does not include another role; these sets list the roles of each kind of method. Methods
+// that show no user's text and change nothing.
 constexpr uint32_t kLook =
     privacy::roles::kObserver | privacy::roles::kContributor | privacy::roles::kAdmin;
-// What works with the model and the patterns.
+// Methods that use the model and the patterns.
 constexpr uint32_t kWork = privacy::roles::kContributor | privacy::roles::kAdmin;
-// What shows other users' text, or changes what all of them get.
+// Methods that show other users' text, or change what all users get.
 constexpr uint32_t kManage = privacy::roles::kAdmin;
 
 constexpr std::array kRules = {
@@ -50,13 +50,13 @@ constexpr std::array kRules = {
     RpcRule{"/ruvd.admin.v1.AdminService/SetConsent", kManage},
     RpcRule{"/ruvd.admin.v1.AdminService/SetUserConsent", kManage},
 
-    // On the port of links only, of the authority's node: who may join says the token.
+    // This is served on the link port of the authority's node only; the token decides who may join.
     RpcRule{"/ruvd.admission.v1.AdmissionService/Join", 0, /*anybody=*/true},
     RpcRule{"/ruvd.admission.v1.AuthorityService/CreateJoinToken", kManage},
     RpcRule{"/ruvd.admission.v1.AuthorityService/RevokeNode", kManage},
 
-    // On the port of links only. Who may link is what the link's own handshake finds out, by the
-    // admission certificate and the proof of its key.
+    // This is served on the link port only. The link's own handshake checks the admission
+    // certificate and the proof of its key.
     RpcRule{"/ruvd.federation.v1.FederationService/Link", 0, /*anybody=*/true},
 
     RpcRule{"/ruvd.inference.v1.InferenceService/Embed", kWork},
@@ -107,18 +107,17 @@ class TokenProcessor final : public grpc::AuthMetadataProcessor {
     if (header != metadata.end()) {
       const std::string_view value = ViewOf(header->second);
       roles = value.starts_with(kScheme) ? tokens_->RolesOf(value.substr(kScheme.size())) : 0;
-      consumed->emplace(kHeader, std::string(value));  // no service gets to see it
+      consumed->emplace(kHeader, std::string(value));  // services do not see the token
     }
     if (MayCall(method, roles)) {
       return grpc::Status::OK;
     }
     if (roles == 0) {
       return {grpc::StatusCode::UNAUTHENTICATED,
-              header == metadata.end()
-                  ? "this node asks its clients for a token; name the file that holds yours with "
-                    "--token-file"
-                  : "this node does not know the token; it may have been changed, ask the node's "
-                    "operator for yours"};
+              header == metadata.end() ? "this node requires a token from its clients; name your "
+                                         "token file with --token-file"
+                                       : "this node does not know the token, which may have been "
+                                         "replaced; ask the node's operator for a valid one"};
     }
     return {
         grpc::StatusCode::PERMISSION_DENIED,

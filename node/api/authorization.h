@@ -15,24 +15,26 @@
 
 namespace ruvd::api {
 
-// Who may call a method: callers with one of `roles` (bits of privacy/identity/admission.h), or
-// anybody.
+// The rule for one method: callers with one of `roles` (bits of privacy/identity/admission.h), or
+// all callers, may call it.
 struct RpcRule {
-  std::string_view method;  // "/package.Service/Method", as HTTP/2 has it
+  std::string_view method;  // "/package.Service/Method", as in HTTP/2
   uint32_t roles = 0;
   bool anybody = false;
 };
 
-// One rule for every method that a node serves, ordered by method. A test compares them with the
-// protos.
+// Returns one rule for every method that a node serves, ordered by method. A test compares the
+// rules with the protos.
 std::span<const RpcRule> RpcRules();
 
-// Whether a caller with `roles` may call the method. Nobody may call one without a rule.
+// Returns whether a caller with `roles` may call the method. A method without a rule is always
+// refused.
 bool MayCall(std::string_view method, uint32_t roles);
 
-// Looks at every call before it reaches a service: UNAUTHENTICATED without "authorization: Bearer"
-// and one of the tokens, PERMISSION_DENIED where its roles do not suffice. gRPC carries no details
-// of these errors; rpc_error.cc knows their reasons. For credentials with TLS only.
+// Makes the processor that checks every call before it reaches a service. A call without
+// "authorization: Bearer" and a known token is UNAUTHENTICATED; a call that the token's roles do
+// not allow is PERMISSION_DENIED. gRPC carries no details of these errors, so client/rpc_error.cc
+// adds their reasons. Use it only with TLS credentials.
 std::shared_ptr<grpc::AuthMetadataProcessor> MakeTokenProcessor(
     std::shared_ptr<const transport::ApiTokens> tokens);
 

@@ -25,13 +25,13 @@ absl::Status Refused(fmt::format_string<Args...> format, Args&&... args) {
                std::forward<Args>(args)...);
 }
 
-// The text comes in one of three ways.
+// Checks that the text comes in only one of three forms.
 absl::Status CheckOneText(const GenerateRequest& request) {
   const bool prompt = !request.prompt().empty() || !request.suffix().empty();
   if (int{prompt} + int{request.parts_size() > 0} + int{request.messages_size() > 0} > 1) {
     return Refused(
-        "the request has more than one of a prompt (or suffix), parts and messages; put all text "
-        "into one of them");
+        "the request has more than one of a prompt (or suffix), parts and messages; use only one "
+        "of them");
   }
   if (!request.chat_format().empty() && request.messages_size() == 0) {
     return Refused("chat_format is given without messages; send messages or leave it out");
@@ -49,7 +49,7 @@ std::vector<serving::TextPart> SuffixParts(const GenerateRequest& request) {
           {.text = request.suffix()}};
 }
 
-// The text to infill; nothing where the request only has a prompt.
+// Returns the parts to infill; empty if the request has only a prompt.
 absl::StatusOr<std::vector<serving::TextPart>> ReadParts(const GenerateRequest& request) {
   if (request.parts_size() == 0) {
     return SuffixParts(request);

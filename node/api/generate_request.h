@@ -9,9 +9,9 @@
 
 namespace ruvd::api {
 
-// What a Generate call asks for, without deadline and listener. INVALID_ARGUMENT for options out of
-// range, for more than one of prompt, parts and messages, and for a conversation that does not wait
-// for an answer; what depends on the model is the inference actor's to check.
+// Reads a Generate request into a job, without deadline and listener. INVALID_ARGUMENT if options
+// are out of range, if more than one of prompt, parts and messages is given, or if a conversation
+// does not end with a message of the user. The inference actor checks what depends on the model.
 absl::StatusOr<serving::GenerationJob> ReadGenerate(const inference::v1::GenerateRequest& request);
 
 }  // namespace ruvd::api

@@ -16,7 +16,7 @@
 namespace ruvd::api {
 namespace {
 
-// The caller's deadline on our monotonic clock; gRPC's infinite future means none.
+// Returns the caller's deadline on the monotonic clock; nullopt for gRPC's infinite future.
 std::optional<TimePoint> DeadlineOf(const grpc::CallbackServerContext& context,
                                     const Clock& clock) {
   const auto deadline = context.deadline();
@@ -132,7 +132,7 @@ void GenerateStream::OnWriteDone(bool ok) {
     pending_frames_ -= queue_.front().has_denoise_frame() ? 1 : 0;
     queue_.pop_front();
     if (!ok) {
-      cancelled_.store(true);  // the peer is gone; what is left cannot be delivered
+      cancelled_.store(true);  // the caller is gone; the rest cannot be delivered
     }
   }
   Pump();

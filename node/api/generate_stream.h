@@ -16,8 +16,9 @@
 
 namespace ruvd::api {
 
-// One Generate call: turns the actor's events into messages, at most one write in flight. A reader
-// that falls behind loses denoising frames, never text. Lives until gRPC is done with the call.
+// One Generate call: turns the actor's events into messages, with at most one write in flight. A
+// slow reader misses denoising frames but never text. The object lives until gRPC is done with the
+// call.
 class GenerateStream final : public grpc::ServerWriteReactor<inference::v1::GenerateResponse>,
                              public serving::GenerationListener {
  public:

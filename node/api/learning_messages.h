@@ -10,7 +10,7 @@
 #include "ruvd/learning/v1/learning.pb.h"
 #include "storage/trajectories/trajectory_store.h"
 
-// Between the messages of ruvd.learning.v1 and what the node works with.
+// Conversions between the messages of ruvd.learning.v1 and the node's own types.
 namespace ruvd::api {
 
 void WriteFeedbackAnswer(const learning::FeedbackAnswer& answer,
@@ -23,7 +23,7 @@ void WriteRoundSummary(const learning::RoundSummary& summary,
                        learning::v1::RunBackgroundResponse* message);
 void WriteDeepResult(const learning::DeepResult& result, learning::v1::RunDeepResponse* message);
 void WriteDeepStatus(const learning::DeepStatus& status, learning::v1::DeepStatus* message);
-// `text`: what the trajectory teaches.
+// `text` is the text that the trajectory teaches.
 void WriteLesson(const storage::Trajectory& trajectory, std::string_view text,
                  learning::v1::Lesson* message);
 

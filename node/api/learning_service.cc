@@ -128,7 +128,7 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
   }
 
  private:
-  // Finishes a call with what an actor says; `write` fills the response.
+  // Finishes a call with an actor's answer; `write` fills the response.
   template <typename T, typename Write>
   static learning::LearningActor::Done<T> Answer(ServerUnaryReactor* reactor, Write write) {
     return [reactor, write](const absl::StatusOr<T>& answer) {
@@ -147,7 +147,8 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
         });
   }
 
-  // No two trajectories have one time, so that a page goes on after the time of its last one.
+  // Two trajectories never have the same time, so the next page begins after the time of the last
+  // trajectory.
   absl::Status Lessons(const learning::v1::ListLessonsRequest& request,
                        learning::v1::ListLessonsResponse* response) {
     const size_t page = request.page_size() == 0 ? limits::kMaxLessonPage : request.page_size();

@@ -25,14 +25,14 @@ namespace {
 using federation::v1::FederationService;
 using federation::v1::Frame;
 
-// The queue of frames of one link, whichever side dialled: at most one write in flight, frames in
-// order. The reactor that owns it passes its StartWrite and its way to end the stream.
+// The queue of outgoing frames of one link, for both sides: frames stay in order, with at most one
+// write in flight. The reactor that owns it passes its StartWrite and its way to end the stream.
 class FrameQueue {
  public:
-  // What the owner has to do next, outside the lock.
+  // The next action of the owner, which runs outside the lock.
   struct Next {
     const Frame* write = nullptr;  // stays alive until WriteDone
-    bool linger = false;  // closing has begun: cancel the stream if that takes too long
+    bool linger = false;           // closing has begun; cancel the stream if it takes too long
     bool end = false;
   };
 
@@ -96,15 +96,16 @@ class FrameQueue {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// How far a link reads ahead of the federation actor. A read that waits is started by whoever
-// handles a frame, hence under the lock that Stop takes: none is started on a stream that ended.
+// Limits how far a link reads ahead of the federation actor. The thread that handles a frame starts
+// a waiting read. It does so under the lock that Stop takes, so that no read starts on a stream
+// that ended.
 class ReadWindow {
  public:
   void FrameRead() {
     MutexLock lock(mutex_);
     ++waiting_;
   }
-  // Whether to read on now; if not, FrameHandled will.
+  // Returns whether to read now; if not, FrameHandled starts the read later.
   bool MayRead() {
     MutexLock lock(mutex_);
     paused_ = waiting_ >= limits::kMaxLinkFramesWaiting;
@@ -130,14 +131,12 @@ class ReadWindow {
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// What both ends of a stream have in common. `Link` is a reactor with Cancel, EndStream and
+// The common part of both ends of a stream. `Link` is a reactor with Cancel, EndStream and
 // StartRead.
 template <typename Link>
 class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this<Link> {
  public:
-  void Send(std::shared_ptr<const Frame> frame) override {
-    Do(queue_.Push(std::move(frame)));
-  }
+  void Send(std::shared_ptr<const Frame> frame) override { Do(queue_.Push(std::move(frame))); }
   void Close() override { Do(queue_.Close()); }
 
  protected:
@@ -150,10 +149,9 @@ class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this
       return;
     }
     window_.FrameRead();
-    // The actor lets go of a frame when it has handled it.
+    // The actor releases a frame once it has handled it.
     const std::shared_ptr<const Frame> frame(
-        new Frame(std::move(incoming_)),
-        [self = this->shared_from_this()](const Frame* handled) {
+        new Frame(std::move(incoming_)), [self = this->shared_from_this()](const Frame* handled) {
           delete handled;
           self->window_.FrameHandled([&self] { self->link().StartRead(&self->incoming_); });
         });
@@ -206,7 +204,7 @@ class ServerLink final : public grpc::ServerBidiReactor<Frame, Frame>,
                            grpc::CallbackServerContext* context) {
     std::shared_ptr<ServerLink> link(new ServerLink(federation, context));
     link->self_ = link;
-    link->StartSendInitialMetadata();  // tells the dialler that the link is up
+    link->StartSendInitialMetadata();  // tells the dialling side that the link is open
     link->id_ = federation.OpenLink(link, "", ChannelOf(tls, *context->auth_context()));
     link->StartRead(&link->incoming_);
     return link.get();
@@ -218,7 +216,7 @@ class ServerLink final : public grpc::ServerBidiReactor<Frame, Frame>,
   void OnDone() override {
     {
       MutexLock lock(mutex_);
-      context_ = nullptr;  // gRPC's, gone after this
+      context_ = nullptr;  // belongs to gRPC and is gone after this
     }
     federation_.OnClosed(id_);
     self_.reset();
@@ -246,8 +244,7 @@ class FederationServiceImpl final : public FederationService::CallbackService {
  public:
   FederationServiceImpl(sharing::FederationActor& federation, const transport::LinkTls* tls)
       : federation_(federation), tls_(tls) {}
-  grpc::ServerBidiReactor<Frame, Frame>* Link(
-      grpc::CallbackServerContext* context) override {
+  grpc::ServerBidiReactor<Frame, Frame>* Link(grpc::CallbackServerContext* context) override {
     return ServerLink::Start(federation_, tls_, context);
   }
 
@@ -259,10 +256,11 @@ class FederationServiceImpl final : public FederationService::CallbackService {
 class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
                          public LinkStream<ClientLink> {
  public:
-  // `failure`: why it never opened; null: it was open.
+  // `failure` says why the link never opened; null if it was open.
   using Ended = std::function<void(ClientLink*, const grpc::Status* failure)>;
   using Opened = std::function<void()>;
-  // Not started yet; lives until gRPC is done with it, then calls `ended`.
+  // Makes a link that is not started yet. It lives until gRPC is done with it, and then calls
+  // `ended`.
   static ClientLink* Make(sharing::FederationActor& federation, const transport::LinkTls* tls,
                           const std::string& address, Opened opened, Ended ended) {
     std::shared_ptr<ClientLink> link(
@@ -274,7 +272,8 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
   void Run() { StartCall(); }
   void Cancel() { context_.TryCancel(); }
   void EndStream() {
-    // Half-close, so that a last Goaway still arrives; the other side then finishes the stream.
+    // Closes one direction only, so that a last Goaway still arrives; the other side then finishes
+    // the stream.
     StartWritesDone();
     RemoveHold();
   }
@@ -284,7 +283,7 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
       return;  // OnDone follows
     }
     opened_();
-    AddHold();  // Send may come from any thread until Close
+    AddHold();  // Send may be called from any thread until Close
     id_ = federation_.OpenLink(self_, address_, ChannelOf(tls_, *context_.auth_context()));
     StartRead(&incoming_);
   }
@@ -317,7 +316,8 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
   static grpc::ChannelArguments ChannelArguments() {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(limits::kMaxLinkMessageBytes);
-    // A fresh connection per link: the gossip core owns reconnection and its backoff.
+    // Each link has its own connection, because the gossip core decides about reconnection and
+    // backoff.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
     return arguments;
@@ -341,14 +341,14 @@ std::unique_ptr<grpc::Service> MakeFederationService(sharing::FederationActor& f
   return std::make_unique<FederationServiceImpl>(federation, tls);
 }
 
-// In a group of sources (RUVD_UNITY) GCC takes this one for a header, where a private type were
-// wrong.
+// In a unity build (RUVD_UNITY) GCC takes this source for a header and warns about the private
+// type.
 #pragma GCC diagnostic push
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wsubobject-linkage"
 #endif
 struct LinkDialer::State {
-  // Addresses that a node which never linked warns of, once each.
+  // Most addresses for which a node that never linked logs a warning, once each.
   static constexpr size_t kMaxSilentAddresses = 64;
 
   Mutex mutex;
@@ -358,17 +358,17 @@ struct LinkDialer::State {
   std::vector<std::string> early ABSL_GUARDED_BY(mutex);  // dialled before Bind
   std::set<ClientLink*> links ABSL_GUARDED_BY(mutex);
   bool closed ABSL_GUARDED_BY(mutex) = false;
-  bool linked ABSL_GUARDED_BY(mutex) = false;           // one was open, ever
+  bool linked ABSL_GUARDED_BY(mutex) = false;           // whether a link was ever open
   std::set<std::string> silent ABSL_GUARDED_BY(mutex);  // addresses that a warning named
 
-  // A peer that is away is normal, a node that never finds one is not: its seeds are wrong, or one
-  // side speaks no TLS.
+  // An absent peer is normal. A node that never links to any peer probably has wrong seeds, or TLS
+  // is off on one side only.
   void NoteFailure(const std::string& address, const grpc::Status& failure)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (!closed && !linked && silent.size() < kMaxSilentAddresses &&
         silent.insert(address).second) {
       LogWarning(
-          "no node answers at {}: {}; this node goes on trying. Check federation.seeds here, "
+          "no node answers at {}: {}; this node keeps trying. Check federation.seeds here, "
           "federation.listen there, and that federation.tls is the same on both nodes",
           address, failure.error_message());
     } else {

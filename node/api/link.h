@@ -13,8 +13,8 @@
 
 namespace ruvd::api {
 
-// Serves incoming links, over the credentials of `tls` or, where that is null, over plain
-// connections. Both are borrowed and must outlive the server.
+// Makes the service for incoming links: over the credentials of `tls`, or over plain connections if
+// `tls` is null. Both are borrowed and must outlive the server.
 std::unique_ptr<grpc::Service> MakeFederationService(sharing::FederationActor& federation,
                                                      const transport::LinkTls* tls);
 
@@ -26,17 +26,17 @@ class LinkDialer {
   LinkDialer(const LinkDialer&) = delete;
   LinkDialer& operator=(const LinkDialer&) = delete;
 
-  // Who hears of the links, and their TLS (null: plain); what was dialled before starts now. Both
-  // are borrowed until Shutdown returns.
+  // Sets the actor that handles the links, and their TLS (null: plain connections). Links dialled
+  // before start now. Both are borrowed until Shutdown returns.
   void Bind(sharing::FederationActor& federation, const transport::LinkTls* tls);
-  // Starts a link to host:port; success shows as OpenLink, failure as OnDialFailed.
+  // Starts a link to host:port. The actor gets OpenLink on success and OnDialFailed on failure.
   void Dial(const std::string& address);
   // Cancels all links and waits until gRPC is done with them.
   void Shutdown();
 
  private:
   struct State;
-  std::shared_ptr<State> state_;  // shared with the links, which may end last
+  std::shared_ptr<State> state_;  // shared with the links, which may end later
 };
 
 }  // namespace ruvd::api

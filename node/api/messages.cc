@@ -19,8 +19,8 @@
 namespace ruvd::api {
 namespace {
 
-// What the study in bench/RESULTS.md found best for ruvdllm-29m: without them greedy decoding goes
-// in circles, with larger ones it avoids function words.
+// The best values for ruvdllm-29m according to bench/RESULTS.md: without a penalty greedy decoding
+// repeats itself, and larger penalties suppress function words.
 constexpr float kDefaultRepetitionPenalty = 1.2F;
 constexpr int kDefaultNoRepeatNgram = 3;
 
@@ -36,7 +36,7 @@ absl::Status CheckBetween(std::string_view name, double value, double low, doubl
   return absl::OkStatus();
 }
 
-// The piece as text of its own: half characters become U+FFFD.
+// Returns a token's piece as text; incomplete characters become U+FFFD.
 std::string PieceText(const inference::Tokenizer& tokenizer, inference::TokenId token) {
   inference::Utf8Assembler assembler;
   return assembler.Append(tokenizer.Piece(token)) + assembler.Finish();
@@ -57,7 +57,7 @@ void WriteCommit(const inference::Commit& commit, const inference::Tokenizer& to
   }
 }
 
-// A name of an enumeration; empty means none.
+// Reads the name of an enumerator; an empty name gives nullopt.
 template <typename Kind>
 absl::StatusOr<std::optional<Kind>> ReadName(std::string_view option, const std::string& name,
                                              std::optional<Kind> (*by_name)(std::string_view),
@@ -70,7 +70,7 @@ absl::StatusOr<std::optional<Kind>> ReadName(std::string_view option, const std:
   return kind;
 }
 
-// The options that would not survive their conversion to int; the engine checks all others.
+// Checks the options that would overflow when converted to int; the engine checks all others.
 absl::Status CheckCounts(const inference::v1::SamplingOptions& message) {
   constexpr double kMaxCount = 1 << 20;
   RETURN_IF_ERROR(CheckBetween("max_tokens", message.max_tokens(), 0, kMaxCount));
@@ -136,10 +136,10 @@ absl::StatusOr<std::optional<inference::DecodingMode>> ReadMode(inference::v1::D
     case inference::v1::DECODING_MODE_AUTOREGRESSIVE:
       return inference::DecodingMode::kAutoregressive;
     default:
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "decoding mode {} is unknown to this version; use diffusion, block or "
-                   "autoregressive",
-                   static_cast<int>(mode));
+      return Error(
+          absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+          "decoding mode {} is unknown to this version; use diffusion, block or autoregressive",
+          static_cast<int>(mode));
   }
 }
 
@@ -164,7 +164,7 @@ absl::StatusOr<std::vector<serving::AdapterChoice>> ReadAdapters(
     const inference::v1::AdapterSelection& message) {
   if (message.disabled() && message.chosen_size() > 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "adapters are chosen and disabled; leave one of the two out");
+                 "adapters are both chosen and disabled; leave out one of the two");
   }
   RETURN_IF_ERROR(
       CheckBetween("the number of adapters", message.chosen_size(), 0, limits::kMaxChosenAdapters));
@@ -200,12 +200,12 @@ absl::StatusOr<serving::ScoreJob> ReadScore(const inference::v1::ScoreRequest& m
 
 namespace {
 
-// What a user did not do says nothing.
+// Accepts a signal only if it is true, because a missing action of the user has no meaning.
 absl::StatusOr<learning::Feedback> OfTrueOnly(std::string_view signal, bool value,
                                               learning::Feedback feedback) {
   if (!value) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "{} is false; send it where it is true, and nothing otherwise", signal);
+                 "{} is false; send it only if it is true", signal);
   }
   return feedback;
 }
@@ -232,8 +232,7 @@ absl::StatusOr<learning::Feedback> ReadFeedback(
     case learning::v1::SubmitFeedbackRequest::kEditedText:
       if (message.edited_text().empty()) {
         return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                     "edited_text is empty; send the text the completion should have been, or a "
-                     "rating of 0");
+                     "edited_text is empty; send the corrected text, or a rating of 0");
       }
       feedback.edited_text = message.edited_text();
       return feedback;
@@ -257,10 +256,10 @@ absl::StatusOr<storage::PatternId> ReadPatternId(const std::string& text) {
   storage::PatternId id{};
   const std::optional<std::string> bytes = FromHex(text);
   if (!bytes || bytes->size() != id.size()) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "'{}' is no pattern id; an id has {} hexadecimal digits, as ruvd pattern ls "
-                 "prints them",
-                 Shown(text), id.size() * 2);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "'{}' is not a pattern id; an id has {} hexadecimal digits, as ruvd pattern ls prints them",
+        Shown(text), id.size() * 2);
   }
   std::memcpy(id.data(), bytes->data(), id.size());
   return id;
@@ -270,10 +269,10 @@ absl::StatusOr<Digest> ReadOrigin(const std::string& text) {
   Digest origin{};
   const std::optional<std::string> bytes = FromHex(text);
   if (!bytes || bytes->size() != origin.size()) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "'{}' is no node id; an origin has {} hexadecimal digits, as ruvd status prints "
-                 "them",
-                 text.substr(0, 2 * origin.size()), origin.size() * 2);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "'{}' is not a node id; an origin has {} hexadecimal digits, as ruvd status prints them",
+        text.substr(0, 2 * origin.size()), origin.size() * 2);
   }
   std::memcpy(origin.data(), bytes->data(), origin.size());
   return origin;
@@ -284,7 +283,7 @@ absl::Status CheckRequestBytes(const google::protobuf::Message& request) {
   return bytes <= limits::kMaxTextRequestBytes
              ? absl::OkStatus()
              : Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                     "the request holds {} bytes; at most {} are taken, send less text", bytes,
+                     "the request has {} bytes, but at most {} are accepted; send less text", bytes,
                      limits::kMaxTextRequestBytes);
 }
 

@@ -18,26 +18,28 @@
 #include "ruvd/pattern/v1/pattern.pb.h"
 #include "storage/patterns/pattern_store.h"
 
-// Between the API's messages and the node's own types. Every check of a caller's numbers is here.
+// Conversions between the API's messages and the node's own types. All checks of a caller's numbers
+// are here.
 namespace ruvd::api {
 
-// Range-checks each option; the error names the option and its range. What is not set gets the
-// default of serving. Whether options fit each other is the engine's to say.
+// Checks the range of each option; the error names the option and its range. Unset options get the
+// defaults of serving. The engine checks whether options fit together.
 absl::StatusOr<inference::SamplingOptions> ReadSampling(
     const inference::v1::SamplingOptions& message);
 absl::StatusOr<std::optional<inference::DecodingMode>> ReadMode(inference::v1::DecodingMode mode);
-// The chosen adapters; empty where nothing is chosen. Whether the node has them is its to say.
+// Returns the chosen adapters; empty if none is chosen. It does not check whether the node has
+// them.
 absl::StatusOr<std::vector<serving::AdapterChoice>> ReadAdapters(
     const inference::v1::AdapterSelection& message);
 absl::StatusOr<serving::ScoreJob> ReadScore(const inference::v1::ScoreRequest& message);
 absl::StatusOr<learning::Feedback> ReadFeedback(const learning::v1::SubmitFeedbackRequest& message);
-// 32 hexadecimal characters.
+// Reads a pattern id of 32 hexadecimal characters.
 absl::StatusOr<storage::PatternId> ReadPatternId(const std::string& text);
-// A node id: 64 hexadecimal characters.
+// Reads a node id of 64 hexadecimal characters.
 absl::StatusOr<Digest> ReadOrigin(const std::string& text);
 
-// LIMIT_EXCEEDED for a request that holds more than limits::kMaxTextRequestBytes: only patterns,
-// with their adapters, may be larger.
+// Returns LIMIT_EXCEEDED for a request of more than limits::kMaxTextRequestBytes. Only patterns
+// with their adapters may be larger.
 absl::Status CheckRequestBytes(const google::protobuf::Message& request);
 
 void WriteAdapterUse(const serving::AdapterUse& use, inference::v1::AdapterUse* message);
@@ -47,7 +49,7 @@ void WriteFinished(const serving::GenerationFinished& finished,
                    const inference::Tokenizer& tokenizer, inference::v1::Finished* message);
 void WriteFrame(const inference::StepResult& step, const inference::Tokenizer& tokenizer,
                 inference::v1::DenoiseFrame* message);
-// Without embedding and adapter.
+// Writes a pattern without its embedding and adapter.
 void WritePattern(const storage::Pattern& pattern, pattern::v1::Pattern* message);
 
 }  // namespace ruvd::api

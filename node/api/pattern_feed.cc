@@ -45,13 +45,14 @@ absl::Status Draining(uint64_t sequence) {
 
 absl::Status Truncated(uint64_t after, uint64_t newest) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kLogTruncated,
-               "the log of changes no longer has those after {}; list the patterns anew and watch "
-               "with after_sequence = {}",
+               "the log no longer has all changes after {}; list the patterns again and watch with "
+               "after_sequence = {}",
                after, newest);
 }
 
-// A pattern whose rows do not open is left out: nobody would get past its change. So is one that
-// was changed again since: that version may not be durable yet, and its own change shows it.
+// A pattern whose rows do not open is left out, because a stream could otherwise never pass its
+// change. A pattern that was changed again since is left out too: its new version may not be on
+// disk yet, and is shown with its own change.
 absl::Status Write(const storage::PatternStore& patterns, const storage::PatternChange& change,
                    WatchPatternsResponse::Change* out) {
   out->set_sequence(change.sequence);
@@ -75,13 +76,13 @@ absl::Status Write(const storage::PatternStore& patterns, const storage::Pattern
 
 }  // namespace
 
-// Which streams there are. Outlives the feed where a writer is just calling the listener.
+// The set of streams. It outlives the feed if a writer is just calling the listener.
 class PatternFeed::Hub {
  public:
   explicit Hub(const Options& options) : options_(options) {}
   const Options& options() const { return options_; }
 
-  // UNAVAILABLE when closed, RESOURCE_EXHAUSTED when there are too many.
+  // Adds a stream. Returns UNAVAILABLE if closed, RESOURCE_EXHAUSTED if there are too many.
   absl::Status Add(const std::shared_ptr<Stream>& stream);
   void Remove(const std::shared_ptr<Stream>& stream);
   void WakeAll();
@@ -103,17 +104,17 @@ class PatternFeed::Hub {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// One call: at most one write in flight; lives until gRPC is done with it.
+// One call, with at most one write in flight. It lives until gRPC is done with it.
 class PatternFeed::Stream final : public Reactor, public std::enable_shared_from_this<Stream> {
  public:
   explicit Stream(std::shared_ptr<Hub> hub) : hub_(std::move(hub)) {}
 
   void Begin(const WatchPatternsRequest& request);
-  // There may be more to read. Never blocks.
+  // Tells the stream that there may be more to read. Never blocks.
   void Wake();
   // Ends the call with the error.
   void End(const absl::Status& error);
-  // Ends the call because the node stops; says after which change to go on.
+  // Ends the call because the node stops; the error says after which change to continue.
   void Drain();
 
   void OnWriteDone(bool ok) override;
@@ -127,11 +128,11 @@ class PatternFeed::Stream final : public Reactor, public std::enable_shared_from
   }
 
  private:
-  // Where to begin. INVALID_ARGUMENT for a change that never was.
+  // Returns the change to begin after. INVALID_ARGUMENT for a change that never existed.
   absl::StatusOr<uint64_t> FirstPosition(const WatchPatternsRequest& request) const;
   // Starts the next write or ends the call; called without the mutex.
   void Pump();
-  // No more is read or written but what is in flight.
+  // Stops reading and writing, except for the write in flight.
   void EndWith(std::optional<grpc::Status> status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Reads a page of changes into the queue.
   void Refill() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -145,12 +146,12 @@ class PatternFeed::Stream final : public Reactor, public std::enable_shared_from
   Mutex mutex_;
   std::deque<WatchPatternsResponse> queue_ ABSL_GUARDED_BY(mutex_);
   uint64_t read_ ABSL_GUARDED_BY(mutex_) = 0;  // the last change that was read
-  uint64_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // the last one that gRPC took
+  uint64_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // the last change that gRPC accepted
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  // How it ended; none when the node drains: which change was the last is known only once no write
-  // is in flight.
+  // The final status; nullopt while the node drains, because the last sent change is known only
+  // once no write is in flight.
   std::optional<grpc::Status> status_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -162,7 +163,7 @@ absl::Status PatternFeed::Hub::Add(const std::shared_ptr<Stream>& stream) {
   }
   if (streams_.size() >= options_.max_streams) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "{} streams watch the patterns, the most there may be; end one of them",
+                 "{} streams watch the patterns already, which is the limit; end one of them",
                  streams_.size());
   }
   streams_.insert(stream);
@@ -197,8 +198,8 @@ void PatternFeed::Stream::Begin(const WatchPatternsRequest& request) {
     End(first.status());
     return;
   }
-  // All of it before anybody can wake the stream, which would read from another place. What changes
-  // meanwhile is read from the log.
+  // All of this happens before the stream can be woken, because it would then read from a wrong
+  // place. Changes in the meantime are read from the log.
   {
     const MutexLock lock(mutex_);
     read_ = *first;
@@ -225,8 +226,8 @@ absl::StatusOr<uint64_t> PatternFeed::Stream::FirstPosition(
   }
   if (request.after_sequence() > newest) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "after_sequence is {}, but the newest change of this node is {}; where its store "
-                 "was restored, list the patterns anew and watch with after_sequence = {}",
+                 "after_sequence is {}, but the newest change of this node is {}; if its store was "
+                 "restored, list the patterns again and watch with after_sequence = {}",
                  request.after_sequence(), newest, newest);
   }
   return request.after_sequence();
@@ -235,7 +236,8 @@ absl::StatusOr<uint64_t> PatternFeed::Stream::FirstPosition(
 void PatternFeed::Stream::Wake() {
   if (!woken_.exchange(true)) {
     hub_->options().executor->Post([self = shared_from_this()] {
-      self->woken_.store(false);  // before reading: what comes later wakes again
+      self->woken_.store(
+          false);  // cleared before reading, so that a later change wakes the stream again
       self->Pump();
     });
   }
@@ -310,7 +312,7 @@ void PatternFeed::Stream::Pump() {
       finished_ = true;
       status = ended_ ? status_.value_or(ToRpcStatus(Draining(sent_))) : grpc::Status::CANCELLED;
     } else {
-      return;  // up to date: a change wakes it
+      return;  // up to date; the next change wakes the stream
     }
   }
   if (next != nullptr) {
@@ -335,7 +337,7 @@ void PatternFeed::Stream::OnWriteDone(bool ok) {
     read = queue_.empty() && !ended_ && ok;
   }
   if (read) {
-    Wake();  // a page is not read on gRPC's thread
+    Wake();  // a page must not be read on gRPC's thread
   } else {
     Pump();
   }

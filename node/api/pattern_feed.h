@@ -15,22 +15,23 @@
 
 namespace ruvd::api {
 
-// The streams of WatchPatterns. A stream reads the store's own log of changes, a page at a time and
-// only while its caller takes what it gets: the log is the buffer, so a slow caller costs one page
-// of memory and holds up nobody. One that is behind what the log keeps gets one error with the
-// number of the change from which it can go on. Thread-safe.
+// The streams of WatchPatterns. A stream reads the store's log of changes one page at a time, and
+// only as fast as its caller reads. The log is the buffer, so a slow caller needs one page of
+// memory and delays no other caller. A stream that falls behind the beginning of the log gets an error
+// with the number of the change from which it can continue. Thread-safe.
 class PatternFeed {
  public:
   struct Options {
-    storage::PatternStore* patterns = nullptr;  // outlives the feed
-    Executor* executor = nullptr;  // wakes streams; writers of patterns never wait for them
-    size_t max_streams = 0;        // more are refused with RESOURCE_EXHAUSTED
-    size_t page = 0;               // changes in memory for each stream
-    uint64_t log_id = 0;           // StoreLife: whose changes are numbered
+    storage::PatternStore* patterns = nullptr;  // must outlive the feed
+    Executor* executor =
+        nullptr;             // wakes the streams, so that writers of patterns never wait for them
+    size_t max_streams = 0;  // further streams are refused with RESOURCE_EXHAUSTED
+    size_t page = 0;         // changes in memory per stream
+    uint64_t log_id = 0;     // id of the log (StoreLife), to which the numbers of changes belong
   };
   // Becomes the store's change listener.
   explicit PatternFeed(const Options& options);
-  // Every stream has ended by then: destroy the server first.
+  // All streams must have ended: destroy the server first.
   ~PatternFeed();
   PatternFeed(const PatternFeed&) = delete;
   PatternFeed& operator=(const PatternFeed&) = delete;
@@ -42,7 +43,7 @@ class PatternFeed {
   // Ends every stream with UNAVAILABLE (NODE_DRAINING) and refuses new ones. Idempotent.
   void Close();
 
-  // Streams that have not ended.
+  // Returns the number of streams that have not ended.
   size_t size() const;
 
  private:

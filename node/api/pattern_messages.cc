@@ -31,8 +31,7 @@ absl::Status ReadTiers(const pattern::v1::PatternFilter& message, storage::Patte
   for (const int tier : message.tiers()) {
     if (tier <= pattern::v1::SHARING_TIER_UNSPECIFIED || !pattern::v1::SharingTier_IsValid(tier)) {
       return Invalid(
-          "filter.tiers has {}, which is no sharing tier; use private, masked, dp or "
-          "public",
+          "filter.tiers has {}, which is not a sharing tier; use private, masked, dp or public",
           tier);
     }
     const auto read = static_cast<storage::SharingTier>(tier);
@@ -71,7 +70,7 @@ absl::StatusOr<storage::PatternFilter> ReadPatternFilter(
     filter.bank = message.bank();
   }
   if (message.task().size() > limits::kMaxTaskBytes) {
-    return Invalid("filter.task has {} bytes; no task has more than {}", message.task().size(),
+    return Invalid("filter.task has {} bytes, but a task has at most {}", message.task().size(),
                    limits::kMaxTaskBytes);
   }
   filter.task = message.task();
@@ -81,7 +80,7 @@ absl::StatusOr<storage::PatternFilter> ReadPatternFilter(
   }
   if (message.has_min_quality()) {
     if (!(message.min_quality() >= 0 && message.min_quality() <= 1)) {
-      return Invalid("filter.min_quality is {}; quality goes from 0 to 1", message.min_quality());
+      return Invalid("filter.min_quality is {}; it must be from 0 to 1", message.min_quality());
     }
     filter.min_quality = message.min_quality();
   }
@@ -94,7 +93,7 @@ absl::StatusOr<storage::PatternSearchOptions> ReadPatternSearch(
   storage::PatternSearchOptions options;
   if (message.query_case() == pattern::v1::SearchPatternsRequest::QUERY_NOT_SET ||
       (message.has_text() && message.text().empty())) {
-    return Invalid("there is nothing to search for; set text, which is not empty, or embedding");
+    return Invalid("there is nothing to search for; set a text that is not empty, or an embedding");
   }
   const uint32_t k = message.k() == 0 ? kDefaultResults : message.k();
   if (k > limits::kMaxSearchHits || message.ef() > limits::kMaxSearchEf) {
@@ -118,7 +117,7 @@ absl::StatusOr<storage::PatternSearchOptions> ReadPatternSearch(
   }
   if (message.has_min_similarity()) {
     if (!(message.min_similarity() >= -1 && message.min_similarity() <= 1)) {
-      return Invalid("min_similarity is {}; a cosine goes from -1 to 1", message.min_similarity());
+      return Invalid("min_similarity is {}; it must be from -1 to 1", message.min_similarity());
     }
     options.min_similarity = message.min_similarity();
   }

@@ -9,23 +9,23 @@
 #include "ruvd/pattern/v1/pattern.pb.h"
 #include "storage/patterns/pattern_store.h"
 
-// Between the messages of ruvd.pattern.v1 and the pattern store. Every check of a caller's filter
-// and paging is here; what a pattern may be is the store's to say.
+// Conversions between the messages of ruvd.pattern.v1 and the pattern store. All checks of a
+// caller's filter and paging are here; the store checks patterns themselves.
 namespace ruvd::api {
 
-// INVALID_ARGUMENT naming the condition that is wrong.
+// Reads a filter. INVALID_ARGUMENT names the wrong condition.
 absl::StatusOr<storage::PatternFilter> ReadPatternFilter(const pattern::v1::PatternFilter& message);
 
-// Without the query, which is there. INVALID_ARGUMENT for none, for numbers out of range and for
-// banks that disagree.
+// Reads the options of a search, but not its query. INVALID_ARGUMENT if the query is missing, if a
+// number is out of range, or if bank and filter.bank differ.
 absl::StatusOr<storage::PatternSearchOptions> ReadPatternSearch(
     const pattern::v1::SearchPatternsRequest& message);
 
-// Patterns of a page: what the caller asks for, within the limits and, where `with_embedding` is
-// set, so that the page fits limits::kMaxPageBytes.
+// Returns the number of patterns of a page: the requested number within the limits. If
+// `with_embedding` is set, the page also fits limits::kMaxPageBytes.
 uint32_t PatternPageSize(const pattern::v1::ListPatternsRequest& message, uint32_t dimension);
 
-// Adds the embedding to what WritePattern wrote.
+// Adds the embedding to a message that WritePattern wrote.
 void WriteEmbedding(const storage::Pattern& pattern, pattern::v1::Pattern* message);
 
 }  // namespace ruvd::api

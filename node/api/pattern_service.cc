@@ -21,9 +21,8 @@
 namespace ruvd::api {
 namespace {
 
-// Every call but a watch runs on the lane of its own: it may read a thousand rows, open an adapter
-// of megabytes or wait for the disk. The embedding of a text goes through the inference actor
-// first.
+// All calls except Watch run on a lane of their own, because they may read a thousand rows, open an
+// adapter of megabytes or wait for the disk. A text is first embedded by the inference actor.
 class PatternServiceImpl final : public pattern::v1::PatternService::CallbackService {
  public:
   explicit PatternServiceImpl(const ServiceDependencies& dependencies)
@@ -97,7 +96,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
     return Run(context, [this, request]() -> absl::Status {
       ASSIGN_OR_RETURN(const storage::PatternId id, ReadPatternId(request->id()));
       RETURN_IF_ERROR(node_.patterns->Delete(id));
-      // Who deletes a pattern means what it was before, too.
+      // Deleting a pattern also deletes its earlier states, which undo would restore.
       return node_.changes == nullptr ? absl::OkStatus() : node_.changes->ForgetPattern(id);
     });
   }

@@ -24,7 +24,7 @@ namespace {
 
 using pattern::v1::UpsertPatternResponse;
 
-// Others may change the pattern between reading and writing it so often.
+// Tries to write a pattern that other calls change between reading and writing.
 constexpr int kTries = 5;
 
 template <typename... Args>
@@ -33,7 +33,7 @@ absl::Status InvalidPattern(fmt::format_string<Args...> format, Args&&... args) 
                std::forward<Args>(args)...);
 }
 
-// Where none is given, what it says stays.
+// Returns the tier to store; if none is given, the stored tier stays.
 absl::StatusOr<storage::SharingTier> ReadTier(pattern::v1::SharingTier tier,
                                               const storage::Pattern* existing) {
   switch (tier) {
@@ -49,7 +49,7 @@ absl::StatusOr<storage::SharingTier> ReadTier(pattern::v1::SharingTier tier,
   }
 }
 
-// All that a client may say, but for the counter of uses and the time of the change.
+// Compares all fields that a client may set, except the counter of uses and the time of the change.
 bool SameContent(const storage::Pattern& a, const storage::Pattern& b) {
   return a.embedding == b.embedding && a.bank == b.bank && a.task == b.task &&
          a.quality == b.quality && a.tier == b.tier && a.examples == b.examples &&
@@ -58,21 +58,22 @@ bool SameContent(const storage::Pattern& a, const storage::Pattern& b) {
          a.payload == b.payload;
 }
 
-// All that peers get of a pattern beside its core.
+// Compares all fields that peers get, except the core.
 bool SameToPeers(const storage::Pattern& a, const storage::Pattern& b) {
   return a.embedding == b.embedding && a.bank == b.bank && a.task == b.task &&
          a.quality == b.quality && a.examples == b.examples;
 }
 
-// What is kept beside the embedding; nothing of a row that does not decode.
+// Returns the payload beside the embedding; empty if the row does not decode.
 serving::PatternPayload PayloadOf(const storage::Pattern* pattern) {
   return pattern != nullptr
              ? serving::DecodePatternPayload(pattern->payload).value_or(serving::PatternPayload{})
              : serving::PatternPayload{};
 }
 
-// A client that names no tier leaves it to the operator's consent, or to what was said before. So
-// does a file that is imported over what is here: "private" in it may be nobody's choice.
+// A client that names no tier leaves the decision to the operator's consent, or to the earlier
+// choice. An imported file that replaces a stored pattern does too, because its "private" may not
+// be a user's choice.
 bool Withheld(const pattern::v1::UpsertPatternRequest& request, const storage::Pattern* existing,
               const serving::PatternPayload& before) {
   const pattern::v1::SharingTier tier = request.pattern().tier();
@@ -83,14 +84,14 @@ bool Withheld(const pattern::v1::UpsertPatternRequest& request, const storage::P
              : before.withheld;
 }
 
-// What is stored. Of a damaged pattern as much as can be read, for it is to be replaced.
+// The stored pattern. If it is damaged, as much as can be read, because it will be replaced.
 struct Stored {
   std::optional<storage::Pattern> pattern;
   bool damaged = false;
 
   serving::PatternPayload Payload() const {
     serving::PatternPayload payload = PayloadOf(pattern ? &*pattern : nullptr);
-    payload.withheld |= damaged;  // whether it was private nobody knows
+    payload.withheld |= damaged;  // it is unknown whether it was private
     return payload;
   }
 };
@@ -129,14 +130,15 @@ absl::Status PatternUpsert::ReadTimes(const pattern::v1::Pattern& message,
   for (const int64_t time : {message.created_ms(), message.updated_ms()}) {
     if (time < 0 || time > latest) {
       return InvalidPattern(
-          "created_ms is {} and updated_ms is {}, but the node's clock says {}; neither "
-          "may lie in the future: set the clocks",
+          "created_ms is {} and updated_ms is {}, but the node's clock says {}; neither may be in "
+          "the future: correct the clocks",
           message.created_ms(), message.updated_ms(), now);
     }
   }
   if (message.expires_ms() != 0 && message.expires_ms() <= now) {
-    return InvalidPattern("expires_ms is {}, which is past; leave it 0 for a pattern that stays",
-                          message.expires_ms());
+    return InvalidPattern(
+        "expires_ms is {}, which is in the past; leave it 0 for a pattern that does not expire",
+        message.expires_ms());
   }
   const int64_t first = existing != nullptr ? existing->created_ms : now;
   pattern->created_ms = message.created_ms() != 0 ? message.created_ms() : first;
@@ -162,7 +164,7 @@ absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest&
   RETURN_IF_ERROR(inference::CheckAdapter(*given, *options_.model));
   const Digest content = inference::AdapterId(*given);
   const auto stored = inference::DecodeAdapter(AsBytes(held.adapter));
-  if (stored.ok() && inference::AdapterId(**stored) == content) {  // with its name
+  if (stored.ok() && inference::AdapterId(**stored) == content) {  // keeps its name
     payload.adapter = held.adapter;
     payload.deep_version = held.deep_version;
     if (SameToPeers(*existing, *pattern)) {
@@ -189,7 +191,7 @@ absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest&
 absl::StatusOr<storage::Pattern> PatternUpsert::Read(const pattern::v1::Pattern& message,
                                                      const storage::Pattern* existing) const {
   if (message.bank() >= static_cast<uint32_t>(inference::kTimestepBanks)) {
-    return InvalidPattern("bank is {}; banks go from 0 to {}", message.bank(),
+    return InvalidPattern("bank is {}; it must be from 0 to {}", message.bank(),
                           inference::kTimestepBanks - 1);
   }
   storage::Pattern pattern;
@@ -208,8 +210,8 @@ absl::StatusOr<storage::Pattern> PatternUpsert::Read(const pattern::v1::Pattern&
   }
   if (existing != nullptr && existing->origin != pattern.origin) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-                 "pattern {} came from node {}, which cannot be changed to {}; delete it first, or "
-                 "store the new one without an id",
+                 "pattern {} came from node {}, and its origin cannot be changed to {}; delete it "
+                 "first, or store the new one without an id",
                  ToHex(existing->id), ToHex(existing->origin), ToHex(pattern.origin));
   }
   RETURN_IF_ERROR(ReadTimes(message, existing, &pattern));
@@ -225,8 +227,8 @@ absl::Status PatternUpsert::Run(const pattern::v1::UpsertPatternRequest& request
   const std::string package = ToHex(options_.package_id);
   if (!request.model_package().empty() && request.model_package() != package) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
-                 "the pattern is of model package {}, the node serves {}; embeddings of different "
-                 "models cannot be compared",
+                 "the pattern belongs to model package {}, but the node serves {}; embeddings of "
+                 "different models cannot be compared",
                  request.model_package().substr(0, package.size()), package);
   }
   ASSIGN_OR_RETURN(const storage::PatternId id, IdOf(request.pattern()));
@@ -254,7 +256,7 @@ absl::Status PatternUpsert::RunOnce(const storage::PatternId& id,
     WritePattern(*stored, response->mutable_pattern());
     return absl::OkStatus();
   }
-  if (stored == nullptr && found.damaged) {  // its stamp cannot be read: nothing to compare with
+  if (stored == nullptr && found.damaged) {  // its stamp cannot be read, so it cannot be compared
     RETURN_IF_ERROR(options_.patterns->Put(pattern, storage::Durability::kProcessCrash));
   } else {
     const std::optional<HybridTime> expected =

@@ -14,38 +14,40 @@
 
 namespace ruvd::api {
 
-// Stores what a client says a pattern is. Its adapter is decoded, checked against the model and
-// named after pattern and content, so that no two contents ever share a name and a version: those
-// who serve adapters keep them by both. The form of an adapter that is shared with peers is never
-// taken from a client, and dropped where a client changes what would be shared with it: what leaves
-// the node comes from its own lessons, which passed their gate. A pattern that a client made
-// private stays here whatever the operator consents to. Thread-safe: calls undo nothing that came
-// between their reading and writing.
+// Stores a pattern that a client sends. Its adapter is decoded, checked against the model and named
+// after pattern and content, so that two contents never share a name and version, by which the
+// serving side caches adapters. The core that is shared with peers is never taken from a client,
+// and is dropped if the client changes a field that would be shared with it: only what came from
+// the node's own lessons and passed their gate may leave. A pattern that a client made private
+// stays on this node under every tier. Thread-safe: a call does not overwrite changes that were
+// made between its reading and writing.
 class PatternUpsert {
  public:
   struct Options {
     const Clock* clock = nullptr;
     const inference::Model* model = nullptr;
     storage::PatternStore* patterns = nullptr;
-    Digest package_id{};  // of the model that embeds
+    Digest package_id{};  // of the embedding model
     privacy::NodeId self{};
   };
-  // Everything borrowed outlives it.
+  // All borrowed objects must outlive this object.
   explicit PatternUpsert(const Options& options) : options_(options) {}
 
-  // See UpsertPatternRequest. What it answers, that nothing changed included, is durable only after
-  // PatternStore::Sync, which is the caller's: calls share it. INVALID_ARGUMENT, WRONG_DIMENSION,
-  // LIMIT_EXCEEDED, MODEL_MISMATCH, ADAPTER_INVALID, ADAPTER_FOR_OTHER_MODEL, CHANGED where others
-  // change the pattern all the time, DISK_FULL, the errors of PatternStore::Update.
+  // Runs the request; see UpsertPatternRequest. Every answer, even "unchanged", is durable only
+  // after PatternStore::Sync, which the caller must call; several calls share one sync. Returns
+  // INVALID_ARGUMENT, WRONG_DIMENSION, LIMIT_EXCEEDED, MODEL_MISMATCH, ADAPTER_INVALID,
+  // ADAPTER_FOR_OTHER_MODEL, CHANGED if the pattern keeps changing, DISK_FULL, and the errors of
+  // PatternStore::Update.
   absl::Status Run(const pattern::v1::UpsertPatternRequest& request,
                    pattern::v1::UpsertPatternResponse* response);
 
  private:
-  // Reads, decides and writes, without the fsync. ABORTED where the pattern changed meanwhile.
+  // Reads, decides and writes, without the fsync. Returns ABORTED if the pattern changed meanwhile.
   absl::Status RunOnce(const storage::PatternId& id,
                        const pattern::v1::UpsertPatternRequest& request,
                        pattern::v1::UpsertPatternResponse* response) const;
-  // A given pattern with what the node fills in. `existing` is null for a new one.
+  // Returns the given pattern with the fields that the node fills in. `existing` is null for a new
+  // pattern.
   absl::StatusOr<storage::Pattern> Read(const pattern::v1::Pattern& message,
                                         const storage::Pattern* existing) const;
   absl::Status ReadTimes(const pattern::v1::Pattern& message, const storage::Pattern* existing,

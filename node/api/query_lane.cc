@@ -15,9 +15,9 @@ void QueryLane::Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReact
                     std::function<absl::Status()> answer, std::function<void()> answered) {
   if (waiting_.fetch_add(1) >= capacity_) {
     Leave();
-    reactor->Finish(
-        ToRpcStatus(Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
-                          "{} calls of this kind wait already; ask again in a moment", capacity_)));
+    reactor->Finish(ToRpcStatus(
+        Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
+              "{} calls of this kind are waiting already; try again in a moment", capacity_)));
     return;
   }
   executor_.Post([this, context, reactor, answer = std::move(answer),

@@ -14,22 +14,23 @@
 
 namespace ruvd::api {
 
-// Where calls run that read many rows or wait for the disk, so that gRPC's threads and the
-// inference thread never do. Those that wait are bounded, and those that nobody wants any more,
-// because their callers left or the server stops, end at once: a stop waits for all of them.
-// Thread-safe; outlives its calls, and `executor` outlives it.
+// Runs calls that read many rows or wait for the disk, so that gRPC's threads and the inference
+// thread never do. The number of waiting calls is bounded. A waiting call whose caller left ends at
+// once, so that a stop of the server, which waits for all calls, is quick. Thread-safe. The lane
+// must outlive its calls, and `executor` must outlive the lane.
 class QueryLane {
  public:
   QueryLane(Executor* executor, size_t capacity) : executor_(*executor), capacity_(capacity) {}
   QueryLane(const QueryLane&) = delete;
   QueryLane& operator=(const QueryLane&) = delete;
 
-  // Runs `answer` on the executor and finishes the call with its status: RESOURCE_EXHAUSTED
-  // (MAILBOX_FULL) at once where too many wait, CANCELLED for a call that ended meanwhile. Where
-  // `answered` is set, it finishes the call after an OK, and calls Leave before.
+  // Runs `answer` on the executor and finishes the call with its status. The call fails with
+  // RESOURCE_EXHAUSTED (MAILBOX_FULL) at once if too many calls wait, and with CANCELLED if it
+  // ended meanwhile. If `answered` is set, it runs after an OK, and must call Leave and then finish
+  // the call.
   void Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor,
            std::function<absl::Status()> answer, std::function<void()> answered = nullptr);
-  // A call that Run left to `answered` ends: it counts as waiting until then.
+  // Notes the end of a call that Run left to `answered`; until then it counts as waiting.
   void Leave() { waiting_.fetch_sub(1); }
 
  private:

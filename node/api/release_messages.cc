@@ -82,7 +82,7 @@ privacy::ResidualPrivacy ResidualOf(const sharing::FederationView& view) {
                                     .sums = view.release->sums};
   if (view.centroids && view.centroids->releases > 0) {
     residual.releases += view.centroids->releases;
-    residual.epsilon = view.centroids->spent_epsilon;  // with that of updates
+    residual.epsilon = view.centroids->spent_epsilon;  // includes the cost of updates
   }
   return residual;
 }
@@ -92,7 +92,7 @@ std::string ResidualText(const sharing::FederationView& view) {
   if (view.release->unknown.ok()) {
     return ResidualStatement(residual);
   }
-  return fmt::format("What left this node with noise is not known: {} [{}].{}",
+  return fmt::format("It is not known what left this node with noise: {} [{}].{}",
                      MessageOf(view.release->unknown), ReasonOf(view.release->unknown),
                      residual.plain ? " " + privacy::ResidualStatement({.plain = true}) : "");
 }
@@ -130,20 +130,20 @@ void WriteUserConsent(const privacy::UserConsent& record, admin::v1::UserConsent
   message->set_expires_ms(record.expires_ms);
 }
 
-// From 0 on: ConsentBook counts from the moment that it is noted. A withdrawal lasts as long as a
-// record may, but nothing is allowed behind its end either.
+// Times are relative to 0, because ConsentBook counts from the moment that the record is stored. A
+// withdrawal has the longest time that a record may have; after its end nothing is allowed either.
 absl::StatusOr<privacy::UserConsent> ReadUserConsent(
     const admin::v1::SetUserConsentRequest& request) {
   constexpr int64_t kDayMillis = 24LL * 3600 * 1000;
   if (request.subject_case() == admin::v1::SetUserConsentRequest::SUBJECT_NOT_SET) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a consent names a user or a session; give one of them");
+                 "a consent must name a user or a session; give one of them");
   }
   const bool withdrawn = !request.training() && !request.sharing();
   const int64_t lasts_ms = withdrawn ? limits::kMaxConsentMillis : request.days() * kDayMillis;
   if (lasts_ms <= 0 || lasts_ms > limits::kMaxConsentMillis) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a consent holds for 1 to {} days, not for {}",
+                 "a consent must be valid for 1 to {} days, not for {}",
                  limits::kMaxConsentMillis / kDayMillis, request.days());
   }
   const bool of_user = request.has_user_id();

@@ -16,7 +16,7 @@
 #include "privacy/consent/withdrawal.h"
 #include "ruvd/admin/v1/admin.pb.h"
 
-// What leaves a node, and who agreed to it, as messages of ruvd.admin.v1.
+// Converts releases and consents to messages of ruvd.admin.v1.
 namespace ruvd::api {
 
 void WriteRelease(const sharing::DpReleaseView& view, admin::v1::ReleaseStatus* message);
@@ -29,13 +29,15 @@ void WriteRound(const sharing::FederatedOutcome& round, const std::vector<float>
                 admin::v1::FederatedRound* message);
 void WriteUserConsent(const privacy::UserConsent& record, admin::v1::UserConsent* message);
 
-// What remains with others of all that ever left this node, whose view has a release.
+// Returns the privacy loss that remains from everything that ever left this node. `view` must have
+// a release.
 privacy::ResidualPrivacy ResidualOf(const sharing::FederationView& view);
-// The same for whoever takes a consent back; also where the ledger does not say what was released.
+// Describes that remaining loss for a user or operator who withdraws a consent, even if the ledger
+// cannot be read.
 std::string ResidualText(const sharing::FederationView& view);
 
-// From time 0 on: ConsentBook counts from the moment that it is noted. INVALID_ARGUMENT for one of
-// nobody, or that does not last for 1 to 366 days.
+// Reads a consent with times relative to 0, because ConsentBook counts from the moment that it is
+// stored. INVALID_ARGUMENT if it names no user or session, or does not last for 1 to 366 days.
 absl::StatusOr<privacy::UserConsent> ReadUserConsent(
     const admin::v1::SetUserConsentRequest& request);
 

@@ -14,7 +14,8 @@
 namespace ruvd::api {
 namespace {
 
-// Queues drain within a few denoising steps; whoever changes a pattern all the time stops sometime.
+// Time after which a client tries again. Queues drain within a few denoising steps, and a pattern
+// does not keep changing for long.
 constexpr int kRetryNanos = 200'000'000;
 
 }  // namespace

@@ -9,12 +9,12 @@
 
 namespace ruvd::api {
 
-// An absl::Status as gRPC sends it: the same code and message, and in the details a
-// google.rpc.Status with ErrorInfo {reason, domain "ruvd"}; MAILBOX_FULL also carries RetryInfo: a
-// full queue passes in moments, a full disk does not.
+// Converts an absl::Status for gRPC: the code and message are the same, and the details hold a
+// google.rpc.Status with ErrorInfo {reason, domain "ruvd"}. MAILBOX_FULL also carries RetryInfo,
+// because a queue is full only for moments, unlike a disk.
 grpc::Status ToRpcStatus(const absl::Status& status);
 
-// The reverse, for clients: code, message and reason of an answer.
+// Converts an answer back for clients: code, message and reason.
 absl::Status FromRpcStatus(const grpc::Status& status);
 
 }  // namespace ruvd::api

@@ -18,10 +18,10 @@ namespace ruvd::api {
 namespace {
 
 constexpr int kMaxStreams = 256;
-// A peer that pings more often than this is misbehaving.
+// A caller that pings more often than this misbehaves.
 constexpr int kMinPingIntervalMs = 10'000;
-// A caller that vanished with a call under way is noticed after so much silence, and so much more
-// without an answer to a ping. Without it a stream would keep its place for hours.
+// A caller that vanished during a call is noticed after this much silence plus the same time
+// without an answer to a ping. Without this a stream would be held for hours.
 constexpr int kKeepaliveMs = 60'000;
 constexpr int kKeepaliveTimeoutMs = 20'000;
 
@@ -38,7 +38,7 @@ absl::StatusOr<RunningServer> StartServer(const std::string& listen, int max_mes
   const size_t colon = listen.rfind(':');
   if (colon == std::string::npos || colon + 1 == listen.size()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-                 "'{}' is no listen address; use host:port", listen);
+                 "'{}' is not a listen address; use host:port", listen);
   }
   transport::KeepCallbackQueue();
   grpc::ServerBuilder builder;
@@ -53,7 +53,7 @@ absl::StatusOr<RunningServer> StartServer(const std::string& listen, int max_mes
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                              static_cast<int>(limits::kTlsHandshake.count()));
   builder.SetResourceQuota(grpc::ResourceQuota("ruvd").Resize(limits::kMaxApiMemoryBytes));
-  // Two nodes on one port would each get half of the calls.
+  // With a shared port, two nodes would each get half of the calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   for (grpc::Service* service : services) {
     builder.RegisterService(service);

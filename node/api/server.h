@@ -13,7 +13,7 @@
 
 namespace ruvd::api {
 
-// A listening gRPC server and where it really listens (port 0 is replaced by the one chosen).
+// A listening gRPC server and its address, in which port 0 is replaced by the chosen port.
 struct RunningServer {
   std::unique_ptr<grpc::Server> server;
   std::string address;

@@ -34,7 +34,7 @@
 
 namespace ruvd::api {
 
-// What the services call. All borrowed; they outlive the server.
+// The objects that the services call. All are borrowed and must outlive the server.
 struct ServiceDependencies {
   const Clock* clock = nullptr;
   const inference::Model* model = nullptr;
@@ -43,32 +43,32 @@ struct ServiceDependencies {
   learning::DeepActor* deep = nullptr;
   storage::PatternStore* patterns = nullptr;
   PatternFeed* pattern_feed = nullptr;
-  Digest package_id{};  // of the model that embeds
+  Digest package_id{};  // of the embedding model
   privacy::NodeId self{};
   serving::AdapterCatalog* adapters = nullptr;
-  bool paths_are_local = true;  // no caller is on another machine
+  bool paths_are_local = true;  // all callers are on this machine
   storage::WitnessLog* witness = nullptr;
   storage::Database* database = nullptr;
   storage::SessionIndex* sessions = nullptr;
   storage::TrajectoryStore* trajectories = nullptr;
-  storage::ChangeStore* changes = nullptr;  // null: what learning changes is not listed
+  storage::ChangeStore* changes = nullptr;  // null: changes by learning are not listed
   serving::InstantLoop* instant = nullptr;  // null: sessions remember nothing
-  serving::ErasureFence* fence = nullptr;   // null: completions under way are nobody's
-  float min_rating = 0.7F;                  // at which a completion teaches
-  std::string backup_dir;                   // where BackUpStore makes folders
-  Executor* queries = nullptr;              // of calls that read much of the witness log
-  Executor* pattern_calls = nullptr;        // of calls that read or write patterns
-  Executor* upkeep = nullptr;               // of calls that take as long as the store is large
-  Executor* backups = nullptr;              // of copies of the store; upkeep does not wait for them
+  serving::ErasureFence* fence = nullptr;   // null: running completions belong to no user
+  float min_rating = 0.7F;                  // lowest rating at which a completion teaches
+  std::string backup_dir;                   // BackUpStore creates folders here
+  Executor* queries = nullptr;              // runs calls that read much of the witness log
+  Executor* pattern_calls = nullptr;        // runs calls that read or write patterns
+  Executor* upkeep = nullptr;               // runs calls whose time grows with the store
+  Executor* backups = nullptr;  // runs copies of the store, so that upkeep does not wait for them
   std::function<bool()> stopping = nullptr;  // ends a backup between two files; may be null
   sharing::FederationActor* federation = nullptr;
   storage::ConsentBook* consents = nullptr;
-  // The facts of GetStatus that the node itself knows.
+  // Fills the fields of GetStatus that the node itself knows.
   std::function<void(NodeStatus*)> fill_status;
 };
 
-// The gRPC services of the client port, on the callback API: a method never blocks, it translates
-// to a call of an actor and answers from its callback.
+// Make the gRPC services of the client port, on the callback API: a method never blocks; it calls
+// an actor and answers from the actor's callback.
 std::unique_ptr<grpc::Service> MakeInferenceService(const ServiceDependencies& dependencies);
 std::unique_ptr<grpc::Service> MakeLearningService(const ServiceDependencies& dependencies);
 std::unique_ptr<grpc::Service> MakePatternService(const ServiceDependencies& dependencies);

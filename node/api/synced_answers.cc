@@ -19,8 +19,8 @@ void SyncedAnswers::Finish(grpc::ServerUnaryReactor* reactor) {
   executor_.Post([this] { SyncOnce(); });
 }
 
-// With the last call of a server that stops this may be destroyed: nothing of it is touched after
-// its calls are finished.
+// When a stopping server finishes its last call, this object may be destroyed, so it is not touched
+// after its calls are finished.
 void SyncedAnswers::SyncOnce() {
   std::vector<grpc::ServerUnaryReactor*> calls;
   {

@@ -14,9 +14,9 @@
 
 namespace ruvd::api {
 
-// Finishes calls of a lane once what they wrote is durable. Those that come while an fsync runs
-// share the next one, so that many writers cost few of them and no thread of a lane waits for the
-// disk. Thread-safe; outlives its calls, and what it is given outlives it.
+// Finishes calls of a lane once their writes are durable. Calls that arrive during an fsync share
+// the next one, so that many writers need few of them and no thread of a lane waits for the disk.
+// Thread-safe. This object must outlive its calls, and the borrowed objects must outlive it.
 class SyncedAnswers {
  public:
   SyncedAnswers(Executor* executor, QueryLane* lane, storage::PatternStore* patterns)
@@ -24,11 +24,11 @@ class SyncedAnswers {
   SyncedAnswers(const SyncedAnswers&) = delete;
   SyncedAnswers& operator=(const SyncedAnswers&) = delete;
 
-  // Finishes the call, with OK only after a sync that covers what was written before this.
+  // Finishes the call; OK is sent only after a sync that covers all writes before this call.
   void Finish(grpc::ServerUnaryReactor* reactor);
 
  private:
-  // One fsync for all that wait.
+  // Makes one fsync for all waiting calls.
   void SyncOnce();
 
   Executor& executor_;
@@ -36,7 +36,7 @@ class SyncedAnswers {
   storage::PatternStore& patterns_;
   Mutex mutex_;
   std::vector<grpc::ServerUnaryReactor*> waiting_ ABSL_GUARDED_BY(mutex_);
-  bool posted_ ABSL_GUARDED_BY(mutex_) = false;  // SyncOnce, or it runs
+  bool posted_ ABSL_GUARDED_BY(mutex_) = false;  // SyncOnce is posted or running
 };
 
 }  // namespace ruvd::api

@@ -21,19 +21,19 @@ namespace {
 
 constexpr uint32_t kDefaultPage = 100;
 
-// NaN meets no condition: whoever asks for it gets nothing and is told nothing.
+// NaN meets no condition, so a caller who sends it would get no entries and no explanation.
 absl::Status CheckNumbers(const witness::v1::Filter& message) {
   for (const float quality : {message.min_quality(), message.max_quality()}) {
     if (!(quality >= 0 && quality <= 1)) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "filter.min_quality is {} and max_quality is {}; quality goes from 0 to 1",
+                   "filter.min_quality is {} and max_quality is {}; both must be from 0 to 1",
                    message.min_quality(), message.max_quality());
     }
   }
   for (const float total_ms : {message.min_total_ms(), message.max_total_ms()}) {
     if (!(total_ms >= 0)) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "filter.min_total_ms is {} and max_total_ms is {}; a latency is 0 or more",
+                   "filter.min_total_ms is {} and max_total_ms is {}; both must be 0 or more",
                    message.min_total_ms(), message.max_total_ms());
     }
   }
@@ -43,7 +43,7 @@ absl::Status CheckNumbers(const witness::v1::Filter& message) {
 absl::Status CheckSimilar(const witness::v1::ListEntriesRequest& request) {
   if (request.similar_to().empty() && request.has_min_similarity()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "min_similarity is set, but similar_to is not; set both or none");
+                 "min_similarity is set, but similar_to is not; set both or neither");
   }
   if (!request.similar_to().empty() && request.oldest_first()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -80,7 +80,7 @@ absl::StatusOr<storage::WitnessFilter> ReadFilter(const witness::v1::Filter& mes
       return filter;
     default:
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "outcome {} is unknown; use OUTCOME_OK, OUTCOME_FAILED or none",
+                   "outcome {} is unknown; use OUTCOME_OK or OUTCOME_FAILED, or leave it unset",
                    static_cast<int>(message.outcome()));
   }
 }
@@ -119,8 +119,7 @@ void WriteEntry(const storage::WitnessEntry& entry, witness::v1::Entry* message)
   message->set_route(entry.routing.route);
 }
 
-void WriteSummary(const storage::LatencySummary& summary,
-                  witness::v1::LatencySummary* message) {
+void WriteSummary(const storage::LatencySummary& summary, witness::v1::LatencySummary* message) {
   message->set_mean_ms(summary.mean_ms);
   message->set_p50_ms(summary.p50_ms);
   message->set_p90_ms(summary.p90_ms);
@@ -128,8 +127,7 @@ void WriteSummary(const storage::LatencySummary& summary,
   message->set_max_ms(summary.max_ms);
 }
 
-void WriteStats(const storage::WitnessStats& stats,
-                witness::v1::GetStatsResponse* message) {
+void WriteStats(const storage::WitnessStats& stats, witness::v1::GetStatsResponse* message) {
   message->set_entries(stats.entries);
   message->set_failed(stats.failed);
   message->set_rated(stats.rated);
@@ -156,9 +154,9 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
   explicit WitnessServiceImpl(const ServiceDependencies& dependencies)
       : node_(dependencies), lane_(dependencies.queries, limits::kMaxWaitingQueries) {}
 
-  grpc::ServerUnaryReactor* ListEntries(
-      grpc::CallbackServerContext* context, const witness::v1::ListEntriesRequest* request,
-      witness::v1::ListEntriesResponse* response) override {
+  grpc::ServerUnaryReactor* ListEntries(grpc::CallbackServerContext* context,
+                                        const witness::v1::ListEntriesRequest* request,
+                                        witness::v1::ListEntriesResponse* response) override {
     auto* reactor = context->DefaultReactor();
     absl::Status asked = CheckSimilar(*request);
     if (asked.ok() && request->similar_to().empty()) {

@@ -27,7 +27,8 @@ absl::Status Misspelt(std::string_view text) {
                text);
 }
 
-// Takes what stands behind the last `sign` off `text`; nullopt where there is none.
+// Removes the part after the last `sign` from `text` and returns it; nullopt if `text` has no
+// `sign`.
 std::optional<std::string_view> TakeBehind(char sign, std::string_view* text) {
   const size_t at = text->rfind(sign);
   if (at == std::string_view::npos) {
@@ -54,7 +55,8 @@ bool ReadVersion(std::string_view text, inference::v1::AdapterChoice* choice) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// From the end: a range has dots, a weight '=' before it, a version neither.
+// Reads from the end of the text: a range contains "..", a weight follows '=', and a version
+// follows a '@' without "..".
 absl::Status ReadOne(std::string_view text, inference::v1::AdapterChoice* choice) {
   std::string_view rest = text;
   const size_t at = rest.rfind('@');
@@ -77,11 +79,11 @@ absl::Status ReadOne(std::string_view text, inference::v1::AdapterChoice* choice
 }  // namespace
 
 void AddAdapterFlags(CLI::App& verb, AdapterFlags& flags) {
-  verb.add_flag("--no-adapters", flags.none, "The base model alone");
+  verb.add_flag("--no-adapters", flags.none, "Use the base model without any adapter");
   verb.add_option(
           "--adapter", flags.chosen,
-          "NAME[@VERSION][=WEIGHT][@T_MIN..T_MAX] of `ruvd adapter ls`, in steps of which so much "
-          "is masked; may be repeated")
+          "Adapter to use, as NAME[@VERSION][=WEIGHT][@T_MIN..T_MAX] with a name from `ruvd "
+          "adapter ls`; it acts while the masked share t is in the range; may be repeated")
       ->allow_extra_args(false);
 }
 

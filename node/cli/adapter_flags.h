@@ -20,7 +20,7 @@ struct AdapterFlags {
 // Adds --no-adapters and --adapter.
 void AddAdapterFlags(CLI::App& verb, AdapterFlags& flags);
 
-// What they say as a message. USAGE for a weight or range that is no number.
+// Writes the flags into `selection`. USAGE if a weight, range or version is not a number.
 absl::Status ReadAdapterFlags(const AdapterFlags& flags,
                               inference::v1::AdapterSelection* selection);
 

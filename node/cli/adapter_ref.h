@@ -10,7 +10,8 @@
 
 namespace ruvd::cli {
 
-// NAME or NAME@VERSION as a message. USAGE for no name, or a version that is no whole number.
+// Reads NAME or NAME@VERSION into `ref`. USAGE if the name is missing or the version is not a whole
+// number.
 absl::Status ReadAdapterRef(std::string_view text, adapter::v1::AdapterRef* ref);
 
 }  // namespace ruvd::cli

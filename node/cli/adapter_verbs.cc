@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ruvd adapter`: what a running node offers for requests to choose from.
+// `ruvd adapter`: the adapters of a running node that requests may choose.
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ namespace {
 using adapter::v1::Adapter;
 
 constexpr char kGroup[] = "Adapters";
-constexpr char kRefHelp[] = "NAME or NAME@VERSION; without a version the served one";
+constexpr char kRefHelp[] = "NAME or NAME@VERSION; without a version, the served version is meant";
 
 std::string Label(const Adapter& adapter) {
   return fmt::format("{}@{}", adapter.name(), adapter.version());
@@ -52,7 +52,7 @@ std::string KindOf(const Adapter& adapter) {
              : adapter.kind();
 }
 
-// One adapter after a change: a line, or the message.
+// Prints an adapter after a change: one line, or the message as JSON.
 absl::Status Say(CommandContext& context, const char* what, const Adapter& adapter) {
   context.out << (context.json ? ToJsonLine(adapter)
                                : fmt::format("{} {}: {}, {}\n", what, PrintableLine(Label(adapter)),
@@ -233,28 +233,37 @@ absl::Status Export(CommandContext& context, const ExportFlags& flags) {
 void AddFileVerbs(VerbTable& verbs) {
   auto loaded = std::make_shared<FileFlags>();
   CLI::App& load =
-      verbs.Add("adapter load", kGroup, "Offer a file of the node's machine until the node stops",
+      verbs.Add("adapter load", kGroup, "Load a file from the node's machine, until the node stops",
                 [loaded](CommandContext& context) { return Load(context, *loaded); });
-  load.add_option("file", loaded->file, "GGUF file, plain LoRA or with banks")->required();
+  load.add_option("file", loaded->file,
+                  "GGUF file of the adapter: plain LoRA, or with timestep banks")
+      ->required();
   auto imported = std::make_shared<FileFlags>();
   CLI::App& import =
-      verbs.Add("adapter import", kGroup, "Send a file to the node, which keeps it",
+      verbs.Add("adapter import", kGroup, "Send a file to the node, which stores it",
                 [imported](CommandContext& context) { return Import(context, *imported); });
-  import.add_option("file", imported->file, "GGUF file, plain LoRA or with banks")->required();
+  import
+      .add_option("file", imported->file,
+                  "GGUF file of the adapter: plain LoRA, or with timestep banks")
+      ->required();
   constexpr char kWeightHelp[] =
-      "Of requests that choose nothing; without it that of the version served so far, or 0";
+      "Weight for requests that choose no adapter; default: the weight of the version served so "
+      "far, or 0";
   load.add_option("--weight", loaded->weight, kWeightHelp);
   import.add_option("--weight", imported->weight, kWeightHelp);
 
   auto exported = std::make_shared<ExportFlags>();
   CLI::App& to_file =
-      verbs.Add("adapter export", kGroup, "An adapter of the node as a GGUF file",
+      verbs.Add("adapter export", kGroup, "Write an adapter of the node to a GGUF file",
                 [exported](CommandContext& context) { return Export(context, *exported); });
   to_file.add_option("adapter", exported->ref, kRefHelp)->required();
   to_file.add_option("--out", exported->out, "File to write")->required();
-  auto* bank = to_file.add_option("--bank", exported->bank,
-                                  "Of one with banks: what acts in this bank, as a plain file");
-  to_file.add_flag("--trunk", exported->trunk, "Of one with banks: the trunk, as a plain file")
+  auto* bank = to_file.add_option(
+      "--bank", exported->bank,
+      "For an adapter with banks: write the adapter of this bank as a plain file");
+  to_file
+      .add_flag("--trunk", exported->trunk,
+                "For an adapter with banks: write the trunk as a plain file")
       ->excludes(bank);
 }
 
@@ -274,20 +283,22 @@ void AddRefVerb(VerbTable& verbs, const char* path, const char* help,
 void AddAdapterVerbs(VerbTable& verbs) {
   auto name = std::make_shared<std::string>();
   verbs
-      .Add("adapter ls", kGroup, "Adapters that requests may choose",
+      .Add("adapter ls", kGroup, "List the adapters that requests may choose",
            [name](CommandContext& context) { return List(context, *name); })
-      .add_option("--name", *name, "All versions of one");
-  AddRefVerb(verbs, "adapter show", "One adapter and what it changes", Show);
+      .add_option("--name", *name, "List all versions of this adapter");
+  AddRefVerb(verbs, "adapter show", "Show one adapter and the matrices that it changes", Show);
   auto pair = std::make_shared<std::pair<std::string, std::string>>();
   CLI::App& diff = verbs.Add(
-      "adapter diff", kGroup, "How far apart two adapters are",
+      "adapter diff", kGroup, "Compare two adapters",
       [pair](CommandContext& context) { return Diff(context, pair->first, pair->second); });
   diff.add_option("a", pair->first, kRefHelp)->required();
   diff.add_option("b", pair->second, kRefHelp)->required();
   AddFileVerbs(verbs);
-  AddRefVerb(verbs, "adapter unload", "End a version for later requests", Unload);
-  AddRefVerb(verbs, "adapter rollback",
-             "Serve this version, or the one below the served one, by default", Rollback);
+  AddRefVerb(verbs, "adapter unload", "Unload a version; later requests cannot use it", Unload);
+  AddRefVerb(
+      verbs, "adapter rollback",
+      "Serve NAME@VERSION by default; for a NAME alone, serve the version before the served one",
+      Rollback);
   struct PinFlags {
     std::string ref;
     bool off = false;
@@ -297,7 +308,7 @@ void AddAdapterVerbs(VerbTable& verbs) {
       "adapter pin", kGroup, "Keep a version in memory",
       [pinned](CommandContext& context) { return Pin(context, pinned->ref, pinned->off); });
   pin.add_option("adapter", pinned->ref, kRefHelp)->required();
-  pin.add_flag("--off", pinned->off, "Let it go when others need the room");
+  pin.add_flag("--off", pinned->off, "Unpin: allow the node to drop it when memory is needed");
 }
 
 }  // namespace ruvd::cli

@@ -23,10 +23,10 @@ namespace {
 
 constexpr char kClusterGroup[] = "Cluster";
 
-// Probes answer at once or not at all.
+// Status calls do no work, so a node that does not answer quickly is not reachable.
 constexpr std::chrono::seconds kProbeTimeout(5);
 
-// "reason 3, reason 1", ordered by name; "none".
+// Returns "name 3, name 1", ordered by name, or "none".
 template <typename Map>
 std::string Counts(const Map& counts) {
   std::string text;
@@ -36,7 +36,7 @@ std::string Counts(const Map& counts) {
   return text.empty() ? "none" : text;
 }
 
-// Of the updates that the shared adapter was made of last.
+// Describes the last round: the updates that the shared adapter was made of.
 std::string LastRound(const admin::v1::GetStatusResponse& status) {
   int refused = 0;
   for (const auto& peer : status.peers()) {
@@ -56,7 +56,7 @@ std::string LastRound(const admin::v1::GetStatusResponse& status) {
                      kept, rolled_back);
 }
 
-// Of the last masked round that concerned this node.
+// Describes the last masked round that this node had a part in.
 std::string LastMaskedRound(const admin::v1::MaskedStatus& masked) {
   std::string line = "none";
   if (masked.last_round() > 0 && masked.refusal().empty()) {
@@ -69,7 +69,7 @@ std::string LastMaskedRound(const admin::v1::MaskedStatus& masked) {
                        PrintableLine(masked.refusal_reason()));
   }
   line += fmt::format("; {} sum(s) count", masked.sums());
-  return masked.waits().empty() ? line : line + "; gives nothing: " + PrintableLine(masked.waits());
+  return masked.waits().empty() ? line : line + "; takes no part: " + PrintableLine(masked.waits());
 }
 
 absl::Status Status(CommandContext& context) {
@@ -159,9 +159,9 @@ absl::Status Health(CommandContext& context) {
 }  // namespace
 
 void AddClusterVerbs(VerbTable& verbs) {
-  verbs.Add("status", kClusterGroup, "What a node is doing", Status);
-  verbs.Add("members", kClusterGroup, "Who is in the cluster", Members);
-  verbs.Add("health", kClusterGroup, "Exit code 0 if the node serves, 3 if not", Health);
+  verbs.Add("status", kClusterGroup, "Show what a node is doing", Status);
+  verbs.Add("members", kClusterGroup, "List the members of the cluster", Members);
+  verbs.Add("health", kClusterGroup, "Check the node: exit code 0 if it serves, 3 if not", Health);
 }
 
 }  // namespace ruvd::cli

@@ -28,8 +28,8 @@ constexpr char kConsentGroup[] = "Privacy";
 const std::map<std::string, SharingTier>& Tiers() {
   static const auto* const tiers =
       new std::map<std::string, SharingTier>{{"masked", pattern::v1::SHARING_TIER_MASKED},
-                                                      {"dp", pattern::v1::SHARING_TIER_DP},
-                                                      {"public", pattern::v1::SHARING_TIER_PUBLIC}};
+                                             {"dp", pattern::v1::SHARING_TIER_DP},
+                                             {"public", pattern::v1::SHARING_TIER_PUBLIC}};
   return *tiers;
 }
 
@@ -40,15 +40,14 @@ std::string PurposesOf(const admin::v1::UserConsent& consent) {
   return !consent.sharing() ? "training" : consent.training() ? "training, sharing" : "sharing";
 }
 
-// Who is told that items are offered no more. Nothing where there are none.
+// Says which peers are told that items are withdrawn. Returns "" if there are no items.
 std::string WithdrawalLine(uint32_t items, uint32_t peers) {
-  return items == 0
-             ? ""
-             : fmt::format(
-                   "a signed withdrawal went to {} linked peer(s), and goes to others when they "
-                   "are linked: they drop these items, take them no more, and make their adapter "
-                   "anew without them\n",
-                   peers);
+  return items == 0 ? ""
+                    : fmt::format(
+                          "a signed withdrawal was sent to {} linked peer(s); other peers get it "
+                          "when they link. A peer that gets it deletes these items, refuses them "
+                          "from then on, and rebuilds its adapter without them\n",
+                          peers);
 }
 
 absl::Status SetTier(CommandContext& context, SharingTier tier) {
@@ -100,19 +99,19 @@ absl::Status ShowConsent(CommandContext& context) {
   return absl::OkStatus();
 }
 
-// Whose consent a verb is about.
+// The flags that name the user or session whose consent a verb changes.
 struct SubjectFlags {
   std::string user;
   std::string session;
 
   void AddTo(CLI::App& verb) {
-    auto* const by_user = verb.add_option("--user", user, "The user, as requests name them");
-    verb.add_option("--session", session, "One session instead")->excludes(by_user);
+    auto* const by_user = verb.add_option("--user", user, "User id, as requests name it");
+    verb.add_option("--session", session, "Session id, instead of a user")->excludes(by_user);
   }
-  // USAGE without either.
+  // USAGE if neither flag is given.
   absl::Status Write(admin::v1::SetUserConsentRequest* request) const {
     if (user.empty() == session.empty()) {
-      return UsageError("name --user or --session: whose consent it is");
+      return UsageError("name the user with --user or the session with --session");
     }
     if (user.empty()) {
       request->set_session_id(session);
@@ -144,8 +143,8 @@ absl::Status Allow(CommandContext& context, const AllowFlags& flags) {
     return absl::OkStatus();
   }
   context.out << fmt::format(
-      "noted until {}: {}\nlessons that were learned before stay as they are until new feedback "
-      "teaches them again\n",
+      "consent stored until {}: {}\n"
+      "lessons that were learned earlier do not change until new feedback teaches them again\n",
       TimeLabel(response.consent().expires_ms(), ""), PurposesOf(response.consent()));
   return absl::OkStatus();
 }
@@ -191,35 +190,38 @@ absl::Status ListConsents(CommandContext& context) {
 void AddConsentVerbs(VerbTable& verbs) {
   auto tier = std::make_shared<std::string>();
   verbs
-      .Add("consent grant", kConsentGroup, "Let what was learned leave this node",
+      .Add("consent grant", kConsentGroup, "Allow this node to share what it learned",
            [tier](CommandContext& context) { return SetTier(context, Tiers().at(*tier)); })
-      .add_option(
-          "--tier", *tier,
-          "public: plain and signed. dp: updates with noise, within privacy.node_epsilon. masked: "
-          "sums of at least four nodes, with noise, within the same")
+      .add_option("--tier", *tier,
+                  "public: signed items without noise. dp: updates with noise, within "
+                  "privacy.node_epsilon. masked: noised sums over at least four nodes, within the "
+                  "same budget")
       ->required()
       ->check(CLI::IsMember({"public", "dp", "masked"}));
   verbs.Add(
-      "consent revoke", kConsentGroup, "Nothing more leaves this node",
+      "consent revoke", kConsentGroup, "Stop sharing: nothing more leaves this node",
       [](CommandContext& context) { return SetTier(context, pattern::v1::SHARING_TIER_PRIVATE); });
-  verbs.Add("consent status", kConsentGroup, "What is allowed and how much has left", ShowConsent);
+  verbs.Add("consent status", kConsentGroup, "Show what may be shared and how much was shared",
+            ShowConsent);
 
   auto allow = std::make_shared<AllowFlags>();
-  CLI::App& grant = verbs.Add("consent allow", kConsentGroup,
-                              "Note that a user or a session lets what it taught leave this node",
-                              [allow](CommandContext& context) { return Allow(context, *allow); });
+  CLI::App& grant =
+      verbs.Add("consent allow", kConsentGroup,
+                "Store the consent of a user or session to share what was learned from it",
+                [allow](CommandContext& context) { return Allow(context, *allow); });
   allow->subject.AddTo(grant);
-  grant.add_option("--tier", allow->tier, "The loosest tier that it agrees to")
+  grant.add_option("--tier", allow->tier, "Most permissive tier that the consent allows")
       ->required()
       ->check(CLI::IsMember({"public", "dp", "masked"}));
-  grant.add_option("--days", allow->days, "How long it holds, 1 to 366")->capture_default_str();
+  grant.add_option("--days", allow->days, "Days for which the consent is valid, 1 to 366")
+      ->capture_default_str();
   grant.add_flag("--training-only", allow->training_only,
-                 "Adapters may learn from it, nothing of them leaves");
+                 "Allow training only: nothing learned from it is shared");
   auto subject = std::make_shared<SubjectFlags>();
   subject->AddTo(verbs.Add(
-      "consent withdraw", kConsentGroup, "Note that a user or a session takes it back, at once",
+      "consent withdraw", kConsentGroup, "Withdraw the consent of a user or session, at once",
       [subject](CommandContext& context) { return Withdraw(context, *subject); }));
-  verbs.Add("consent list", kConsentGroup, "Which users and sessions agreed to what", ListConsents);
+  verbs.Add("consent list", kConsentGroup, "List the consents of users and sessions", ListConsents);
 }
 
 }  // namespace ruvd::cli

@@ -19,7 +19,7 @@ inference::v1::DecodingMode DecodingModeByName(std::string_view name) {
 }
 
 void AddDecodingModeFlag(CLI::App& verb, std::string& mode) {
-  verb.add_option("--mode", mode, "auto, diffusion, block or ar; auto is the model's best")
+  verb.add_option("--mode", mode, "Decoding mode: auto (the model's best), diffusion, block or ar")
       ->check(CLI::IsMember({"auto", "diffusion", "block", "ar"}));
 }
 

@@ -11,10 +11,11 @@
 
 namespace ruvd::cli {
 
-// "auto", "diffusion", "block" or "ar"; auto (the model's best) for anything else.
+// Returns the mode named "auto", "diffusion", "block" or "ar". Any other name gives auto, which is
+// the model's best mode.
 inference::v1::DecodingMode DecodingModeByName(std::string_view name);
 
-// Adds --mode with those names.
+// Adds the flag --mode, which takes these names.
 void AddDecodingModeFlag(CLI::App& verb, std::string& mode);
 
 }  // namespace ruvd::cli

@@ -13,13 +13,14 @@
 namespace ruvd::cli {
 namespace {
 
-// Windows beyond this come from a broken server; drawing them would only fill memory.
+// A larger window comes from a faulty server; drawing it would only fill memory.
 constexpr size_t kMaxCells = 1 << 16;
 
 constexpr std::string_view kMaskGlyph = "\xE2\x96\x91";  // U+2591, light shade
 constexpr size_t kMaskWidth = 3;                         // about the length of a word piece
 constexpr int kMaskColour = 240;                         // grey of the 256-colour palette
-// Low to high confidence, dark violet to yellow: ordered by brightness, so it reads without hue.
+// The colours run from low to high confidence, dark violet to yellow. Brightness grows too, so the
+// scale is readable without seeing hues.
 constexpr std::array kConfidenceColours = {97, 67, 73, 114, 221};
 
 int ColourOf(float confidence) {
@@ -146,7 +147,7 @@ void DenoiseView::Redraw() {
   }
   ClearDrawing();
   std::vector<std::string> lines = Lines();
-  // What scrolled out of the window cannot be redrawn.
+  // Lines that scrolled out of the terminal cannot be redrawn.
   const size_t room = std::max<size_t>(options_.rows, 3) - 2;
   if (lines.size() > room) {
     lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(room));

@@ -23,7 +23,7 @@ absl::Status Wrong(fmt::format_string<Args...> format, Args&&... args) {
 
 }  // namespace
 
-// What the parser calls; each method returns whether to go on.
+// The parser calls these methods; each returns whether the parser goes on.
 class FlatJson::Handler {
  public:
   using number_integer_t = nlohmann::json::number_integer_t;
@@ -54,7 +54,7 @@ class FlatJson::Handler {
   bool end_object() { return true; }
   bool key(string_t& name) {
     if (out_->values_.contains(name) || out_->values_.size() >= kMaxKeys) {
-      status_ = Wrong("\"{}\" is there twice, or there are more than {} keys",
+      status_ = Wrong("the key \"{}\" occurs twice, or there are more than {} keys",
                       std::string_view(name).substr(0, kShown), kMaxKeys);
       return false;
     }
@@ -62,7 +62,7 @@ class FlatJson::Handler {
     return true;
   }
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) {
-    status_ = Wrong("it is no JSON at byte {}", position);
+    status_ = Wrong("the text is not JSON at byte {}", position);
     return false;
   }
   // NOLINTEND(readability-identifier-naming)
@@ -70,14 +70,15 @@ class FlatJson::Handler {
  private:
   bool Add(Value value) {
     if (!inside_) {
-      return Refuse("no object");
+      return Refuse("not an object");
     }
     out_->values_.emplace(std::move(key_), std::move(value));
     return true;
   }
   bool Refuse(std::string_view what) {
-    status_ = Wrong("\"{}\" is {}; expected is one object of texts and numbers",
-                    std::string_view(key_).substr(0, kShown), what);
+    status_ =
+        Wrong("\"{}\" is {}; one object with only texts, numbers and truth values is expected",
+              std::string_view(key_).substr(0, kShown), what);
     return false;
   }
 
@@ -93,7 +94,7 @@ absl::StatusOr<FlatJson> FlatJson::Parse(std::string_view text) {
   const bool parsed = nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
   RETURN_IF_ERROR(handler.status());
   if (!parsed) {
-    return Wrong("it is no JSON");
+    return Wrong("the text is not JSON");
   }
   return object;
 }
@@ -104,7 +105,7 @@ absl::StatusOr<std::string> FlatJson::TakeText(const std::string& key, const cha
     return std::string(otherwise);
   }
   if (found == values_.end() || !std::holds_alternative<std::string>(found->second)) {
-    return Wrong("\"{}\" is missing or no text", key);
+    return Wrong("\"{}\" is missing or is not a text", key);
   }
   std::string text = std::move(std::get<std::string>(found->second));
   values_.erase(found);
@@ -123,7 +124,7 @@ absl::StatusOr<int64_t> FlatJson::TakeInteger(const std::string& key, int64_t le
     }
   }
   if (!value || *value < least || *value > most) {
-    return Wrong("\"{}\" is missing or no whole number from {} to {}", key, least, most);
+    return Wrong("\"{}\" is missing or is not a whole number from {} to {}", key, least, most);
   }
   values_.erase(found);
   return *value;
@@ -133,7 +134,7 @@ absl::StatusOr<double> FlatJson::TakeNumber(const std::string& key) {
   const auto found = values_.find(key);
   if (found == values_.end() || std::holds_alternative<std::string>(found->second) ||
       std::holds_alternative<bool>(found->second)) {
-    return Wrong("\"{}\" is missing or no number", key);
+    return Wrong("\"{}\" is missing or is not a number", key);
   }
   const double number = std::visit(
       [](const auto& value) -> double {

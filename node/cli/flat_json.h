@@ -13,21 +13,23 @@
 
 namespace ruvd::cli {
 
-// An object of JSON whose values are texts, numbers and truth values: no lists, no objects in it.
+// A JSON object whose values are texts, numbers and truth values, without lists and without inner
+// objects.
 class FlatJson {
  public:
-  // The object in `text`, which is all there is. The error's message says what is wrong and at
-  // which byte; it has no reason yet. Memory is bounded by the text.
+  // Reads the object in `text`, which must contain nothing else. The error's message says what is
+  // wrong and at which byte; it carries no reason code yet. The memory that this takes is bounded
+  // by the size of the text.
   static absl::StatusOr<FlatJson> Parse(std::string_view text);
 
-  // The value of `key`, which is taken out. A missing key gives `otherwise`, or an error where
-  // there is none; another type or a number out of range is an error that names the key.
+  // Removes `key` and returns its value. A missing key gives `otherwise`, or an error if
+  // `otherwise` is null. A value of another type or out of range is an error that names the key.
   absl::StatusOr<std::string> TakeText(const std::string& key, const char* otherwise = nullptr);
   absl::StatusOr<int64_t> TakeInteger(const std::string& key, int64_t least, int64_t most);
   absl::StatusOr<double> TakeNumber(const std::string& key);
   bool Has(const std::string& key) const { return values_.contains(key); }
 
-  // An error that names a key which nobody took.
+  // Returns an error that names a key that is still there, if one is.
   absl::Status CheckAllTaken() const;
 
  private:

@@ -13,7 +13,7 @@
 namespace ruvd::cli {
 namespace {
 
-// Response ids are short; a larger file is not ours.
+// Response ids are short; a larger file was not written by ruvd.
 constexpr uint64_t kMaxIdBytes = 1024;
 
 absl::StatusOr<std::filesystem::path> LastFile(const CommandContext& context) {
@@ -24,7 +24,8 @@ absl::StatusOr<std::filesystem::path> LastFile(const CommandContext& context) {
     return std::filesystem::path(home) / ".local" / "state" / "ruvd" / "last";
   }
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
-               "neither XDG_STATE_HOME nor HOME is set; set one, or use the response id itself");
+               "neither XDG_STATE_HOME nor HOME is set, so the last response is not known; set one "
+               "of them, or give the response id");
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ absl::StatusOr<std::string> LastResponse(const CommandContext& context) {
   auto id = ReadFile(path, kMaxIdBytes);
   if (!id.ok() || id->empty()) {
     return Error(absl::StatusCode::kNotFound, reasons::kUnknownResponse,
-                 "there is no last response to rate; make one with `ruvd run`");
+                 "there is no last response to rate; create one with `ruvd run`");
   }
   return id;
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ruvd undo` and `ruvd learn`: what learning changed, and whether it may.
+// `ruvd undo` and `ruvd learn`: list and undo what learning changed, pause it and start it.
 
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ using learning::v1::Change;
 
 constexpr char kLearningGroup[] = "Learning";
 
-// What a change was made to.
+// Describes what a change was made to.
 std::string SubjectOf(const Change& change) {
   if (change.kind() == "session_taught") {
     return fmt::format("session {}, {} position(s)", change.session_id(), change.lessons());
@@ -57,7 +57,8 @@ std::string TableOf(const Changes& changes) {
 absl::Status Undo(CommandContext& context, const std::string& token, bool last) {
   if (token.empty() != last) {
     return UsageError(
-        "say which change: the token that `ruvd rate` and `ruvd learn changes` show, or --last");
+        "name the change to undo: give the token that `ruvd rate` and `ruvd learn changes` show, "
+        "or --last");
   }
   learning::v1::UndoRequest request;
   request.set_undo_token(token);
@@ -162,7 +163,7 @@ absl::Status RunDeep(CommandContext& context) {
   if (response.steps() == 0 && response.outcome() == "too_few_lessons") {
     context.out << fmt::format(
         "too few lessons: a deep round needs {} completions that were rated well, accepted or "
-        "corrected; `ruvd learn export` lists those there are\n",
+        "corrected; `ruvd learn export` lists the present ones\n",
         response.least_lessons());
     return absl::OkStatus();
   }
@@ -180,7 +181,7 @@ absl::Status RunDeep(CommandContext& context) {
   return absl::OkStatus();
 }
 
-// One line of JSON for each lesson.
+// Writes one line of JSON for each lesson.
 absl::Status Export(CommandContext& context, const std::string& path) {
   client::NodeClient client(context.server, context.credentials);
   learning::v1::ListLessonsRequest request;
@@ -217,43 +218,48 @@ void AddUndoVerb(VerbTable& verbs) {
   };
   auto flags = std::make_shared<Flags>();
   CLI::App& undo =
-      verbs.Add("undo", kLearningGroup, "Change back what learning changed",
+      verbs.Add("undo", kLearningGroup, "Undo a change that learning made",
                 [flags](CommandContext& c) { return Undo(c, flags->token, flags->last); });
-  undo.add_option("token", flags->token, "As `ruvd rate` and `ruvd learn changes` show it");
-  undo.add_flag("--last", flags->last, "The newest change that stands and can be undone");
+  undo.add_option("token", flags->token,
+                  "Undo token, as `ruvd rate` and `ruvd learn changes` show it");
+  undo.add_flag("--last", flags->last, "Undo the newest change that can be undone");
 }
 
 }  // namespace
 
 void AddLearningVerbs(VerbTable& verbs) {
   AddUndoVerb(verbs);
-  verbs.Add("learn status", kLearningGroup, "What learning is doing", [](CommandContext& c) {
+  verbs.Add("learn status", kLearningGroup, "Show what learning is doing", [](CommandContext& c) {
     return SayStatus(c, client::NodeClient(c.server, c.credentials).GetLearningStatus({}));
   });
-  verbs.Add("learn pause", kLearningGroup, "Let no loop learn until resumed, also after a restart",
-            [](CommandContext& c) {
+  verbs.Add("learn pause", kLearningGroup,
+            "Pause all learning until `learn resume`, even after a restart", [](CommandContext& c) {
               return SayStatus(c, client::NodeClient(c.server, c.credentials).PauseLearning({}));
             });
-  verbs.Add("learn resume", kLearningGroup, "Let all loops learn again", [](CommandContext& c) {
-    return SayStatus(c, client::NodeClient(c.server, c.credentials).ResumeLearning({}));
-  });
-  verbs.Add("learn run-background", kLearningGroup, "Learn now what waits",
+  verbs.Add("learn resume", kLearningGroup, "Resume learning after `learn pause`",
+            [](CommandContext& c) {
+              return SayStatus(c, client::NodeClient(c.server, c.credentials).ResumeLearning({}));
+            });
+  verbs.Add("learn run-background", kLearningGroup,
+            "Start a background round now, for all waiting lessons",
             [](CommandContext& c) { return RunBackground(c, false); });
-  verbs.Add("learn run-deep", kLearningGroup, "Train the adapter that all requests get; takes long",
+  verbs.Add("learn run-deep", kLearningGroup,
+            "Start a deep round now, which trains one adapter on all lessons; this takes long",
             [](CommandContext& c) { return RunDeep(c); });
-  verbs.Add("learn replay", kLearningGroup, "Learn again from all completions that teach something",
+  verbs.Add("learn replay", kLearningGroup, "Learn again from all completions with usable feedback",
             [](CommandContext& c) { return RunBackground(c, true); });
   auto count = std::make_shared<uint32_t>(0);
   verbs
-      .Add("learn changes", kLearningGroup, "What learning changed, newest first",
+      .Add("learn changes", kLearningGroup, "List the changes that learning made, newest first",
            [count](CommandContext& c) { return Changes(c, *count); })
-      .add_option("--count", *count, "How many; 50 where it is not said");
+      .add_option("--count", *count, "Most changes to list; default 50");
   auto path = std::make_shared<std::string>();
   verbs
       .Add("learn export", kLearningGroup,
-           "Completions that teach something, one line of JSON each",
+           "Export completions with usable feedback, one line of JSON each",
            [path](CommandContext& c) { return Export(c, *path); })
-      .add_option("--out", *path, "A file instead of the standard output; it holds users' words");
+      .add_option("--out", *path,
+                  "File to write instead of standard output; it contains users' words");
 }
 
 }  // namespace ruvd::cli

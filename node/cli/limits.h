@@ -8,13 +8,13 @@
 // Limits of the command line.
 namespace ruvd::limits {
 
-// Calls of an import that the node answers at the same time, fewer where their patterns are large;
-// they share its waits for the disk. Half of what may wait at a node.
+// Calls of an import that are open at the same time; fewer if their patterns are large. The node
+// writes them to disk together. This is half of the calls that may wait at a node.
 inline constexpr size_t kImportCalls = 32;
 inline constexpr size_t kImportBytes = 16 << 20;
-// Patterns of an import that the node refused and that are named; all are counted.
+// Refused patterns of an import that are named one by one; all refusals are counted.
 inline constexpr size_t kShownRefusals = 10;
-// A prompt read from standard input: what a request may hold.
+// Largest prompt that is read from standard input, which is the largest prompt of a request.
 inline constexpr size_t kMaxPromptBytes = 1 << 20;
 
 }  // namespace ruvd::limits

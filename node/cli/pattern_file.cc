@@ -55,7 +55,7 @@ absl::StatusOr<std::string> TakeBase64(FlatJson* object, const std::string& key,
   ASSIGN_OR_RETURN(const std::string text, object->TakeText(key, otherwise));
   std::optional<std::string> bytes = FromBase64(text);
   if (!bytes) {
-    return Wrong("\"{}\" is no base64 with padding", key);
+    return Wrong("\"{}\" is not base64 with padding", key);
   }
   return *std::move(bytes);
 }
@@ -63,8 +63,8 @@ absl::StatusOr<std::string> TakeBase64(FlatJson* object, const std::string& key,
 absl::Status TakeEmbedding(FlatJson* object, uint32_t dimension, Pattern* pattern) {
   ASSIGN_OR_RETURN(const std::string bytes, TakeBase64(object, "embedding"));
   if (bytes.size() != size_t{dimension} * sizeof(float)) {
-    return Wrong("\"embedding\" has {} bytes, the first line says {} values of 4", bytes.size(),
-                 dimension);
+    return Wrong("\"embedding\" has {} bytes, but the first line says {} values of 4 bytes",
+                 bytes.size(), dimension);
   }
   std::vector<float> values(dimension);
   std::memcpy(values.data(), bytes.data(), bytes.size());
@@ -74,7 +74,7 @@ absl::Status TakeEmbedding(FlatJson* object, uint32_t dimension, Pattern* patter
     }
   }
   if (std::ranges::all_of(values, [](float value) { return value == 0; })) {
-    return Wrong("\"embedding\" is all zero, which is similar to nothing");
+    return Wrong("\"embedding\" is all zero, so it has no similarity to anything");
   }
   pattern->mutable_embedding()->mutable_values()->Assign(values.begin(), values.end());
   return absl::OkStatus();
@@ -84,10 +84,10 @@ absl::StatusOr<pattern::v1::SharingTier> TakeTier(FlatJson* object) {
   ASSIGN_OR_RETURN(const std::string name, object->TakeText("tier"));
   const std::optional<pattern::v1::SharingTier> tier = ParseTier(name);
   if (!tier) {
-    return Wrong("\"tier\" is none of private, masked, dp and public");
+    return Wrong("\"tier\" is not private, masked, dp or public");
   }
   if (*tier != pattern::v1::SHARING_TIER_PRIVATE && *tier != pattern::v1::SHARING_TIER_PUBLIC) {
-    return Wrong("\"tier\" is {}, which no node of this version stores; use private or public",
+    return Wrong("\"tier\" is {}, which nodes of this version do not store; use private or public",
                  name);
   }
   return *tier;
@@ -103,7 +103,7 @@ absl::Status TakeNumbers(FlatJson* object, Pattern* pattern) {
   ASSIGN_OR_RETURN(const int64_t expires_ms, object->TakeInteger("expires_ms", 0, kMaxInt64));
   ASSIGN_OR_RETURN(const double quality, object->TakeNumber("quality"));
   if (!(quality >= 0 && quality <= 1)) {
-    return Wrong("\"quality\" is {}; it goes from 0 to 1", quality);
+    return Wrong("\"quality\" is {}, but must be from 0 to 1", quality);
   }
   pattern->set_bank(static_cast<uint32_t>(bank));
   pattern->set_uses(static_cast<uint32_t>(uses));
@@ -135,7 +135,7 @@ absl::StatusOr<Pattern> TakePattern(FlatJson* object, uint32_t dimension) {
   return pattern;
 }
 
-// The error of a line as that of its file.
+// Turns the error of a line into the error of its file.
 absl::Status InLine(uint64_t line, const absl::Status& status) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kExportInvalid,
                "line {}: {}; take another copy of the file or export the patterns again", line,
@@ -199,8 +199,8 @@ absl::StatusOr<PatternFileReader> PatternFileReader::Open(std::istream& in) {
   return reader;
 }
 
-// By istream::read, which turns the exceptions of a file buffer (an unreadable disk, a folder) into
-// a state; reading the buffer itself would throw them.
+// This uses istream::read, which turns the exceptions of a file buffer (an unreadable disk, a
+// folder) into a state; reading from the buffer directly would throw them.
 absl::StatusOr<bool> PatternFileReader::HasByte() {
   if (at_ < buffer_.size()) {
     return true;
@@ -210,12 +210,12 @@ absl::StatusOr<bool> PatternFileReader::HasByte() {
   in_->read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
   buffer_.resize(static_cast<size_t>(in_->gcount()));
   if (in_->bad()) {
-    return Wrong("the file cannot be read here; check that it is one, and the disk");
+    return Wrong("the file cannot be read here; check the disk, and that this is a regular file");
   }
   return !buffer_.empty();
 }
 
-// A line without its line feed.
+// Returns the next line without its line feed.
 absl::StatusOr<std::string> PatternFileReader::ReadLine() {
   ++line_;
   std::string line;
@@ -226,7 +226,7 @@ absl::StatusOr<std::string> PatternFileReader::ReadLine() {
     }
     const size_t end = std::min(buffer_.find('\n', at_), buffer_.size());
     if (line.size() + (end - at_) > limits::kMaxExportLineBytes) {
-      return Wrong("it has more than {} bytes", limits::kMaxExportLineBytes);
+      return Wrong("the line has more than {} bytes", limits::kMaxExportLineBytes);
     }
     line.append(buffer_, at_, end - at_);
     at_ = end;
@@ -235,8 +235,8 @@ absl::StatusOr<std::string> PatternFileReader::ReadLine() {
       return line;
     }
   }
-  return line.empty() ? Wrong("it is missing: the file ends before its last line")
-                      : Wrong("the file ends inside it");
+  return line.empty() ? Wrong("the line is missing: the file ends before its last line")
+                      : Wrong("the file ends inside this line");
 }
 
 absl::Status PatternFileReader::ReadHeader() {
@@ -247,13 +247,13 @@ absl::Status PatternFileReader::ReadHeader() {
   absl::StatusOr<FlatJson> object = line.ok() ? FlatJson::Parse(*line) : line.status();
   if (!object.ok() || !object->Has(kVersionKey)) {
     return Wrong(
-        "this is no export of `ruvd pattern export`, or it was cut here: \"{}\" is missing",
+        "this is not a file of `ruvd pattern export`, or it was cut off here: \"{}\" is missing",
         kVersionKey);
   }
   ASSIGN_OR_RETURN(const int64_t version, object->TakeInteger(kVersionKey, 1, kMaxInt64));
   if (version != kPatternFileVersion) {
-    return Wrong("the file has version {}, this ruvd reads version {}: use a newer one", version,
-                 kPatternFileVersion);
+    return Wrong("the file has version {}, but this ruvd reads version {}: use a newer ruvd",
+                 version, kPatternFileVersion);
   }
   ASSIGN_OR_RETURN(header_.model_package, TakeHex(&*object, "model_package", sizeof(Digest)));
   ASSIGN_OR_RETURN(header_.model_name, object->TakeText("model_name"));
@@ -277,11 +277,11 @@ absl::Status PatternFileReader::CheckEnd(uint64_t patterns, const std::string& s
     return Wrong("the file has {} patterns, but its last line counts {}", patterns_, patterns);
   }
   if (sha256 != ToHex(hash_.Current())) {
-    return Wrong("the SHA-256 of the lines before is another one: the file was altered");
+    return Wrong("the SHA-256 of the lines before does not match: the file was altered");
   }
   ASSIGN_OR_RETURN(const bool more, HasByte());
   if (more) {
-    return Wrong("something follows, but this was the last line");
+    return Wrong("there is more data after the last line");
   }
   return absl::OkStatus();
 }

@@ -15,9 +15,10 @@
 #include "base/sha256_stream.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
 
-// Exports of patterns: lines of JSON, docs/pattern-export.md has the format. The first says what
-// the patterns are of, then one line for each, and the last how many they were and the SHA-256 of
-// all before it, so that a file that was cut or altered is noticed. Nothing in it is encrypted.
+// Exports of patterns: lines of JSON in the format of docs/pattern-export.md. The first line names
+// the model and the node, one line follows for each pattern, and the last line holds the number of
+// patterns and the SHA-256 of all lines before it, so that a cut or altered file is noticed.
+// Nothing in the file is encrypted.
 namespace ruvd::cli {
 
 inline constexpr int kPatternFileVersion = 1;
@@ -26,9 +27,9 @@ struct PatternFileHeader {
   std::string model_package;  // id, 64 hexadecimal digits
   std::string model_name;     // for people
   uint32_t dimension = 0;
-  std::string node_id;  // that wrote the file, 64 hexadecimal digits
+  std::string node_id;  // node that wrote the file, 64 hexadecimal digits
   int64_t exported_ms = 0;
-  bool without_adapters = false;  // they were left out, whether or not there were any
+  bool without_adapters = false;  // adapters were left out, whether or not the patterns had any
 };
 
 // Writes a file piece by piece. Not thread-safe.
@@ -37,8 +38,8 @@ class PatternFileWriter {
   using Sink = std::function<absl::Status(std::string_view bytes)>;
   explicit PatternFileWriter(Sink sink) : sink_(std::move(sink)) {}
 
-  // In this order; the errors are the sink's. Patterns have their embeddings, and their adapters
-  // where they have one.
+  // Call these in this order; they return the errors of the sink. Each pattern must carry its
+  // embedding, and its adapter if it has one.
   absl::Status Begin(const PatternFileHeader& header);
   absl::Status Add(const pattern::v1::Pattern& pattern);
   absl::Status End();
@@ -53,27 +54,28 @@ class PatternFileWriter {
   uint64_t patterns_ = 0;
 };
 
-// Reads a file from its beginning to its end, one line in memory. Every error is EXPORT_INVALID,
-// names the line and says what is wrong with it. Not thread-safe.
+// Reads a file from its beginning to its end, with one line in memory at a time. Every error is
+// EXPORT_INVALID, names the line and says what is wrong with it. Not thread-safe.
 class PatternFileReader {
  public:
-  // Reads the first line. `in` outlives the reader.
+  // Reads the first line. `in` must outlive the reader.
   static absl::StatusOr<PatternFileReader> Open(std::istream& in);
 
   const PatternFileHeader& header() const { return header_; }
 
-  // The next pattern: its id, tier, bank, numbers and lengths checked, its embedding finite, not
-  // all zero and of the header's dimension. nullopt at the end, once the last line agreed and
-  // nothing followed it.
+  // Returns the next pattern. Its id, tier, bank, numbers and lengths are checked; its embedding is
+  // finite, not all zero and has the header's dimension. Returns nullopt at the end, after the last
+  // line was checked and nothing follows it.
   absl::StatusOr<std::optional<pattern::v1::Pattern>> Next();
 
-  // The number of the line that was read last, from 1.
+  // Returns the number of the line that was read last, counted from 1.
   uint64_t line() const { return line_; }
 
  private:
   explicit PatternFileReader(std::istream& in) : in_(&in) {}
   absl::StatusOr<std::string> ReadLine();
-  // Whether there is another byte, at buffer_[at_]. An error where the file cannot be read.
+  // Returns whether there is another byte, at buffer_[at_]. It returns an error if the file cannot
+  // be read.
   absl::StatusOr<bool> HasByte();
   absl::Status ReadHeader();
   absl::Status CheckEnd(uint64_t patterns, const std::string& sha256);
@@ -82,7 +84,7 @@ class PatternFileReader {
   std::string buffer_;
   size_t at_ = 0;
   PatternFileHeader header_;
-  Sha256Stream hash_;  // of the lines before the present one
+  Sha256Stream hash_;  // hash of the lines before the present one
   uint64_t line_ = 0;
   uint64_t patterns_ = 0;
 };

@@ -16,13 +16,15 @@
 namespace ruvd::cli {
 
 void PatternFlags::AddTo(CLI::App& verb) {
-  verb.add_option("--bank", bank_, "Of one timestep bank: 0, 1 or 2");
-  verb.add_option("--task", task_, "Of exactly this task");
-  verb.add_option("--tier", tiers_, "Of these tiers: private, masked, dp, public")->delimiter(',');
-  verb.add_option("--origin", origin_, "Learned by this node, its whole id");
-  verb.add_option("--min-quality", min_quality_, "Of at least this quality, 0 to 1");
-  verb.add_option("--since", since_, "Made at most this long ago: 90s, 15m, 2h, 7d");
-  verb.add_option("--until", until_, "Made longer ago than this");
+  verb.add_option("--bank", bank_, "Only patterns of this timestep bank: 0, 1 or 2");
+  verb.add_option("--task", task_, "Only patterns of this task (exact text)");
+  verb.add_option("--tier", tiers_, "Only patterns of these tiers: private, masked, dp, public")
+      ->delimiter(',');
+  verb.add_option("--origin", origin_, "Only patterns that this node learned; give its full id");
+  verb.add_option("--min-quality", min_quality_, "Only patterns of at least this quality, 0 to 1");
+  verb.add_option("--since", since_,
+                  "Only patterns created at most this long ago: 90s, 15m, 2h, 7d");
+  verb.add_option("--until", until_, "Only patterns created longer ago than this");
 }
 
 absl::Status PatternFlags::Write(pattern::v1::PatternFilter* filter) const {
@@ -34,7 +36,7 @@ absl::Status PatternFlags::Write(pattern::v1::PatternFilter* filter) const {
     const auto tier = ParseTier(name);
     if (!tier) {
       return UsageError(
-          fmt::format("--tier \"{}\" is none of private, masked, dp and public", name));
+          fmt::format("--tier \"{}\" is not known; use private, masked, dp or public", name));
     }
     filter->add_tiers(*tier);
   }

@@ -14,11 +14,11 @@
 
 namespace ruvd::cli {
 
-// The flags by which verbs choose patterns. They live as long as the verb's action.
+// The flags by which verbs choose patterns. An object must live as long as the verb's action.
 class PatternFlags {
  public:
   void AddTo(CLI::App& verb);
-  // USAGE for what the flags cannot mean.
+  // Writes the flags into `filter`. USAGE if a flag has an invalid value.
   absl::Status Write(pattern::v1::PatternFilter* filter) const;
 
  private:

@@ -40,13 +40,13 @@ struct ImportCounts {
   uint64_t created = 0;
   uint64_t replaced = 0;
   uint64_t unchanged = 0;
-  uint64_t kept = 0;                          // the node's is newer
-  uint64_t expired = 0;                       // passed over
+  uint64_t kept = 0;                          // the pattern of the node is newer
+  uint64_t expired = 0;                       // skipped because they are expired
   uint64_t refused = 0;                       // by the node
-  std::map<uint64_t, absl::Status> refusals;  // the first of them, by line
+  std::map<uint64_t, absl::Status> refusals;  // the first refusals, by line
 };
 
-// Whether the node has something against this pattern, not against all of them.
+// Returns whether the error concerns this pattern only, and not all patterns.
 bool IsRefusal(const absl::Status& status) {
   const std::string reason = ReasonOf(status);
   return reason == reasons::kInvalidArgument || reason == reasons::kWrongDimension ||
@@ -69,15 +69,16 @@ absl::Status Count(UpsertPatternResponse::Outcome outcome, ImportCounts* counts)
       ++counts->kept;
       return absl::OkStatus();
     default:
-      return Error(absl::StatusCode::kInternal, reasons::kInternal,
-                   "the node answers with outcome {}, which this ruvd does not know; use the same "
-                   "version",
-                   static_cast<int>(outcome));
+      return Error(
+          absl::StatusCode::kInternal, reasons::kInternal,
+          "the node answers with outcome {}, which this ruvd does not know; use the same version",
+          static_cast<int>(outcome));
   }
 }
 
-// Sends patterns, several at a time: the node makes durable together what comes together. What
-// finds the node busy is sent again when the node says, before anything new.
+// Sends patterns, several at a time, because the node writes patterns that arrive together to disk
+// together. A pattern that the node was too busy for is sent again after the delay that the node
+// names, and before any new pattern.
 class Uploader {
  public:
   Uploader(client::NodeClient& client, ImportCounts* counts) : client_(client), counts_(*counts) {}
@@ -85,7 +86,7 @@ class Uploader {
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
 
-  // Waits for room first. False after an error: nothing is sent any more.
+  // Waits until another call may start. Returns false after an error; then nothing more is sent.
   bool Send(UpsertPatternRequest request, uint64_t line) {
     if (!WaitForLessThan(limits::kImportCalls).ok()) {
       return false;
@@ -96,7 +97,7 @@ class Uploader {
     return true;
   }
 
-  // Waits for all answers. The error that ended it.
+  // Waits for all answers and returns the error that ended the upload, if any.
   absl::Status Finish() { return WaitForLessThan(1); }
 
  private:
@@ -105,7 +106,7 @@ class Uploader {
     std::shared_ptr<const UpsertPatternRequest> request;
     uint64_t line = 0;
     int tries = 1;
-    std::chrono::milliseconds delay{};  // before the next
+    std::chrono::milliseconds delay{};  // before the next attempt
   };
 
   absl::Status WaitForLessThan(size_t calls) {
@@ -160,13 +161,13 @@ class Uploader {
     }
     --calls_;
     bytes_ -= upload.bytes;
-    answered_.NotifyAll();  // under the mutex: the waiting one may destroy this
+    answered_.NotifyAll();  // under the mutex, because the waiting thread may destroy this object
   }
 
   client::NodeClient& client_;
   Mutex mutex_;
   CondVar answered_;
-  ImportCounts& counts_;  // but `expired` under the mutex
+  ImportCounts& counts_;  // guarded by the mutex, except `expired`
   size_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Upload> busy_ ABSL_GUARDED_BY(mutex_);  // to be sent again
@@ -178,13 +179,15 @@ absl::Status OpenExport(const std::string& path, std::ifstream* in) {
   const std::filesystem::file_status found = std::filesystem::status(path, error);
   if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found)) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnreadable,
-                 "{} is no regular file; an import reads it twice, so write it into one first",
+                 "{} is not a regular file; an import reads its file twice, so copy the data to a "
+                 "regular file first",
                  path);
   }
   in->open(path, std::ios::binary);
-  return in->is_open() ? absl::OkStatus()
-                       : Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
-                               "{} cannot be read; name a file of `ruvd pattern export`", path);
+  return in->is_open()
+             ? absl::OkStatus()
+             : Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
+                     "{} cannot be read; name a file that `ruvd pattern export` wrote", path);
 }
 
 absl::StatusOr<PatternFileReader> FromTheBeginning(std::ifstream& in) {
@@ -193,7 +196,8 @@ absl::StatusOr<PatternFileReader> FromTheBeginning(std::ifstream& in) {
   return PatternFileReader::Open(in);
 }
 
-// Reads the whole file and compares it with the node; nothing is sent. The number of patterns.
+// Reads the whole file, compares it with the node and sends nothing. Returns the number of
+// patterns.
 absl::StatusOr<uint64_t> CheckExport(client::NodeClient& client, std::ifstream& in) {
   ASSIGN_OR_RETURN(PatternFileReader reader, FromTheBeginning(in));
   ASSIGN_OR_RETURN(const auto node, client.GetStatus());
@@ -201,9 +205,9 @@ absl::StatusOr<uint64_t> CheckExport(client::NodeClient& client, std::ifstream& 
   if (header.model_package != node.model_package() ||
       header.dimension != node.embedding_dimension()) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
-                 "the patterns are of model {} (package {}, {} values), the node at {} serves {} "
-                 "(package {}, {} values); embeddings of different models cannot be compared, so "
-                 "nothing was imported",
+                 "the patterns belong to model {} (package {}, {} values), but the node at {} "
+                 "serves {} (package {}, {} values); embeddings of different models cannot be "
+                 "compared, so nothing was imported",
                  header.model_name, header.model_package, header.dimension, client.server(),
                  node.model_name(), node.model_package(), node.embedding_dimension());
   }
@@ -215,9 +219,9 @@ absl::StatusOr<uint64_t> CheckExport(client::NodeClient& client, std::ifstream& 
   }
 }
 
-// More patterns than the node keeps would push out one another. Those that it has are pushed out
-// by fewer, unless they are the same: that is said. A node that does not tell its capacity takes
-// all.
+// Refuses a file with more patterns than the node can keep, because they would evict one another.
+// If file and node together have too many, patterns of the node may be evicted, which a message
+// says. A node that does not report its capacity accepts all.
 absl::Status CheckRoom(CommandContext& context, client::NodeClient& client, uint64_t patterns,
                        const std::string& path) {
   ASSIGN_OR_RETURN(const auto node, client.GetStatus());
@@ -227,27 +231,27 @@ absl::Status CheckRoom(CommandContext& context, client::NodeClient& client, uint
   if (patterns <= node.patterns_capacity()) {
     if (patterns + node.patterns() > node.patterns_capacity()) {
       context.err << fmt::format(
-          "the node has {} patterns and keeps {}; with the {} of the file it forgets those that "
-          "are worth least, unless they are the same\n",
+          "the node has {} patterns and keeps at most {}; with the {} of the file it removes the "
+          "least valuable ones, unless patterns of the file replace its own\n",
           node.patterns(), node.patterns_capacity(), patterns);
     }
     return absl::OkStatus();
   }
-  return Error(
-      absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
-      "{} has {} patterns, the node at {} keeps {} at most; raise its storage.patterns, or "
-      "export those of most use (--min-quality)",
-      path, patterns, client.server(), node.patterns_capacity());
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
+               "{} has {} patterns, but the node at {} keeps at most {}; raise its "
+               "storage.patterns, or export only good patterns (--min-quality)",
+               path, patterns, client.server(), node.patterns_capacity());
 }
 
-// A file without adapters says nothing about them: the node's own stays with its pattern.
+// A file without adapters says nothing about adapters, so the node's own adapter stays with its
+// pattern.
 absl::Status KeepAdapter(client::NodeClient& client, Pattern* pattern) {
   pattern::v1::GetPatternRequest request;
   request.set_id(pattern->id());
   request.set_with_adapter(true);
   auto stored = client::CallWhileBusy([&] { return client.GetPattern(request); });
   if (absl::IsNotFound(stored.status()) || absl::IsDataLoss(stored.status())) {
-    return absl::OkStatus();  // there is none, or none that can be read
+    return absl::OkStatus();  // the node has no such pattern, or cannot read it
   }
   RETURN_IF_ERROR(stored.status());
   *pattern->mutable_adapter() = std::move(*stored->mutable_pattern()->mutable_adapter());
@@ -262,7 +266,7 @@ absl::Status ImportAll(client::NodeClient& client, std::ifstream& in, ImportCoun
     if (!pattern) {
       break;
     }
-    // A long import passes moments at which patterns expire.
+    // Patterns may expire during a long import.
     if (pattern->expires_ms() != 0 && pattern->expires_ms() <= SystemClock().WallMillis()) {
       ++counts->expired;
       continue;
@@ -297,7 +301,8 @@ void Print(CommandContext& context, const ImportCounts& counts) {
     return;
   }
   context.out << fmt::format(
-      "{} new, {} replaced, {} unchanged, {} left as they are newer here, {} expired, {} refused\n",
+      "{} new, {} replaced, {} unchanged, {} kept because the node has newer ones, {} expired, {} "
+      "refused\n",
       counts.created, counts.replaced, counts.unchanged, counts.kept, counts.expired,
       counts.refused);
   for (const auto& [line, status] : counts.refusals) {
@@ -305,19 +310,19 @@ void Print(CommandContext& context, const ImportCounts& counts) {
   }
 }
 
-// The error of an import: the one that ended it, else that some were refused.
+// Returns the error of an import: the error that ended it, or else the first refusal.
 absl::Status Judge(const absl::Status& status, const ImportCounts& counts) {
   if (!status.ok()) {
     return Annotate(status,
-                    "not all were imported; once it is mended, import the file again, what is "
-                    "there stays as it is");
+                    "not all patterns were imported; correct this and import the file again, which "
+                    "does not change patterns that are already there");
   }
   if (counts.refused == 0) {
     return absl::OkStatus();
   }
   return Annotate(counts.refusals.begin()->second,
-                  fmt::format("the node refused {} of the patterns, all others are imported; the "
-                              "first is in line {}",
+                  fmt::format("the node refused {} of the patterns and imported all others; the "
+                              "first refused one is in line {}",
                               counts.refused, counts.refusals.begin()->first));
 }
 
@@ -333,9 +338,8 @@ absl::Status ImportPatterns(CommandContext& context, const std::string& path, bo
   }
   RETURN_IF_ERROR(CheckRoom(context, client, *patterns, path));
   if (check_only) {
-    context.out << (context.json
-                        ? ToJsonLine(json{{"patterns", *patterns}})
-                        : fmt::format("{} patterns, nothing is wrong with the file\n", *patterns));
+    context.out << (context.json ? ToJsonLine(json{{"patterns", *patterns}})
+                                 : fmt::format("{} patterns, the file is valid\n", *patterns));
     return absl::OkStatus();
   }
   ImportCounts counts;

@@ -11,10 +11,10 @@
 namespace ruvd::cli {
 
 // `ruvd pattern import`: reads the whole file at `path` and compares it with the node, then, unless
-// `check_only`, stores its patterns. One that the node refuses does not keep those behind it: all
-// refusals are counted, the first of them named, and the first is the error. A busy node is asked
-// again when it says. EXPORT_INVALID,
-// FILE_NOT_FOUND, FILE_UNREADABLE for what is no regular file, MODEL_MISMATCH.
+// `check_only`, stores its patterns. A refused pattern does not stop the import: all refusals are
+// counted, the first ones are named, and the first is the returned error. A busy node is asked
+// again after the delay that it names. Errors: EXPORT_INVALID, FILE_NOT_FOUND, FILE_UNREADABLE if
+// the path is not a regular file, MODEL_MISMATCH.
 absl::Status ImportPatterns(CommandContext& context, const std::string& path, bool check_only);
 
 }  // namespace ruvd::cli

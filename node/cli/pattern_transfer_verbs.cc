@@ -40,7 +40,7 @@ struct ExportFlags {
   bool without_adapters = false;
 };
 
-// `damaged` counts the patterns that were left out, since the node cannot read them.
+// `damaged` counts the patterns that are left out because the node cannot read them.
 absl::Status WriteAll(client::NodeClient& client, const ExportFlags& flags,
                       PatternFileWriter* writer, uint64_t* damaged) {
   pattern::v1::ListPatternsRequest request;
@@ -85,13 +85,12 @@ absl::Status ExportToFile(client::NodeClient& client, const ExportFlags& flags, 
   return file->Commit();
 }
 
-// On stderr: what was asked for may be standard output.
+// Writes to stderr, because the export itself may go to standard output.
 void TellDamaged(CommandContext& context, uint64_t damaged) {
   if (damaged > 0) {
     context.err << fmt::format(
-        "{} patterns are damaged and left out; `ruvd store verify` names them, `ruvd pattern rm` "
-        "or "
-        "an import of an earlier export ends it\n",
+        "{} patterns are damaged and were left out; `ruvd store verify` names them; remove them "
+        "with `ruvd pattern rm` or replace them by importing an earlier export\n",
         damaged);
   }
 }
@@ -103,7 +102,8 @@ absl::Status Export(CommandContext& context, const ExportFlags& flags) {
     const auto state = [&] {
       return context.out ? absl::OkStatus()
                          : Error(absl::StatusCode::kUnavailable, reasons::kFileUnwritable,
-                                 "standard output was closed or is full before the export ended");
+                                 "standard output was closed, or its disk is full, before the "
+                                 "export ended; export again");
     };
     PatternFileWriter writer([&](std::string_view bytes) {
       context.out << bytes;
@@ -111,7 +111,7 @@ absl::Status Export(CommandContext& context, const ExportFlags& flags) {
     });
     RETURN_IF_ERROR(WriteAll(client, flags, &writer, &damaged));
     TellDamaged(context, damaged);
-    context.out << std::flush;  // what is still buffered may find a full disk
+    context.out << std::flush;  // the disk may be full when the rest of the buffer is written
     return state();
   }
   uint64_t patterns = 0;
@@ -123,8 +123,8 @@ absl::Status Export(CommandContext& context, const ExportFlags& flags) {
     return absl::OkStatus();
   }
   context.out << fmt::format(
-      "{} patterns in {}. The file is not encrypted: embeddings and adapters tell much of the "
-      "prompts they were learned from. Keep it like these.\n",
+      "{} patterns in {}. The file is not encrypted, and embeddings and adapters reveal much about "
+      "the prompts that they were learned from: protect it as you protect the prompts.\n",
       patterns, Printable(flags.file));
   return absl::OkStatus();
 }
@@ -134,10 +134,11 @@ absl::Status Export(CommandContext& context, const ExportFlags& flags) {
 void AddPatternTransferVerbs(VerbTable& verbs) {
   auto out = std::make_shared<ExportFlags>();
   CLI::App& save =
-      verbs.Add("pattern export", kGroup, "Write patterns to a file, with their adapters",
+      verbs.Add("pattern export", kGroup, "Write patterns and their adapters to a file",
                 [out](CommandContext& context) { return Export(context, *out); });
   save.add_option("file", out->file, "File to write, mode 0600; - is standard output")->required();
-  save.add_flag("--without-adapters", out->without_adapters, "Embeddings only: a smaller file");
+  save.add_flag("--without-adapters", out->without_adapters,
+                "Leave adapters out, for a smaller file");
   out->filter.AddTo(save);
 
   struct ImportFlags {
@@ -146,10 +147,11 @@ void AddPatternTransferVerbs(VerbTable& verbs) {
   };
   auto in = std::make_shared<ImportFlags>();
   CLI::App& load = verbs.Add(
-      "pattern import", kGroup, "Store the patterns of an export; again does no harm",
+      "pattern import", kGroup, "Import the patterns of a file; importing it twice does no harm",
       [in](CommandContext& context) { return ImportPatterns(context, in->file, in->check); });
   load.add_option("file", in->file, "File of `ruvd pattern export`")->required();
-  load.add_flag("--check", in->check, "Check the file and the node's model, store nothing");
+  load.add_flag("--check", in->check,
+                "Only check the file against the node's model; store nothing");
 }
 
 }  // namespace ruvd::cli

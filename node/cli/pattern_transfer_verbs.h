@@ -7,7 +7,7 @@ namespace ruvd::cli {
 
 class VerbTable;
 
-// pattern export, import; AddPatternVerbs calls it.
+// Adds `pattern export` and `pattern import`; AddPatternVerbs calls it.
 void AddPatternTransferVerbs(VerbTable& verbs);
 
 }  // namespace ruvd::cli

@@ -64,7 +64,7 @@ struct ListFlags {
   std::string page;
 };
 
-// At most `limit` patterns and the token of those behind them.
+// Returns at most `limit` patterns, and the page token of the patterns after them.
 absl::StatusOr<pattern::v1::ListPatternsResponse> Collect(client::NodeClient& client,
                                                           const ListFlags& flags) {
   pattern::v1::ListPatternsRequest request;
@@ -173,8 +173,8 @@ absl::Status Search(CommandContext& context, const SearchFlags& flags) {
   return absl::OkStatus();
 }
 
-// One that is missing does not keep those behind it. What was deleted is told in every case; the
-// first error is the answer.
+// A missing pattern does not stop the others from being deleted. Every deletion is printed; the
+// first error is returned.
 absl::Status Remove(CommandContext& context, const std::vector<std::string>& ids) {
   client::NodeClient client(context.server, context.credentials);
   absl::Status first;
@@ -219,7 +219,7 @@ struct WatchFlags {
   uint64_t count = 0;
 };
 
-// A line for each change, flushed: somebody waits for it.
+// Prints one line for each change and flushes it, because the reader follows live.
 absl::Status Watch(CommandContext& context, const WatchFlags& flags) {
   pattern::v1::WatchPatternsRequest request;
   if (flags.after) {
@@ -260,35 +260,42 @@ absl::Status Watch(CommandContext& context, const WatchFlags& flags) {
 
 void AddListVerb(VerbTable& verbs) {
   auto flags = std::make_shared<ListFlags>();
-  CLI::App& list = verbs.Add("pattern ls", kPatternGroup, "What the node remembers",
+  CLI::App& list = verbs.Add("pattern ls", kPatternGroup, "List the patterns of the node",
                              [flags](CommandContext& context) { return List(context, *flags); });
   flags->filter.AddTo(list);
-  list.add_option("--limit", flags->limit, "Patterns at most; 0 is all")->capture_default_str();
-  list.add_option("--page", flags->page, "Go on behind an earlier list");
+  list.add_option("--limit", flags->limit, "Most patterns to list; 0 lists all")
+      ->capture_default_str();
+  list.add_option("--page", flags->page, "Page token of an earlier list, to continue it");
 }
 
 void AddSearchVerb(VerbTable& verbs) {
   auto flags = std::make_shared<SearchFlags>();
   CLI::App& search =
-      verbs.Add("pattern search", kPatternGroup, "Patterns near a text",
+      verbs.Add("pattern search", kPatternGroup, "Find the patterns nearest to a text",
                 [flags](CommandContext& context) { return Search(context, *flags); });
   search.add_option("text", flags->text, "Text to compare with")->required();
-  search.add_option("--k", flags->k, "Hits at most")->capture_default_str();
-  search.add_option("--ef", flags->ef, "Breadth of the search; more finds more, 0 is the default");
-  search.add_option("--min-similarity", flags->min_similarity, "Cosine of every hit at least");
+  search.add_option("--k", flags->k, "Most hits")->capture_default_str();
+  search.add_option(
+      "--ef", flags->ef,
+      "Breadth of the HNSW search; a larger value misses fewer patterns; 0 is the default");
+  search.add_option("--min-similarity", flags->min_similarity, "Lowest cosine similarity of a hit");
   flags->filter.AddTo(search);
 }
 
 void AddWatchVerb(VerbTable& verbs) {
   auto flags = std::make_shared<WatchFlags>();
   CLI::App& watch =
-      verbs.Add("pattern watch", kPatternGroup, "Changes as they happen, until Ctrl-C",
+      verbs.Add("pattern watch", kPatternGroup, "Follow changes of patterns, until Ctrl-C",
                 [flags](CommandContext& context) { return Watch(context, *flags); });
   CLI::Option* const after =
-      watch.add_option("--after", flags->after, "Behind this change; 0 is all that the log has");
-  watch.add_option("--log", flags->log, "The log that this number is of: fails after a restore")
+      watch.add_option("--after", flags->after,
+                       "Start after this change number; 0 starts at the beginning of the log");
+  watch
+      .add_option("--log", flags->log,
+                  "Log id that --after belongs to; the call fails if the node has another log, as "
+                  "after a restore")
       ->needs(after);
-  watch.add_option("--count", flags->count, "End after so many changes");
+  watch.add_option("--count", flags->count, "Stop after this many changes");
 }
 
 }  // namespace
@@ -301,16 +308,16 @@ void AddPatternVerbs(VerbTable& verbs) {
   };
   auto shown = std::make_shared<ShowFlags>();
   CLI::App& show = verbs.Add(
-      "pattern show", kPatternGroup, "One pattern",
+      "pattern show", kPatternGroup, "Show one pattern",
       [shown](CommandContext& context) { return Show(context, shown->id, shown->embedding); });
-  show.add_option("id", shown->id, "32 hexadecimal characters")->required();
-  show.add_flag("--embedding", shown->embedding, "With the values of its embedding");
+  show.add_option("id", shown->id, "Id of the pattern, 32 hexadecimal characters")->required();
+  show.add_flag("--embedding", shown->embedding, "Show the values of its embedding");
 
   auto ids = std::make_shared<std::vector<std::string>>();
   verbs
-      .Add("pattern rm", kPatternGroup, "Forget patterns",
+      .Add("pattern rm", kPatternGroup, "Delete patterns",
            [ids](CommandContext& context) { return Remove(context, *ids); })
-      .add_option("id", *ids, "32 hexadecimal characters each")
+      .add_option("id", *ids, "Ids of the patterns, 32 hexadecimal characters each")
       ->required();
   AddSearchVerb(verbs);
   AddWatchVerb(verbs);

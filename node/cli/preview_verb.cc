@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ruvd privacy preview`: what would leave next, before anything does.
+// `ruvd privacy preview`: shows what the node would send next, before it is sent.
 
 #include <fmt/format.h>
 
@@ -38,61 +38,65 @@ std::string HexLines(std::string_view bytes) {
   return text;
 }
 
-// The next noised update: everything of it that exists already.
+// Describes the next noised update, as far as it exists before noise is drawn.
 std::string NoisedText(const admin::v1::PreviewReleaseResponse& preview) {
   const admin::v1::ReleaseStatus& release = preview.release();
   return fmt::format(
-             "\n{} values of 4 bytes: those of the update, whose norm of {:.3f} is clipped to "
-             "{:g}, "
-             "with noise of standard deviation {:.3g} on each. They are not shown because they do "
-             "not exist yet: noise that was drawn for a look would be another release of the same "
-             "update and would have to be paid for. Nothing was charged for this preview.\n"
-             "payload: {} bytes, these and {} of values, in an envelope with the node's "
-             "certificate "
-             "and signature\n",
+             "\n"
+             "{} values of 4 bytes: the values of the update, whose norm of {:.3f} is clipped to "
+             "{:g}, with noise of standard deviation {:.3g} on each value. They are not shown "
+             "because they do not exist yet: drawing noise for a preview would be another release "
+             "of the same update and would cost epsilon. Nothing was charged for this preview.\n"
+             "payload: {} bytes, namely the bytes below and {} bytes of values, in an envelope "
+             "with the node's certificate and signature\n",
              release.values(), preview.norm(), release.clip_norm(),
              release.noise_multiplier() * release.clip_norm(),
              preview.head().size() + preview.value_bytes(), preview.value_bytes()) +
          HexLines(preview.head());
 }
 
-// Noised centroids, as far as they exist.
+// Describes the next noised centroids, as far as they exist before noise is drawn.
 std::string CentroidsText(const admin::v1::CentroidPreview& next) {
   if (!next.refusal().empty()) {
-    return fmt::format("\nnoised centroids: none would leave: {} [{}]\n",
-                       PrintableLine(next.refusal()), PrintableLine(next.refusal_reason()));
+    return fmt::format(
+        "\n"
+        "noised centroids: none would be sent: {} [{}]\n",
+        PrintableLine(next.refusal()), PrintableLine(next.refusal_reason()));
   }
   return fmt::format(
-      "\nnoised centroids: at most {}, of {} lessons of {} user(s) and sessions, {} lesson(s) kept "
+      "\n"
+      "noised centroids: at most {}, from {} lessons of {} user(s) and sessions, {} lesson(s) kept "
       "back, not before {}\n"
-      "Each is a payload of {} bytes: a direction in the space of embeddings with noise on every "
-      "value, and fields that are the same whatever the lessons are (\"{} lessons\", no adapter, "
-      "no text). Noise decides which groups are seen, perhaps none.\n"
-      "One lesson pays epsilon {:.3f} at delta {:.1e}, noise multiplier {:.3g}; {:.3f} of {:.3f} "
-      "spent in {} release(s) and in noised updates. Somebody with many lessons is hidden as that "
-      "many. That, and when, something was released can be seen.\n",
+      "Each is a payload of {} bytes: a direction in the embedding space with noise on every "
+      "value, and fields that do not depend on the lessons (\"{} lessons\", no adapter, no text). "
+      "Because of the noise some groups, or all, may be left out.\n"
+      "Each lesson is charged epsilon {:.3f} at delta {:.1e}, noise multiplier {:.3g}; {:.3f} of "
+      "{:.3f} was spent in {} release(s) and in noised updates. The guarantee is for one lesson; "
+      "it is weaker for a user with many lessons. Peers can see that there was a release, and "
+      "when.\n",
       next.most(), next.lessons(), next.contributors(), next.left_out(),
       TimeLabel(next.next_ms(), "now"), next.payload_bytes(), next.examples(), next.epsilon(),
       next.delta(), next.noise_multiplier(), next.spent_epsilon(), next.budget_epsilon(),
       next.releases());
 }
 
-// The next share of a masked sum.
+// Describes the next share of a masked sum.
 std::string MaskedText(const admin::v1::PreviewReleaseResponse& preview) {
   const admin::v1::ReleaseStatus& release = preview.release();
   return fmt::format(
-      "\na share of {} bytes in a masked round: {} values of the update, whose norm of {:.3f} is "
-      "clipped to {:g}, with this node's part of the noise, each under masks that only the sum of "
-      "{} to {} nodes takes away. What all of them see is that sum, with noise of standard "
-      "deviation {:.3g} on each value; before it leave a fresh key and the names of who adds up. "
-      "Neither masks nor noise exist yet. Nothing was charged for this preview; every share is "
-      "charged, also where its sum does not come about\n",
+      "\n"
+      "a share of {} bytes in a masked round: {} values of the update, whose norm of {:.3f} is "
+      "clipped to {:g}, with this node's part of the noise, each under masks that cancel only in "
+      "the sum over {} to {} nodes. Other nodes see only that sum, with noise of standard "
+      "deviation {:.3g} on each value; a fresh key and the names of the participants are sent "
+      "before it. Masks and noise do not exist yet. Nothing was charged for this preview; every "
+      "share is charged, even if its sum is never completed\n",
       preview.value_bytes(), release.values(), preview.norm(), release.clip_norm(),
       limits::kMinCliqueMembers, limits::kMaxCliqueMembers,
       release.noise_multiplier() * release.clip_norm());
 }
 
-// Plain payloads, as they would leave.
+// Shows the plain payloads as they would be sent.
 std::string PlainText(const admin::v1::PreviewReleaseResponse& preview) {
   std::string text;
   for (const std::string& payload : preview.payloads()) {
@@ -149,9 +153,10 @@ void AddPreviewVerb(VerbTable& verbs) {
   auto tier = std::make_shared<std::string>();
   verbs
       .Add("privacy preview", kPreviewGroup,
-           "What would leave a running node next, without charging or sending it",
+           "Show what a running node would send next, without charging or sending it",
            [tier](CommandContext& context) { return Preview(context, *tier); })
-      .add_option("--tier", *tier, "As if this tier were granted; the granted one if not given")
+      .add_option("--tier", *tier,
+                  "Preview as if this tier were granted; default: the granted tier")
       ->check(CLI::IsMember({"private", "masked", "dp", "public"}));
 }
 

@@ -25,7 +25,9 @@ absl::Status ReadGaps(std::string_view text, inference::v1::GenerateRequest* req
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tokens);
     const auto digits = static_cast<size_t>(end - text.data());
     if (error != std::errc() || tokens == 0 || text.substr(digits, 2) != "]]") {
-      return UsageError("a gap is written [[n]] with n tokens to fill, at least 1");
+      return UsageError(
+          "\"[[\" must begin a gap, written [[n]], where n is the number of tokens to fill and at "
+          "least 1");
     }
     request->add_parts()->set_gap(tokens);
     text.remove_prefix(digits + 2);
@@ -38,7 +40,7 @@ absl::Status ReadMessage(std::string_view text, inference::v1::GenerateRequest* 
   const std::string_view role = text.substr(0, equals);
   if (equals == std::string_view::npos ||
       (role != "system" && role != "user" && role != "assistant")) {
-    return UsageError("a message is written ROLE=TEXT with the role system, user or assistant");
+    return UsageError("a message must be ROLE=TEXT, where ROLE is system, user or assistant");
   }
   inference::v1::ChatMessage* message = request->add_messages();
   message->set_role(std::string(role));

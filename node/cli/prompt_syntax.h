@@ -8,15 +8,15 @@
 #include "absl/status/status.h"
 #include "ruvd/inference/v1/inference.pb.h"
 
-// How texts of the command line say more than themselves.
+// Reads the notations for gaps and messages in texts of the command line.
 namespace ruvd::cli {
 
-// Adds "The [[2]] of France is [[3]]." as parts: text and gaps of so many tokens. USAGE for a "[["
-// that begins no gap.
+// Adds a text such as "The [[2]] of France is [[3]]." to `request` as parts: texts, and gaps with
+// their numbers of tokens. USAGE if a "[[" does not begin a gap.
 absl::Status ReadGaps(std::string_view text, inference::v1::GenerateRequest* request);
 
-// Adds "assistant=Hello" as a message: the role before the first "=", the content behind it. USAGE
-// for another role than system, user and assistant.
+// Adds a text such as "assistant=Hello" to `request` as a message: the role is before the first
+// "=", the content after it. USAGE if the role is not system, user or assistant.
 absl::Status ReadMessage(std::string_view text, inference::v1::GenerateRequest* request);
 
 }  // namespace ruvd::cli

@@ -52,7 +52,7 @@ absl::StatusOr<learning::v1::SubmitFeedbackRequest> MakeRequest(const CommandCon
                       (flags.accept ? 1 : 0) + (flags.copied ? 1 : 0) + (flags.regenerated ? 1 : 0);
   if (signals != 1) {
     return UsageError(
-        "say one thing about the response: good, bad, a number from 0 to 1, --fix TEXT, "
+        "give exactly one judgement of the response: good, bad, a number from 0 to 1, --fix TEXT, "
         "--accept, --copied or --regenerated");
   }
   learning::v1::SubmitFeedbackRequest request;
@@ -67,15 +67,15 @@ absl::StatusOr<learning::v1::SubmitFeedbackRequest> MakeRequest(const CommandCon
   } else {
     const auto rating = ParseRating(flags.rating);
     if (!rating) {
-      return UsageError(
-          fmt::format("\"{}\" is no rating; use good, bad or a number from 0 to 1", flags.rating));
+      return UsageError(fmt::format("\"{}\" is not a rating; use good, bad or a number from 0 to 1",
+                                    flags.rating));
     }
     request.set_rating(*rating);
   }
   for (const std::string& entry : flags.metadata) {
     const size_t equals = entry.find('=');
     if (equals == 0 || equals == std::string::npos) {
-      return UsageError(fmt::format("\"{}\" is no NAME=VALUE", entry));
+      return UsageError(fmt::format("--meta \"{}\" is not of the form NAME=VALUE", entry));
     }
     (*request.mutable_metadata())[entry.substr(0, equals)] = entry.substr(equals + 1);
   }
@@ -120,16 +120,21 @@ absl::Status Rate(CommandContext& context, const RateFlags& flags) {
 
 void AddRateVerb(VerbTable& verbs) {
   auto flags = std::make_shared<RateFlags>();
-  CLI::App& verb = verbs.Add("rate", "Learning", "Teach the node what a completion was worth",
-                             [flags](CommandContext& context) { return Rate(context, *flags); });
-  verb.add_option("response", flags->response, "Response id, or last")->required();
+  CLI::App& verb =
+      verbs.Add("rate", "Learning", "Rate or correct a completion; the node learns from it",
+                [flags](CommandContext& context) { return Rate(context, *flags); });
+  verb.add_option("response", flags->response, "Response id, or `last`")->required();
   verb.add_option("rating", flags->rating, "good, bad or a number from 0 to 1");
-  verb.add_option("--fix", flags->fix, "What the completion should have been");
-  verb.add_flag("--accept", flags->accept, "The completion was kept as it is");
-  verb.add_flag("--copied", flags->copied, "It was copied; counts less than what users say");
-  verb.add_flag("--regenerated", flags->regenerated, "Another one was asked for instead");
-  verb.add_option("--meta", flags->metadata, "NAME=VALUE to keep with the completion");
-  verb.add_option("--id", flags->id, "Learned once, however often it is sent with this id");
+  verb.add_option("--fix", flags->fix, "Corrected text of the completion");
+  verb.add_flag("--accept", flags->accept, "The completion was accepted unchanged");
+  verb.add_flag("--copied", flags->copied,
+                "The completion was copied; this counts less than an explicit rating");
+  verb.add_flag("--regenerated", flags->regenerated,
+                "The user asked for another completion instead");
+  verb.add_option("--meta", flags->metadata,
+                  "NAME=VALUE to store with the completion; may be repeated");
+  verb.add_option("--id", flags->id,
+                  "Idempotency key: feedback with the same id is learned only once");
 }
 
 }  // namespace ruvd::cli

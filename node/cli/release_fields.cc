@@ -15,7 +15,8 @@
 namespace ruvd::cli {
 namespace {
 
-// Three digits or all before the point, and never less: it is a figure to set.
+// Rounds up to three significant digits, or to a whole number, because the operator sets this
+// figure and a smaller one would not suffice.
 std::string RoundedUp(double value) {
   const int before = static_cast<int>(std::floor(std::log10(value))) + 1;
   const int decimals = std::max(3 - before, 0);
@@ -23,17 +24,18 @@ std::string RoundedUp(double value) {
   return fmt::format("{:.{}f}", std::ceil(value * scale) / scale, decimals);
 }
 
-// Each way out by itself. That more lessons are none has to be said: it is what one would try
-// first.
+// Lists each sufficient change by itself. The line also says that more lessons do not help, because
+// an operator would try that first.
 std::string NeedsLine(const admin::v1::ReleaseStatus& release) {
   constexpr double kHidesLittle = 10;
-  // Of masked sums no number of nodes suffices where they would be more than one has.
+  // For a masked sum the number of nodes is left out if more nodes would be needed than a sum may
+  // have.
   const std::string nodes = release.needed_contributors() > 0
                                 ? fmt::format("{:.0f} node(s) instead of {}; ",
                                               release.needed_contributors(), release.contributors())
                                 : "";
   std::string line = fmt::format(
-      "one of: {}epsilon {} a release (privacy.release_epsilon, within privacy.node_epsilon{}",
+      "one of: {}epsilon {} per release (privacy.release_epsilon, within privacy.node_epsilon{}",
       nodes, RoundedUp(release.needed_epsilon()),
       release.needed_epsilon() > kHidesLittle ? "), which hides little" : ")");
   if (release.needed_values() > 0) {
@@ -48,10 +50,10 @@ std::string NextCentroids(const admin::v1::CentroidStatus& centroids) {
     return "off (privacy.centroids)";
   }
   return centroids.epsilon() == 0
-             ? "no noise suits the configuration"
+             ? "no noise level fits the configuration"
              : fmt::format(
-                   "epsilon {:.3f} at delta {:.1e} of each lesson, of more than {} lessons each, "
-                   "not before {}",
+                   "epsilon {:.3f} at delta {:.1e} for each lesson, centroids over more than {} "
+                   "lessons, not before {}",
                    centroids.epsilon(), centroids.delta(), centroids.examples(),
                    TimeLabel(centroids.next_ms(), "now"));
 }
@@ -71,7 +73,7 @@ std::string TimeLabel(int64_t unix_ms, std::string_view never) {
 
 std::string ReleaseLine(const admin::v1::ReleaseStatus& release) {
   if (release.noise_multiplier() == 0) {
-    return "no noise suits the configuration";
+    return "no noise level fits the configuration";
   }
   return fmt::format("epsilon {:.3f} at delta {:.1e}, predicted SNR {:.3g} over {} node(s)",
                      release.epsilon(), release.delta(), release.predicted_snr(),

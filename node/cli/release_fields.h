@@ -13,17 +13,17 @@
 
 namespace ruvd::cli {
 
-// "2026-01-31 12:00:00 UTC"; `never` for 0.
+// Formats a time as "2026-01-31 12:00:00 UTC"; 0 gives `never`.
 std::string TimeLabel(int64_t unix_ms, std::string_view never);
 
-// "epsilon 1.000 at delta 1.0e-06, predicted SNR 0.03 over 2 node(s)".
+// Returns a line such as "epsilon 1.000 at delta 1.0e-06, predicted SNR 0.03 over 2 node(s)".
 std::string ReleaseLine(const admin::v1::ReleaseStatus& release);
 
-// Names and values of what noised updates cost and why none is made, for FormatFields.
+// Returns names and values for FormatFields: what noised updates cost, and why no update is made.
 std::vector<std::pair<std::string, std::string>> ReleaseFields(
     const admin::v1::ReleaseStatus& release);
 
-// The same of noised centroids; none where they are off and none ever left.
+// Returns such fields for noised centroids; empty if centroids are off and none was ever released.
 std::vector<std::pair<std::string, std::string>> CentroidFields(
     const admin::v1::CentroidStatus& centroids);
 

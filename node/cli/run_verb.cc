@@ -32,7 +32,7 @@ struct RunFlags {
   std::string session;
   std::optional<bool> session_memory;
   std::string user;
-  // Written by the flags; what no flag names stays unset, which is the server's own default.
+  // The flags write this. Fields without a flag stay unset, so that the server uses its defaults.
   inference::v1::SamplingOptions sampling;
   std::vector<std::string> stop;
   std::string system;
@@ -49,7 +49,7 @@ struct RunFlags {
   }
 };
 
-// A conversation whose last message is the prompt.
+// Adds a conversation whose last message is the prompt.
 absl::Status AddConversation(const RunFlags& flags, const std::string& prompt,
                              inference::v1::GenerateRequest* request) {
   if (!flags.system.empty()) {
@@ -86,7 +86,7 @@ absl::StatusOr<inference::v1::GenerateRequest> MakeRequest(const RunFlags& flags
   return request;
 }
 
-// The prompt itself, or all of standard input for "-".
+// Returns the prompt itself, or all of standard input if it is "-".
 absl::StatusOr<std::string> ReadPrompt(const std::string& prompt) {
   if (prompt != "-") {
     return prompt;
@@ -97,8 +97,7 @@ absl::StatusOr<std::string> ReadPrompt(const std::string& prompt) {
     text.push_back(c);
     if (text.size() > limits::kMaxPromptBytes) {
       return UsageError(
-          fmt::format("standard input is longer than the {} bytes of a request; "
-                      "shorten it",
+          fmt::format("standard input is longer than {} bytes, the limit of a request; shorten it",
                       limits::kMaxPromptBytes));
     }
   }
@@ -153,76 +152,90 @@ void AddFlag(CLI::App& verb, RunFlags& flags, const char* name, void (Sampling::
 }
 
 void AddTokenFlags(CLI::App& verb, RunFlags& flags) {
-  AddFlag(verb, flags, "--max-tokens", &Sampling::set_max_tokens, "New tokens at most (64)");
-  AddFlag(verb, flags, "--temperature", &Sampling::set_temperature, "0 is greedy");
-  AddFlag(verb, flags, "--top-k", &Sampling::set_top_k, "The k likeliest tokens; 0 is off");
-  AddFlag(verb, flags, "--top-p", &Sampling::set_top_p, "The smallest mass; 0 is off");
-  AddFlag(verb, flags, "--min-p", &Sampling::set_min_p, "Share of the likeliest; 0 is off");
-  AddFlag(verb, flags, "--repetition-penalty", &Sampling::set_repetition_penalty, "1 is off");
-  AddFlag(verb, flags, "--presence-penalty", &Sampling::set_presence_penalty, "0 is off");
-  AddFlag(verb, flags, "--frequency-penalty", &Sampling::set_frequency_penalty, "0 is off");
+  AddFlag(verb, flags, "--max-tokens", &Sampling::set_max_tokens, "Most new tokens; default 64");
+  AddFlag(verb, flags, "--temperature", &Sampling::set_temperature,
+          "Sampling temperature; 0 is greedy");
+  AddFlag(verb, flags, "--top-k", &Sampling::set_top_k,
+          "Sample from the k most likely tokens; 0 is off");
+  AddFlag(verb, flags, "--top-p", &Sampling::set_top_p,
+          "Sample from the smallest set of tokens with this probability mass; 0 is off");
+  AddFlag(verb, flags, "--min-p", &Sampling::set_min_p,
+          "Sample from tokens with at least this share of the highest probability; 0 is off");
+  AddFlag(verb, flags, "--repetition-penalty", &Sampling::set_repetition_penalty,
+          "Divide positive logits (multiply negative ones) of tokens in the window; 1 is off");
+  AddFlag(verb, flags, "--presence-penalty", &Sampling::set_presence_penalty,
+          "Subtract this from the logit of a token in the window, once; 0 is off");
+  AddFlag(verb, flags, "--frequency-penalty", &Sampling::set_frequency_penalty,
+          "Subtract this from the logit of a token for each time it is in the window; 0 is off");
   AddFlag(verb, flags, "--penalty-window", &Sampling::set_penalty_window,
-          "Positions that penalties look at on either side; 0 is all");
+          "Positions on either side that penalties look at; 0 is all");
   AddFlag(verb, flags, "--no-repeat-ngram", &Sampling::set_no_repeat_ngram,
-          "So many tokens in a row never twice; 0 is off");
+          "Never repeat a sequence of this many tokens; 0 is off");
   AddFlag(verb, flags, "--logprobs", &Sampling::set_logprobs,
-          "With --format json: log-probabilities, and of so many likeliest tokens");
-  AddFlag(verb, flags, "--seed", &Sampling::set_seed, "Equal seeds give equal text");
-  verb.add_option("--stop", flags.stop, "End before this text; may be repeated")
+          "With --format json: add log-probabilities, and those of this many most likely tokens");
+  AddFlag(verb, flags, "--seed", &Sampling::set_seed, "Random seed; equal seeds give equal text");
+  verb.add_option("--stop", flags.stop, "Stop before this text; may be repeated")
       ->allow_extra_args(false);
   verb.add_flag_function(
       "--ignore-end", [&flags](int64_t count) { flags.sampling.set_ignore_end_of_text(count > 0); },
-      "Keep on after the end of the text");
+      "Continue after an end-of-text token");
 }
 
 void AddPositionFlags(CLI::App& verb, RunFlags& flags) {
   verb.add_option_function<std::string>(
           "--sampler", [&flags](const std::string& name) { flags.sampling.set_sampler(name); },
-          "Which positions a step commits")
+          "Sampler that decides which positions a step commits")
       ->type_name(inference::SamplerNames());
   AddFlag(verb, flags, "--steps", &Sampling::set_steps,
-          "Denoising steps (of a block); 0 is one token a step");
+          "Denoising steps (per block in block mode); 0 commits one token per step");
   AddFlag(verb, flags, "--block-length", &Sampling::set_block_length,
-          "Tokens of a block; 0 is the model's own");
-  AddFlag(verb, flags, "--confidence", &Sampling::set_confidence_threshold,
-          "Commit all positions this sure in one step (threshold, klass)");
+          "Tokens per block; 0 is the model's default");
+  AddFlag(
+      verb, flags, "--confidence", &Sampling::set_confidence_threshold,
+      "Samplers threshold, klass: commit all positions with at least this confidence in one step");
   AddFlag(verb, flags, "--position-temperature", &Sampling::set_position_temperature,
-          "Draw positions instead of taking the best; 0 is off");
-  AddFlag(verb, flags, "--entropy-bound", &Sampling::set_entropy_bound, "Sampler entropy_bounded");
-  AddFlag(verb, flags, "--factor", &Sampling::set_factor, "Sampler factor");
-  AddFlag(verb, flags, "--stability-kl", &Sampling::set_stability_kl, "Sampler klass");
-  AddFlag(verb, flags, "--stability-steps", &Sampling::set_stability_steps, "Sampler klass");
+          "Draw positions at random by score with this temperature; 0 takes the best");
+  AddFlag(verb, flags, "--entropy-bound", &Sampling::set_entropy_bound,
+          "Sampler entropy_bounded: bound in nats; 0 means 0.1");
+  AddFlag(verb, flags, "--factor", &Sampling::set_factor, "Sampler factor: its factor; 0 means 1");
+  AddFlag(verb, flags, "--stability-kl", &Sampling::set_stability_kl,
+          "Sampler klass: nats by which a prediction may move in a step; 0 means 0.01");
+  AddFlag(verb, flags, "--stability-steps", &Sampling::set_stability_steps,
+          "Sampler klass: steps for which a prediction must be stable; 0 means 2");
   verb.add_option_function<std::string>(
           "--remask", [&flags](const std::string& name) { flags.sampling.set_remask(name); },
-          "Sampler remdm")
+          "Sampler remdm: cap, rescale or confidence")
       ->type_name(inference::RemaskNames());
-  AddFlag(verb, flags, "--remask-strength", &Sampling::set_remask_strength, "Sampler remdm");
+  AddFlag(verb, flags, "--remask-strength", &Sampling::set_remask_strength,
+          "Sampler remdm: strength of remasking; 0 means 0.05");
   AddFlag(verb, flags, "--guidance", &Sampling::set_guidance_scale,
-          "Classifier-free guidance; 0 is off");
+          "Scale of classifier-free guidance; 0 is off");
   AddFlag(verb, flags, "--approximate-cache", &Sampling::set_approximate_cache_steps,
-          "Diffusion: evaluate the active block only, all again every so many steps; faster, "
-          "other text; 0 is off");
+          "Diffusion mode: in most steps evaluate only the active block; evaluate the whole text "
+          "every this many steps; faster, but the text differs; 0 is off");
 }
 
 void AddSamplingFlags(CLI::App& verb, RunFlags& flags) {
   AddDecodingModeFlag(verb, flags.mode);
   AddTokenFlags(verb, flags);
   AddPositionFlags(verb, flags);
-  verb.add_option("--suffix", flags.suffix, "Text that the completion leads to");
-  verb.add_flag("--infill", flags.infill, "Fill the gaps that the prompt marks as [[tokens]]")
+  verb.add_option("--suffix", flags.suffix,
+                  "Text after the completion, which the completion must fit");
+  verb.add_flag("--infill", flags.infill,
+                "Fill the gaps that the prompt marks as [[n]], n tokens each")
       ->excludes("--suffix");
 }
 
 void AddChatFlags(CLI::App& verb, RunFlags& flags) {
   const std::vector<CLI::Option*> options = {
       verb.add_flag("--chat", flags.chat,
-                    "The prompt is a message to answer, in the form of the model's chat template"),
-      verb.add_option("--system", flags.system, "With a system message (implies --chat)"),
+                    "Treat the prompt as a chat message to answer, in the model's chat template"),
+      verb.add_option("--system", flags.system, "System message (implies --chat)"),
       verb.add_option("--message", flags.messages,
-                      "ROLE=TEXT, an earlier message (implies --chat); may be repeated")
+                      "Earlier message ROLE=TEXT (implies --chat); may be repeated")
           ->allow_extra_args(false),
       verb.add_option("--chat-template", flags.chat_template,
-                      "Form of the messages instead of the model's own (implies --chat)")
+                      "Chat template to use instead of the model's own (implies --chat)")
           ->type_name(inference::ChatFormatNames())};
   for (CLI::Option* option : options) {
     option->excludes("--suffix")->excludes("--infill");
@@ -234,26 +247,29 @@ void AddChatFlags(CLI::App& verb, RunFlags& flags) {
 void AddRunVerb(VerbTable& verbs) {
   auto flags = std::make_shared<RunFlags>();
   CLI::App& verb =
-      verbs.Add("run", "Use a node", "Complete a prompt, denoising visibly in a terminal",
+      verbs.Add("run", "Use a node", "Complete a prompt; a terminal shows the denoising",
                 [flags](CommandContext& context) { return RunPrompt(context, *flags); });
   verb.add_option("prompt", flags->prompt,
-                  "Text to go on from, or message to answer; - reads standard input")
+                  "Text to continue, or message to answer; - reads standard input")
       ->required();
   AddSamplingFlags(verb, *flags);
   AddChatFlags(verb, *flags);
   AddAdapterFlags(verb, flags->adapters);
-  verb.add_option("--session", flags->session, "Groups the requests of one conversation");
-  // Not add_flag: CLI11 sets a flag that has a negation to false where neither is passed, which
-  // would overrule the node's configuration.
+  verb.add_option("--session", flags->session,
+                  "Session id, which groups the requests of one conversation");
+  // This is not add_flag, because CLI11 sets a flag that has a negation to false if neither form is
+  // given, which would overrule the node's configuration.
   verb.add_flag_function(
       "--session-memory,!--no-session-memory",
       [flags](int64_t count) { flags->session_memory = count > 0; },
-      "Whether feedback on this session changes its completions at once; as the node is "
-      "configured if not said");
+      "Whether feedback on this session changes its completions at once; default: learning.instant "
+      "of the node");
   verb.add_option("--user", flags->user,
-                  "Whose words these are: sealed under a key of their own (ruvd store erase)");
-  verb.add_flag("--quiet", flags->quiet, "No footer");
-  verb.add_option("--timeout", flags->timeout_seconds, "Seconds to wait")->capture_default_str();
+                  "User id; the request is stored under a key of this user's own, which `ruvd "
+                  "store erase` destroys");
+  verb.add_flag("--quiet", flags->quiet, "Print no footer");
+  verb.add_option("--timeout", flags->timeout_seconds, "Seconds to wait for the completion")
+      ->capture_default_str();
 }
 
 }  // namespace ruvd::cli

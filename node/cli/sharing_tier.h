@@ -11,10 +11,10 @@
 
 namespace ruvd::cli {
 
-// "private", "masked", "dp", "public"; "unspecified" for any other number.
+// Returns "private", "masked", "dp" or "public"; "unspecified" for any other number.
 std::string TierLabel(pattern::v1::SharingTier tier);
 
-// The tier of such a name; nullopt for another text.
+// Returns the tier with this name; nullopt for any other text.
 std::optional<pattern::v1::SharingTier> ParseTier(std::string_view name);
 
 }  // namespace ruvd::cli

@@ -76,7 +76,7 @@ void AddScore(VerbTable& verbs) {
   };
   auto flags = std::make_shared<Flags>();
   CLI::App& verb =
-      verbs.Add("score", kTextGroup, "Loss of a completion given a prompt, without generating",
+      verbs.Add("score", kTextGroup, "Loss of a completion after a prompt, without generating",
                 [flags](CommandContext& context) {
                   inference::v1::ScoreRequest score;
                   score.set_prompt(flags->prompt);
@@ -87,11 +87,11 @@ void AddScore(VerbTable& verbs) {
                   RETURN_IF_ERROR(ReadAdapterFlags(flags->adapters, score.mutable_adapters()));
                   return Score(context, score);
                 });
-  verb.add_option("prompt", flags->prompt, "What comes before")->required();
-  verb.add_option("completion", flags->completion, "What is scored")->required();
+  verb.add_option("prompt", flags->prompt, "Text before the completion")->required();
+  verb.add_option("completion", flags->completion, "Text to score")->required();
   AddDecodingModeFlag(verb, flags->mode);
-  verb.add_option("--samples", flags->samples, "Mask draws to average; 0 is 32");
-  verb.add_option("--seed", flags->seed, "Of the masks; equal seeds see equal masks");
+  verb.add_option("--samples", flags->samples, "Number of mask draws to average; 0 means 32");
+  verb.add_option("--seed", flags->seed, "Seed of the masks; equal seeds give equal masks");
   AddAdapterFlags(verb, flags->adapters);
 }
 
@@ -99,8 +99,9 @@ void AddScore(VerbTable& verbs) {
 
 void AddTextVerbs(VerbTable& verbs) {
   auto text = std::make_shared<std::string>();
-  CLI::App& embed = verbs.Add("embed", kTextGroup, "The vector that patterns are searched by",
-                              [text](CommandContext& context) { return Embed(context, *text); });
+  CLI::App& embed =
+      verbs.Add("embed", kTextGroup, "Show the embedding of a text, by which patterns are searched",
+                [text](CommandContext& context) { return Embed(context, *text); });
   embed.add_option("text", *text, "Text to embed")->required();
 
   struct TokenizeFlags {
@@ -108,13 +109,13 @@ void AddTextVerbs(VerbTable& verbs) {
     bool special = false;
   };
   auto flags = std::make_shared<TokenizeFlags>();
-  CLI::App& tokenize =
-      verbs.Add("tokenize", kTextGroup, "Tokens of a text", [flags](CommandContext& context) {
-        inference::v1::TokenizeRequest request;
-        request.set_text(flags->text);
-        request.set_parse_special(flags->special);
-        return Tokenize(context, request);
-      });
+  CLI::App& tokenize = verbs.Add("tokenize", kTextGroup, "Split a text into tokens",
+                                 [flags](CommandContext& context) {
+                                   inference::v1::TokenizeRequest request;
+                                   request.set_text(flags->text);
+                                   request.set_parse_special(flags->special);
+                                   return Tokenize(context, request);
+                                 });
   tokenize.add_option("text", flags->text, "Text to split")->required();
   tokenize.add_flag("--special", flags->special, "Read <|...|> pieces as special tokens");
 

@@ -7,7 +7,7 @@ namespace ruvd::cli {
 
 class VerbTable;
 
-// The verbs that ask a running node; one function per file of this folder.
+// Add the verbs that ask a running node; there is one function per file of this folder.
 void AddRunVerb(VerbTable& verbs);        // run
 void AddRateVerb(VerbTable& verbs);       // rate
 void AddLearningVerbs(VerbTable& verbs);  // undo, learn status, pause, resume, run-background, ...

@@ -34,13 +34,15 @@ struct FilterFlags {
 };
 
 void AddFilterFlags(CLI::App& verb, FilterFlags* flags) {
-  verb.add_option("--since", flags->since, "Only this far back: 90s, 15m, 2h, 7d");
-  verb.add_option("--min-quality", flags->min_quality, "Rated at least this, 0 to 1");
-  verb.add_option("--max-quality", flags->max_quality, "Rated at most this, 0 to 1");
-  verb.add_option("--slower", flags->slower_ms, "Took at least this many milliseconds");
-  verb.add_flag("--failed", flags->failed, "Failed ones only");
-  verb.add_option("--session", flags->session, "Of one session");
-  verb.add_option("--error", flags->error, "Failed for this reason, for example CONTEXT_TOO_LONG");
+  verb.add_option("--since", flags->since, "Only requests of the last 90s, 15m, 2h or 7d");
+  verb.add_option("--min-quality", flags->min_quality, "Only requests rated at least this, 0 to 1");
+  verb.add_option("--max-quality", flags->max_quality, "Only requests rated at most this, 0 to 1");
+  verb.add_option("--slower", flags->slower_ms,
+                  "Only requests that took at least this many milliseconds");
+  verb.add_flag("--failed", flags->failed, "Only requests that failed");
+  verb.add_option("--session", flags->session, "Only requests of this session");
+  verb.add_option("--error", flags->error,
+                  "Only requests that failed for this reason, for example CONTEXT_TOO_LONG");
 }
 
 absl::Status WriteFilter(const FilterFlags& flags, witness::v1::Filter* filter) {
@@ -154,7 +156,7 @@ std::string Summary(const witness::v1::LatencySummary& summary) {
                      summary.max_ms());
 }
 
-// "name 3, name 1", ordered by name; "none".
+// Returns "name 3, name 1", ordered by name, or "none".
 template <typename Map>
 std::string Counts(const Map& counts) {
   std::string text;
@@ -216,20 +218,21 @@ void AddListVerb(VerbTable& verbs) {
     bool oldest_first = false;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App& list =
-      verbs.Add("witness ls", kGroup, "Past requests, newest first", [flags](CommandContext& c) {
-        witness::v1::ListEntriesRequest request;
-        request.set_page_size(flags->limit);
-        request.set_page_token(flags->page);
-        request.set_similar_to(flags->similar);
-        request.set_oldest_first(flags->oldest_first);
-        return List(c, flags->filter, request);
-      });
+  CLI::App& list = verbs.Add("witness ls", kGroup, "List past requests, newest first",
+                             [flags](CommandContext& c) {
+                               witness::v1::ListEntriesRequest request;
+                               request.set_page_size(flags->limit);
+                               request.set_page_token(flags->page);
+                               request.set_similar_to(flags->similar);
+                               request.set_oldest_first(flags->oldest_first);
+                               return List(c, flags->filter, request);
+                             });
   AddFilterFlags(list, &flags->filter);
-  list.add_option("--limit", flags->limit, "Entries at most")->capture_default_str();
-  list.add_option("--page", flags->page, "Go on behind an earlier list");
-  list.add_option("--similar", flags->similar, "Those whose prompt is most like this text");
-  list.add_flag("--oldest-first", flags->oldest_first, "The other order");
+  list.add_option("--limit", flags->limit, "Most entries to list")->capture_default_str();
+  list.add_option("--page", flags->page, "Page token of an earlier list, to continue it");
+  list.add_option("--similar", flags->similar,
+                  "List the requests whose prompts are most similar to this text");
+  list.add_flag("--oldest-first", flags->oldest_first, "List the oldest requests first");
 }
 
 }  // namespace
@@ -238,9 +241,9 @@ void AddWitnessVerbs(VerbTable& verbs) {
   AddListVerb(verbs);
   auto id = std::make_shared<std::string>();
   verbs
-      .Add("witness show", kGroup, "What one request did",
+      .Add("witness show", kGroup, "Show what one request did",
            [id](CommandContext& context) { return Show(context, *id); })
-      .add_option("id", *id, "The response id")
+      .add_option("id", *id, "Response id")
       ->required();
   struct Flags {
     FilterFlags filter;
@@ -248,10 +251,10 @@ void AddWitnessVerbs(VerbTable& verbs) {
   };
   auto flags = std::make_shared<Flags>();
   CLI::App& stats = verbs.Add(
-      "witness stats", kGroup, "Counts, latencies and quality of requests",
+      "witness stats", kGroup, "Show counts, latencies and quality of requests",
       [flags](CommandContext& context) { return Stats(context, flags->filter, flags->interval); });
   AddFilterFlags(stats, &flags->filter);
-  stats.add_option("--interval", flags->interval, "Also the trend in steps of 15m, 1h, 1d");
+  stats.add_option("--interval", flags->interval, "Show the trend too, in steps of 15m, 1h or 1d");
 }
 
 }  // namespace ruvd::cli

@@ -12,8 +12,9 @@
 
 namespace ruvd::client {
 
-// To a node's client API: plain, or TLS with a token on every call. Connects on the first call.
-// Environment proxies are not used: the node is ours and near.
+// Makes a channel to a node's client API: plain, or TLS with a token on every call. It connects on
+// the first call. Proxies of the environment are not used, because the node is in the local
+// network.
 std::shared_ptr<grpc::Channel> MakeApiChannel(const std::string& server,
                                               const ClientCredentials& credentials);
 

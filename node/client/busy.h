@@ -20,8 +20,8 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
   return result.status();
 }
 
-// What `call` returns; where the node is busy, which it says with the time to come again, it is
-// called again then, limits::kBusyTries times in all.
+// Returns the result of `call`. If the node is busy and names a time to try again, `call` is
+// repeated then, at most limits::kBusyTries times in total.
 template <typename Call>
 auto CallWhileBusy(const Call& call) {
   auto result = call();

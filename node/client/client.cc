@@ -43,7 +43,7 @@ struct NodeClient::Stubs {
         admin(channel),
         health(channel) {}
 
-  // Calls `method` of `stub`; the response, or the error with its reason.
+  // Calls `method` of `stub` and returns the response, or the error with its reason.
   template <typename Stub, typename Request, typename Response>
   absl::StatusOr<Response> Call(const NodeClient& client, Stub& stub,
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,

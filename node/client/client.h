@@ -20,21 +20,22 @@
 
 namespace ruvd::client {
 
-// A node as its clients see it: every unary call of the public services, blocking, with a deadline,
-// and the generation stream. Errors carry the reason the node sent (google.rpc.ErrorInfo); nobody
-// listening is NODE_UNREACHABLE, text that is not UTF-8 INVALID_ARGUMENT before anything is sent.
-// Thread-safe.
+// A client of a node: all unary calls of the public services, which block and have a deadline, and
+// the streams of generation and of pattern changes. Errors carry the reason that the node sent
+// (google.rpc.ErrorInfo). If no node listens, the error is NODE_UNREACHABLE; a text that is not
+// UTF-8 is INVALID_ARGUMENT and is not sent. Thread-safe.
 class NodeClient {
  public:
-  // `server` is HOST:PORT. Connects on the first call. Environment proxies are not used: the node
-  // is ours and near. Credentials with a problem are what every call returns.
+  // `server` is HOST:PORT. The client connects on the first call. Proxies of the environment are
+  // not used, because the node is in the local network. If the credentials have a problem, every
+  // call returns it.
   explicit NodeClient(std::string server, const ClientCredentials& credentials = {});
   ~NodeClient();
   NodeClient(const NodeClient&) = delete;
   NodeClient& operator=(const NodeClient&) = delete;
 
   const std::string& server() const { return server_; }
-  // Deadline of every later call.
+  // Sets the deadline of every later call.
   void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
 
   using OnEvent = std::function<void(const inference::v1::GenerateResponse&)>;
@@ -62,8 +63,8 @@ class NodeClient {
       const learning::v1::ListLessonsRequest& request);
   absl::StatusOr<pattern::v1::UpsertPatternResponse> UpsertPattern(
       const pattern::v1::UpsertPatternRequest& request);
-  // The same without waiting: `done` is called once, on a thread of gRPC's or before this returns.
-  // The client and the request, which is not null, outlive the call.
+  // Starts the call and does not wait: `done` is called once, on a gRPC thread or before this
+  // returns. The client must outlive the call; `request` must not be null.
   void StartUpsertPattern(
       const std::shared_ptr<const pattern::v1::UpsertPatternRequest>& request,
       std::function<void(absl::StatusOr<pattern::v1::UpsertPatternResponse>)> done);
@@ -75,14 +76,14 @@ class NodeClient {
       const pattern::v1::GetPatternRequest& request);
   absl::StatusOr<pattern::v1::DeletePatternResponse> DeletePattern(
       const pattern::v1::DeletePatternRequest& request);
-  // Without a deadline, until the node ends the stream or `on_event` returns false.
+  // Follows changes of patterns without a deadline, until the node ends the stream or `on_event`
+  // returns false.
   using OnPatternEvent = std::function<bool(const pattern::v1::WatchPatternsResponse&)>;
   absl::Status WatchPatterns(const pattern::v1::WatchPatternsRequest& request,
                              const OnPatternEvent& on_event);
   absl::StatusOr<witness::v1::ListEntriesResponse> ListWitnessEntries(
       const witness::v1::ListEntriesRequest& request);
-  absl::StatusOr<witness::v1::GetEntryResponse> GetWitnessEntry(
-      const std::string& request_id);
+  absl::StatusOr<witness::v1::GetEntryResponse> GetWitnessEntry(const std::string& request_id);
   absl::StatusOr<witness::v1::GetStatsResponse> GetWitnessStats(
       const witness::v1::GetStatsRequest& request);
   absl::StatusOr<adapter::v1::ListAdaptersResponse> ListAdapters(
@@ -114,7 +115,7 @@ class NodeClient {
   absl::StatusOr<admin::v1::ListUserConsentsResponse> ListUserConsents();
   absl::StatusOr<admin::v1::BackUpStoreResponse> BackUpStore(const std::string& name);
   absl::StatusOr<admin::v1::EraseUserResponse> EraseUser(const std::string& user_id);
-  // grpc.health.v1: true if the node serves; false if it answers but does not.
+  // Asks grpc.health.v1: returns true if the node serves, false if it answers but does not serve.
   absl::StatusOr<bool> Healthy();
 
  private:
@@ -124,12 +125,12 @@ class NodeClient {
   std::unique_ptr<Stubs> stubs_;
 };
 
-// Calls `visit` for every pattern that `request` asks for, page after page from its page token on,
+// Calls `visit` for every pattern that `request` selects, page by page from its page token on,
 // until `visit` returns an error.
 absl::Status ForEachPattern(NodeClient& client, pattern::v1::ListPatternsRequest request,
                             const std::function<absl::Status(pattern::v1::Pattern&)>& visit);
 
-// All patterns of a node.
+// Returns all patterns of a node.
 absl::StatusOr<std::vector<pattern::v1::Pattern>> AllPatterns(NodeClient& client);
 
 }  // namespace ruvd::client

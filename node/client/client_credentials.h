@@ -9,13 +9,12 @@
 
 namespace ruvd::client {
 
-// How a client reaches a node beyond its address.
+// The TLS settings and the token of a client.
 struct ClientCredentials {
   bool tls = false;
-  std::string roots;  // PEM of whom the server's certificate is trusted by; empty: the system's
-  std::string token;  // sent with every call, over TLS only; empty: none
-  // Why the files that were named are of no use: what every call fails with. Verbs that call
-  // nobody do not care.
+  std::string roots;  // PEM of the trusted root certificates; empty: the roots of the system
+  std::string token;  // sent with every call, over TLS only; empty: no token
+  // The error of the named files, which every call returns. Verbs that make no calls ignore it.
   absl::Status problem;
 };
 

@@ -8,8 +8,8 @@
 // Limits of clients.
 namespace ruvd::limits {
 
-// Calls for patterns that find the node busy come again when it says, so often: half a minute with
-// the 200 ms of our nodes. Another node may name any time.
+// Tries of a call for patterns while the node is busy: half a minute with the 200 ms that nodes of
+// this version name. A node may name another delay, up to kMaxRetryDelay.
 inline constexpr int kBusyTries = 150;
 inline constexpr std::chrono::milliseconds kMaxRetryDelay(5000);
 

@@ -54,7 +54,7 @@ absl::Status CheckField(const Message& message, const FieldDescriptor& field) {
 
 absl::Status CheckRequestTexts(const Message& request) {
   std::vector<const FieldDescriptor*> fields;
-  request.GetReflection()->ListFields(request, &fields);  // those that are set
+  request.GetReflection()->ListFields(request, &fields);  // lists only the fields that are set
   for (const FieldDescriptor* field : fields) {
     RETURN_IF_ERROR(CheckField(request, *field));
   }

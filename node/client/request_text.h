@@ -9,8 +9,8 @@
 
 namespace ruvd::client {
 
-// Whether every text of a request, at any depth, is UTF-8, without which it could not be sent.
-// INVALID_ARGUMENT names the field, the first byte that is none and how to convert the text.
+// Checks that every text of a request, at any depth, is UTF-8; otherwise it could not be sent.
+// INVALID_ARGUMENT names the field, the first invalid byte and how to convert the text.
 absl::Status CheckRequestTexts(const google::protobuf::Message& request);
 
 }  // namespace ruvd::client

@@ -19,7 +19,7 @@ namespace {
 constexpr char kRetryUrl[] = "ruvd.retry_ms";
 
 struct Details {
-  std::string reason;  // "" where there is no ErrorInfo, or where they are damaged
+  std::string reason;  // "" if there is no ErrorInfo or the details are damaged
   std::optional<int64_t> retry_ms;
 };
 
@@ -47,13 +47,13 @@ Details Read(const std::string& bytes) {
 absl::Status Unreachable(std::string_view message, std::string_view server) {
   if (message.find("Ssl handshake") != std::string_view::npos) {
     return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
-                 "no TLS with {}: {}; --tls-ca names the certificate of that node or of whoever "
-                 "issued it, and is left out where api.tls_cert is not set",
+                 "the TLS connection to {} failed: {}; --tls-ca must name the certificate of that "
+                 "node or of its issuer; leave it out if the node has no api.tls_cert",
                  server, message);
   }
   return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
                "no node answers at {}; start one with `ruvd demo` or `ruvd serve`, name another "
-               "with --server, or add --tls-ca if it speaks TLS",
+               "node with --server, or add --tls-ca if the node uses TLS",
                server);
 }
 
@@ -80,7 +80,8 @@ absl::Status StatusOfCall(int code, std::string_view message, const std::string&
     return Error(status_code, reasons::kDeadlineExceeded,
                  "the node at {} did not finish in time; it may be busy, try again", server);
   }
-  // Refused before any service saw the call (api/authorization.h), without details.
+  // The call was refused before it reached a service (api/authorization.h), so there are no
+  // details.
   if (status_code == absl::StatusCode::kUnauthenticated) {
     return MakeError(status_code, reasons::kCallerUnknown, message);
   }

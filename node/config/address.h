@@ -18,8 +18,8 @@ struct HostPort {
 // Reads "HOST:PORT" or "[IPV6]:PORT"; nullopt for anything else.
 std::optional<HostPort> ParseHostPort(std::string_view text);
 
-// Whether only programs of the same machine reach the host: localhost, 127.0.0.0/8 or ::1. Other
-// names are not, whatever they resolve to.
+// Returns whether only programs on the same machine can reach the host: localhost, 127.0.0.0/8 or
+// ::1. Other names count as remote, even if they resolve to such an address.
 bool IsLoopback(std::string_view host);
 
 }  // namespace ruvd::config

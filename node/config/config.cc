@@ -20,8 +20,9 @@
 namespace ruvd::config {
 namespace {
 
-// Variables of ours that are no configuration keys have no "__": RUVD_SERVER. One that would be a
-// key with two underscores is a slip.
+// A variable of a configuration key has "__" after its section; other variables, such as
+// RUVD_SERVER, have no "__". A variable that would be a key with "__" instead of "_" is a typing
+// error.
 constexpr std::string_view kVariablePrefix = "RUVD_";
 constexpr std::string_view kVariableSeparator = "__";
 
@@ -55,7 +56,8 @@ const ConfigKey* KeyOfVariable(std::string_view variable) {
   return found == keys.end() ? nullptr : &*found;
 }
 
-// The key's variable that `variable` lacks an underscore of; empty if it is none.
+// Returns the variable of a key that differs from `variable` only by "__" instead of "_"; empty if
+// there is no such key.
 std::string WithSeparator(std::string_view variable) {
   for (const ConfigKey& key : ConfigKeys()) {
     if (variable == absl::StrReplaceAll(key.variable(), {{"__", "_"}})) {
@@ -115,7 +117,7 @@ absl::Status Missing(std::string_view key, std::string_view remedy) {
                key);
 }
 
-// Beyond this machine the services are for those who say who they are, and nobody hears it.
+// Checks the API's address: outside this machine, the API needs TLS and tokens.
 absl::Status CheckApiAddress(const NodeConfig& config) {
   const auto& api = config.api;
   if (api.tls_cert.empty() != api.tls_key.empty()) {
@@ -124,20 +126,19 @@ absl::Status CheckApiAddress(const NodeConfig& config) {
   }
   if (!api.token_file.empty() && api.tls_cert.empty()) {
     return Missing("api.tls_cert",
-                   "tokens are never taken in the clear; name a certificate and its "
-                   "key, or leave api.token_file out");
+                   "tokens are never accepted in the clear; name a certificate and its key, or "
+                   "leave api.token_file out");
   }
   const std::optional<HostPort> address = ParseHostPort(api.listen);
   if (api.allow_remote || !api.token_file.empty() || (address && IsLoopback(address->host))) {
     return absl::OkStatus();
   }
-  return Error(
-      absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-      "api.listen = {} is not a loopback address: whoever reaches it may change consent, "
-      "erase users and read patterns without a password; listen on 127.0.0.1, set "
-      "api.tls_cert, api.tls_key and api.token_file, or set api.allow_remote = true where a "
-      "firewall or a tunnel guards it",
-      api.listen);
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+               "api.listen = {} is not a loopback address: any client that reaches it could change "
+               "consent, erase users and read patterns without a password; listen on 127.0.0.1, "
+               "set api.tls_cert, api.tls_key and api.token_file, or set api.allow_remote = true "
+               "if a firewall or a tunnel protects it",
+               api.listen);
 }
 
 }  // namespace
@@ -171,7 +172,8 @@ absl::Status CheckConfig(const NodeConfig& config) {
   RETURN_IF_ERROR(CheckApiAddress(config));
   if (config.federation.enabled && config.federation.authority.empty()) {
     return Missing("federation.authority",
-                   "federation needs the cluster authority's public key, see `ruvd init`");
+                   "federation needs the cluster authority's public key, which `ruvd init "
+                   "--authority` and `ruvd join` write to the configuration");
   }
   if (config.federation.strategy == "hybrid" && config.federation.timestep_weight +
                                                         config.federation.quality_weight +
@@ -188,14 +190,14 @@ absl::Status CheckConfig(const NodeConfig& config) {
                  config.storage.hard_reserve_bytes, config.storage.soft_reserve_bytes);
   }
   const std::string& guard = config.learning.deep_guard;
-  // A round reads the few built-in passages hundreds of times and learns them by heart, which costs
-  // general text more than it could lose to the lessons (bench/RESULTS.md).
+  // A round would read the few built-in passages hundreds of times and memorise them, which harms
+  // general text more than the lessons can (bench/RESULTS.md).
   if ((guard == "replay" || guard == "replay_ewc") && config.learning.general_text.empty()) {
-    return Missing("learning.general_text",
-                   fmt::format("learning.deep_guard = {} learns it beside the lessons; name a file "
-                               "of much general text, or choose replay_kl, for which the built-in "
-                               "text will do",
-                               guard));
+    return Missing(
+        "learning.general_text",
+        fmt::format("learning.deep_guard = {} trains on it beside the lessons; name a large file "
+                    "of general text, or choose replay_kl, for which the built-in text is enough",
+                    guard));
   }
   return absl::OkStatus();
 }

@@ -17,162 +17,173 @@
 
 namespace ruvd::config {
 
-// Everything a node can be told. Each field's TOML key is its section and name ("node.data_dir"),
-// its environment variable RUVD_NODE__DATA_DIR, its flag of `ruvd serve` --node.data_dir.
+// The configuration of a node. The TOML key of a field is its section and name ("node.data_dir"),
+// its environment variable is RUVD_NODE__DATA_DIR, and its flag of `ruvd serve` is --node.data_dir.
+// keys.cc has the help text and range of every key.
 struct NodeConfig {
   struct NodeSection {
     std::string name = "node";
     std::string data_dir;  // required; created with mode 0700
   } node;
   struct ApiSection {
-    // Inference, learning, pattern and admin services. Port 0 picks a free one.
+    // Address of the gRPC services for clients; port 0 picks a free port
     std::string listen = "127.0.0.1:7420";
-    // PEM files: the server's certificate (with its chain) and its key. Empty: plain connections.
+    // PEM files of the server's certificate (with its chain) and of its key; empty: plain
+    // connections
     std::string tls_cert;
     std::string tls_key;
-    // Who may call what, a line each: ROLE[,ROLE] TOKEN. Empty: whoever reaches the port may do
-    // everything.
+    // The file has a line ROLE[,ROLE] TOKEN for each client. If the path is empty, any client that
+    // reaches the port may do everything.
     std::string token_file;
-    // Beyond loopback without TLS and tokens: whoever reaches it may change consent, erase users
-    // and read patterns.
+    // Allows an address other than loopback without TLS and tokens: any client that reaches it may
+    // change consent, erase users and read patterns.
     bool allow_remote = false;
   } api;
   struct ModelSection {
     std::string path;  // required; a GGUF file
   } model;
   struct InferenceSection {
-    // Of requests that name none, in the masked modes; "auto": the engine's choice.
+    // Sampler of requests that name none, in the masked modes; "auto" lets the engine choose
     std::string sampler = "auto";
     int threads = 0;                 // 0: one per core, less one, at least one
     int queue = 64;                  // waiting requests; more are refused with RESOURCE_EXHAUSTED
-    int max_tokens_limit = 0;        // 0: whatever fits the context
-    std::string precision = "fast";  // of completions; "exact" is float32 throughout
-    // Keys and values of all requests and of the prefixes they share. In f16 the default holds 65k
-    // tokens of the 29M model, 44k of a 0.5B one with two kv heads and 4k of an 8B one with eight.
+    int max_tokens_limit = 0;        // 0: as many as fit the context
+    std::string precision = "fast";  // of completions; "exact" uses float32 throughout
+    // Memory for keys and values of all requests and of shared prefixes. In f16 the default holds
+    // 65k tokens of the 29M model, 44k of a 0.5B model with two kv heads, or 4k of an 8B model with
+    // eight.
     uint64_t kv_bytes = 512ULL << 20;
-    // f16 rounds less than the integer kernels do and needs half of f32's memory and bandwidth.
+    // f16 rounds less than the integer kernels do, and needs half the memory and bandwidth of f32.
     std::string kv_format = "f16";
-    // GGUF-LoRA files, with timestep banks or without, FILE or FILE=WEIGHT, for requests to choose
-    // from by name; those that choose nothing get all with these weights (1 without).
+    // Each item names a GGUF LoRA file, with or without timestep banks, as FILE or FILE=WEIGHT.
+    // Requests choose from them by name; a request that chooses nothing gets all of them with these
+    // weights (default 1).
     std::vector<std::string> adapters;
-    // Factors of adapters in memory; those beyond are read again when somebody asks for them.
+    // Memory for the factors of adapters; the least recently used ones are dropped and read again
+    // when a request needs them
     uint64_t adapter_bytes = 256ULL << 20;
-    // What chooses how requests are served, of what they leave open: off, logistic, fastgrnn or
-    // cascade. Off: no router was better than chance (bench/RESULTS.md).
+    // The router that chooses what requests leave open: off, logistic, fastgrnn or cascade. It is
+    // off by default because no router was better than chance (bench/RESULTS.md).
     std::string router = "off";
-    float router_exploration = 0.05F;  // share of requests that it serves at random
-    float router_value = 10;           // of a good completion, in costs of one as it is asked for
+    float router_exploration = 0.05F;  // share of requests that the router serves at random
+    float router_value = 10;           // value of a good completion; 1: the cost of one
   } inference;
   struct RetrievalSection {
-    // Cosine at which a pattern's adapter applies; 0: what suits the model's embeddings.
+    // Lowest cosine similarity at which a pattern's adapter applies; 0: the default of the model
     float similarity = 0;
     int max_adapters = 2;
-    // Denoising-guided retrieval: when a completion asks for other adapters while it is denoised.
-    // off, entropy, confidence_gap, hybrid or adaptive.
+    // Denoising-guided retrieval: the rule by which a completion searches again for adapters while
+    // it is denoised. The rules are off, entropy, confidence_gap, hybrid and adaptive.
     std::string dgr = "off";
-    int dgr_queries = 2;     // at most, of one completion
-    float dgr_min_t = 0.3F;  // masked share below which none is asked for
-    // Feedback moves a session's relations to the patterns that served it, and those move their
-    // similarities in its next searches, by 5 % at most.
+    int dgr_queries = 2;     // most such searches of one completion
+    float dgr_min_t = 0.3F;  // masked share below which it no longer searches
+    // Feedback changes a session's relations to the patterns that served it. These relations change
+    // the similarities in its next searches by at most 5 %.
     bool graph = false;
   } retrieval;
   struct LearningSection {
     bool enabled = true;
-    float min_rating = 0.7F;  // completions rated at least this are learned from
+    float min_rating = 0.7F;  // lowest rating of a completion that is learned from
     int rank = 2;
-    int layers = 2;                // a pattern's adapter changes all linears of so many last layers
-    int steps = 0;                 // 0: the trainer's default
-    int background_requests = 8;   // rated completions that start a background round
-    int background_seconds = 60;   // or this age of the oldest unlearned one
-    float cluster_similarity = 0;  // cosine at which a lesson belongs to a pattern; 0: as above
-    float merge_similarity = 0;    // cosine at which two patterns are one; 0: as above
-    float quality_decay = 0.8F;    // of a pattern's quality, with each new lesson
-    float min_improvement = 0.0F;  // held-out nats per token an adapter must gain to be kept
-    // Learning waits while the slowest hundredth of denoising steps takes so much longer than
-    // without it, as a share.
+    int layers = 2;  // number of last layers whose linear matrices a pattern's adapter changes
+    int steps = 0;   // 0: the trainer's default
+    int background_requests = 8;  // rated completions that start a background round
+    int background_seconds = 60;  // or when the oldest of them has waited this long
+    float cluster_similarity =
+        0;  // lowest cosine at which a lesson joins a pattern; 0: the model's default
+    float merge_similarity = 0;    // cosine at which two patterns merge; 0: the model's default
+    float quality_decay = 0.8F;    // share of a pattern's former quality that each lesson keeps
+    float min_improvement = 0.0F;  // least held-out gain of an adapter in nats per token
+    // Learning waits while it slows the 99th percentile of denoising steps by more than this share.
     float slow_down = 0.2F;
     uint64_t memory_bytes = 512ULL
-                            << 20;  // of training and session memory; above it no loop learns
-    int deep_hours = 0;             // between two deep rounds; 0: on demand only
-    int deep_rank = 8;              // of the adapter that they train on all linears
-    int deep_steps = 480;           // at most
-    int deep_threads = 1;           // that they compute on
+                            << 20;  // memory of training and sessions; above it no loop learns
+    int deep_hours = 0;             // hours between two deep rounds; 0: only on demand
+    int deep_rank = 8;              // rank of their adapter, which is on all linear layers
+    int deep_steps = 480;           // most optimiser steps of a deep round
+    int deep_threads = 1;           // compute threads of a deep round
     float deep_learning_rate = 2e-3F;
-    // Which requests get what it publishes: "related", those with prompts like the lessons', or
-    // "all".
+    // Requests that use a published adapter: "related" (prompts similar to the lessons') or "all"
     std::string deep_scope = "related";
-    // What keeps a round from forgetting: replay, replay_kl, ewc, replay_ewc or replay_kl_ewc.
+    // Protection of deep rounds against forgetting: replay, replay_kl, ewc, replay_ewc or
+    // replay_kl_ewc
     std::string deep_guard = "replay_kl";
-    float deep_ewc_strength = 10'000;  // of the penalty of ewc
-    // Timestep banks, each with a residual beside the adapter for all t; 0: none.
+    float deep_ewc_strength = 10'000;  // strength of the EWC++ penalty
+    // Number of timestep banks, each with a residual beside the adapter for all t; 0: no banks
     int deep_banks = 0;
     int deep_bank_rank = 4;
-    float deep_bank_rate = 0.3F;  // of the learning rate
-    float deep_bank_decay = 0;    // share of a residual that is lost with each step
-    // A file of general text (plain, JSON lines, Zstandard) in place of the built-in one: for
-    // replay, and for the gate of deep rounds. Empty: the built-in one.
+    float deep_bank_rate = 0.3F;  // multiple of deep_learning_rate
+    float deep_bank_decay = 0;    // share of a residual that each step removes
+    // File of general text (plain, JSON lines, Zstandard) for replay and for the gate of deep
+    // rounds; empty: the built-in text
     std::string general_text;
     bool instant = false;  // sessions remember what feedback taught them, at once
   } learning;
   struct FederationSection {
     bool enabled = false;
     std::string listen = "127.0.0.1:7421";  // Link service
-    std::string advertise;                  // what peers dial; empty: listen
+    std::string advertise;                  // address that peers dial; empty: listen
     std::vector<std::string> seeds;
     std::string certificate;       // admission certificate file; default DATA_DIR/node.cert
     std::string authority;         // the cluster authority's public key, 64 hexadecimal digits
-    std::string tls = "required";  // of links: required or off, equal on all nodes
-    bool relay = true;             // carry sealed links of peers that cannot dial each other
-    int max_stale_hours = 168;     // age of the newest revocation list; 0: however old
-    int round_seconds = 10;    // how often a changed update is offered, and unfinished rounds go on
-    int masked_seconds = 600;  // between masked rounds; equal in the whole cluster
-    // Timestep banks of the shared core; 1: one for all t. Those of other nodes may differ.
+    std::string tls = "required";  // TLS of links: required or off; equal on all nodes
+    bool relay = true;             // forwards sealed links of peers that cannot dial each other
+    int max_stale_hours = 168;     // largest age of the newest revocation list; 0: any age
+    int round_seconds = 10;        // between offers of a changed update, or tries of a round
+    int masked_seconds = 600;      // between masked rounds; equal in the whole cluster
+    // Timestep banks of the shared core; 1: one bank for all t. Other nodes may have other numbers.
     int banks = 1;
-    // What weighs updates: timestep, quality, schedule or hybrid, a mean of the three by weight.
+    // Weighting of updates: timestep, quality, schedule, or hybrid, which is the weighted mean of
+    // the three
     std::string strategy = "timestep";
     float timestep_weight = 1;
     float quality_weight = 1;
     float schedule_weight = 1;
-    float outer_step = 1;  // share of the way that a round takes towards what updates say
-    // Which banks of a round are kept: those that are harmless, or those that show a gain.
+    float outer_step = 1;  // step of a round towards the combined update; 1 goes all the way
+    // Banks of a round that are kept: "harmless" (no harm) or "gain" (an improvement)
     std::string commit = "harmless";
-    int core_rank = 32;             // of the shared R-core
-    uint64_t frame_seed = 1;        // of the random frame; equal in the whole cluster
-    float pattern_quality = 0.25F;  // that a peer's pattern claims, at least
+    int core_rank = 32;             // rank of the shared R-core
+    uint64_t frame_seed = 1;        // seed of the random frame; equal in the whole cluster
+    float pattern_quality = 0.25F;  // least quality that a peer's pattern must claim
   } federation;
-  // Of what leaves under the tiers `dp` and `masked`: noised updates and masked sums of them, whose
-  // unit is this node. Nodes add up where clip_norm, release_epsilon and delta are the same.
+  // The settings of releases. Under the tiers `dp` and `masked`, noised updates and masked sums
+  // leave, with this node as the privacy unit. Nodes form a masked sum only if clip_norm,
+  // release_epsilon and delta are equal.
   struct PrivacySection {
-    float clip_norm = 1;           // L2, of the whole update
-    float release_epsilon = 1;     // of one update, at `delta`
-    float node_epsilon = 8;        // of all updates of the node's life; 0: none may leave
-    float delta = 1e-6F;           // that every epsilon is said at
+    float clip_norm = 1;           // clip norm (L2) of the whole update
+    float release_epsilon = 1;     // cost of one update, at `delta`
+    float node_epsilon = 8;        // budget of the node's whole life; 0: no update may leave
+    float delta = 1e-6F;           // delta of every epsilon
     float signal = 0.5F;           // expected norm of the nodes' mean clipped update over clip_norm
-    int release_seconds = 86'400;  // between two charged updates, at least
-    // Noised centroids, whose unit is one lesson: a promise of its own, so it is asked for.
+    int release_seconds = 86'400;  // least time between two charged updates
+    // Noised centroids have one lesson as their privacy unit. This is another guarantee than that
+    // of updates, so it must be switched on.
     bool centroids = false;
-    float centroid_epsilon = 4;        // of one release for one lesson, at `delta`
-    float example_epsilon = 8;         // of all that one lesson is in, for good; 0: none leaves
-    int centroid_examples = 50;        // lessons that a centroid is of more than
-    int centroid_seconds = 2'592'000;  // before the second release, then twice as long each time
-    int public_examples = 10;  // lessons of a pattern that leaves plainly or is taken, at least
-    std::string policy;        // file of the site policy; empty: all tiers, one scope
-    std::string scope = "default";  // of the policy, that this node's data is in
+    float centroid_epsilon = 4;  // cost of one release for one lesson, at `delta`
+    float example_epsilon = 8;   // budget of one lesson, for good; 0: no centroids leave
+    int centroid_examples = 50;  // a centroid must cover more lessons than this
+    int centroid_seconds =
+        2'592'000;  // before the second release; each further wait is twice as long
+    int public_examples =
+        10;              // least lessons of a pattern that leaves under `public` or is accepted
+    std::string policy;  // file of the site policy; empty: all tiers, one scope
+    std::string scope = "default";  // scope of the policy for this node's data
   } privacy;
   struct StorageSection {
-    uint64_t soft_reserve_bytes = 512ULL << 20;  // below this free space patterns are refused
+    uint64_t soft_reserve_bytes = 512ULL << 20;  // below this free space new patterns are refused
     uint64_t hard_reserve_bytes = 256ULL << 20;  // below this the store is read-only
-    // Where the key comes from that wraps all data keys: "file" (DATA_DIR/seal.key), "passphrase"
-    // (Argon2id, parameters in DATA_DIR/seal.kdf) or "credential" (of systemd, ruvd.seal-key).
+    // Source of the key that wraps all data keys: "file" (DATA_DIR/seal.key), "passphrase"
+    // (Argon2id, with parameters in DATA_DIR/seal.kdf) or "credential" (the systemd credential
+    // ruvd.seal-key)
     std::string seal_key = "file";
-    std::string passphrase_file;  // for "passphrase"; its first line
-    int patterns = 100'000;       // above this those of the least value are evicted
+    std::string passphrase_file;  // for "passphrase": file whose first line it is
+    int patterns = 100'000;       // most patterns; the least valuable are evicted
     int hnsw_m = 16;
     int hnsw_ef_construction = 100;
-    int witness_days = 7;           // what requests did is kept as long
-    int witness_entries = 100'000;  // ... but no more of it
-    std::string witness_archive;    // folder of older entries; empty: they are deleted
-    int session_days = 7;           // idle conversations are kept as long
+    int witness_days = 7;           // days for which records of requests are kept
+    int witness_entries = 100'000;  // most records of requests
+    std::string witness_archive;    // folder for older records; empty: they are deleted
+    int session_days = 7;           // days for which idle conversations are kept
   } storage;
   struct MetricsSection {
     std::string listen;  // Prometheus endpoint, e.g. 127.0.0.1:9420; empty: none
@@ -183,24 +194,25 @@ struct NodeConfig {
   } log;
 };
 
-// Where the values of a configuration came from, for `ruvd config show --origin`: key to "default",
-// "file F", "env V" or "flag".
+// The origin of each value, for `ruvd config show --origin`: maps a key to "default", "file F",
+// "env V" or "flag".
 using ConfigOrigins = std::map<std::string, std::string>;
 
-// Flag > environment > file > default. `file` may be empty. An unknown key anywhere is
-// UNKNOWN_CONFIG_KEY and names the closest known one; a value of the wrong type or out of range is
-// CONFIG_INVALID with the range. `environment` is variables and their values, those without our
-// prefix and "__" are passed over; `flags` are keys and text values. `origins` may be null.
+// Loads a configuration: a flag beats the environment, which beats the file, which beats the
+// default. `file` may be empty. `environment` holds variables with their values; a variable without
+// the prefix RUVD_ and "__" is ignored. `flags` holds keys with text values. `origins` may be null.
+// An unknown key is UNKNOWN_CONFIG_KEY, and the error names the closest known key; a value of the
+// wrong type or out of range is CONFIG_INVALID, and the error names the range.
 absl::StatusOr<NodeConfig> LoadConfig(
     const std::string& file, const std::vector<std::pair<std::string, std::string>>& environment,
     const std::vector<std::pair<std::string, std::string>>& flags, ConfigOrigins* origins);
 
-// What no single key can tell: required keys that are missing, keys that contradict each other.
-// CONFIG_INVALID names the key and what to set. LoadConfig does not call it, so that an incomplete
-// configuration can be shown.
+// Checks what concerns several keys: missing required keys, and keys that contradict each other.
+// CONFIG_INVALID names the key and what to set. LoadConfig does not call this, so that an
+// incomplete configuration can be shown.
 absl::Status CheckConfig(const NodeConfig& config);
 
-// The configuration as TOML with a comment per key; LoadConfig reads it back unchanged.
+// Returns the configuration as TOML with a comment per key; LoadConfig reads it back unchanged.
 std::string ConfigToToml(const NodeConfig& config);
 
 }  // namespace ruvd::config

@@ -54,16 +54,16 @@ absl::Status Append(std::string_view file, std::string_view section, std::string
   auto value = Convert(node);
   if (!value) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-                 "file {}:{}: \"{}\" is a table, a date or a mixed list, which no key takes; "
-                 "see `ruvd config show`",
+                 "file {}:{}: \"{}\" is a table, a date or a mixed list, which no key accepts; see "
+                 "`ruvd config show`",
                  file, LineOf(node), name);
   }
   entries->push_back({std::string(section), std::string(name), LineOf(node), *std::move(value)});
   return absl::OkStatus();
 }
 
-// TOML allows no control characters but tab and line ends. Refused here, so that none reaches an
-// error message either.
+// TOML allows no control characters except tab and line ends. They are refused here first, so that
+// none reaches an error message.
 absl::Status CheckCharacters(std::string_view text, std::string_view file) {
   int line = 1;
   for (const char c : text) {

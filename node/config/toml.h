@@ -20,15 +20,15 @@ struct TomlEntry {
   ConfigValue value;
 };
 
-// The entries of a document, in order of their lines. CONFIG_INVALID for bad syntax, for nesting
-// deeper than one section and for values that no key has (dates, tables, mixed lists); the message
-// names `file` and the line.
+// Returns the entries of a document, ordered by line. CONFIG_INVALID for bad syntax, for nesting
+// deeper than one section and for values that no key accepts (dates, tables, mixed lists); the
+// message names `file` and the line.
 absl::StatusOr<std::vector<TomlEntry>> ParseTomlEntries(std::string_view text,
                                                         std::string_view file);
 
-// A basic string with everything escaped that TOML wants escaped.
+// Returns `text` as a TOML basic string, with the necessary escapes.
 std::string QuoteToml(std::string_view text);
-// The shortest decimal that reads back as the same float; always with a point.
+// Returns the shortest decimal that reads back as the same float, with a point or an exponent.
 std::string FloatToToml(float value);
 
 }  // namespace ruvd::config

@@ -58,7 +58,7 @@ bool InRange(const ConfigKey& key, double value) {
   return std::isfinite(value) && value >= key.min && value <= key.max;
 }
 
-// Whether `value` has the field's type and range; if so it is stored.
+// Stores `value` if it has the field's type and range. Returns whether it does.
 bool Assign(const ConfigKey& key, const ConfigValue& value, std::string& field) {
   const auto* text = std::get_if<std::string>(&value);
   if (text == nullptr || !Fits(key, *text)) {
@@ -206,7 +206,7 @@ std::string DescribeConfigType(const ConfigKey& key) {
 }
 
 std::string ConfigValueToToml(const ConfigKey& key, const NodeConfig& config) {
-  // The accessors take a mutable reference; nothing is changed through it here.
+  // The accessors take a mutable reference, but nothing is changed through it here.
   auto& reachable = const_cast<NodeConfig&>(config);
   return std::visit(
       Overloaded{[&](std::string& (*get)(NodeConfig&)) { return QuoteToml(get(reachable)); },

@@ -40,7 +40,7 @@ namespace pb = admission::v1;
 constexpr char kAdmissionGroup[] = "Cluster";
 constexpr std::chrono::seconds kOfficePatience(30);
 
-// Whoever may do more may link, too.
+// Every role includes the right to link.
 const std::map<std::string, uint32_t>& RolesByName() {
   static const auto* const names = new std::map<std::string, uint32_t>{
       {"observer", privacy::roles::kObserver},
@@ -63,8 +63,8 @@ absl::StatusOr<Response> CallOffice(const CommandContext& context,
   const grpc::Status status = (stub.*method)(&call, request, &response);
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kNotFound,
-                 "the node at {} does not hold the cluster authority's key, or does not federate; "
-                 "name the one where `ruvd init --authority` was called with --server",
+                 "the node at {} does not hold the cluster authority's key, or federation is off "
+                 "there; use --server to name the node on which `ruvd init --authority` was run",
                  context.server);
   }
   RETURN_IF_ERROR(client::StatusOfCall(static_cast<int>(status.error_code()),
@@ -93,8 +93,9 @@ absl::Status CreateToken(CommandContext& context, const TokenFlags& flags) {
     context.out << ToJsonLine(response);
   } else {
     context.out << fmt::format(
-        "{}\nadmits one node ({}) until {} UTC; there: ruvd join LINKS --token TOKEN, where LINKS "
-        "is the federation address of this node\n",
+        "{}\n"
+        "this token admits one node ({}) until {} UTC; run on that node: ruvd join LINKS --token "
+        "TOKEN, where LINKS is the federation address of this node\n",
         response.token(), fmt::join(flags.roles, ", "), FormatTime(response.expires_ms()));
   }
   return absl::OkStatus();
@@ -119,15 +120,16 @@ absl::Status Join(CommandContext& context, const JoinFlags& flags) {
   if (const auto present = admission::KeptCertificate(flags.data_dir);
       present && privacy::ClusterIdOf(present->issuer) != invitation.cluster) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateForeign,
-                 "{} is of another cluster than the token; join with an empty folder, or ask that "
-                 "cluster's operator for a token",
+                 "{} belongs to another cluster than the token; join with an empty folder, or ask "
+                 "the operator of that cluster for a token",
                  flags.data_dir);
   }
   RETURN_IF_ERROR(MakeDataFolder(flags.data_dir));
   ASSIGN_OR_RETURN(const privacy::NodeKey key,
                    privacy::NodeKey::LoadOrCreate(PathIn(flags.data_dir, admission::kNodeKeyFile)));
-  ASSIGN_OR_RETURN(const privacy::AdmissionCert certificate,
-                   admission::JoinCluster(flags.address, invitation, flags.name, key, SystemClock()));
+  ASSIGN_OR_RETURN(
+      const privacy::AdmissionCert certificate,
+      admission::JoinCluster(flags.address, invitation, flags.name, key, SystemClock()));
   RETURN_IF_ERROR(WriteFileAtomically(PathIn(flags.data_dir, admission::kNodeCertificateFile),
                                       certificate.Encode()));
   config::NodeConfig config;
@@ -152,11 +154,12 @@ absl::Status Join(CommandContext& context, const JoinFlags& flags) {
                                {"authority", config.federation.authority},
                                {"member until", FormatTime(certificate.not_after_ms) + " UTC"},
                                {"config", path}});
-  context.out << (kept ? fmt::format("next: set federation.enabled, federation.authority and "
-                                     "federation.seeds = [\"{}\"] in {}, which was there already\n",
-                                     flags.address, path)
-                       : fmt::format("next: ruvd serve --config {} --model.path MODEL.gguf\n",
-                                     path));
+  context.out
+      << (kept ? fmt::format(
+                     "next: set federation.enabled, federation.authority and federation.seeds = "
+                     "[\"{}\"] in {}, which existed already and was not changed\n",
+                     flags.address, path)
+               : fmt::format("next: ruvd serve --config {} --model.path MODEL.gguf\n", path));
   return absl::OkStatus();
 }
 
@@ -168,14 +171,16 @@ struct RenewFlags {
 absl::Status Renew(CommandContext& context, const RenewFlags& flags) {
   privacy::InitSodium();
   const std::string path = PathIn(flags.data_dir, admission::kNodeCertificateFile);
-  // First: without it there is no member, and no key is to be made.
+  // The certificate is read first: without it this node is not a member, and then no key may be
+  // created.
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxKeyFileBytes));
   ASSIGN_OR_RETURN(const privacy::AdmissionCert present,
                    privacy::AdmissionCert::Parse(AsBytes(bytes)));
   ASSIGN_OR_RETURN(const privacy::NodeKey key,
                    privacy::NodeKey::LoadOrCreate(PathIn(flags.data_dir, admission::kNodeKeyFile)));
-  ASSIGN_OR_RETURN(const privacy::AdmissionCert renewed,
-                   admission::RenewAt(flags.address, present, key, limits::kJoinPatience, SystemClock()));
+  ASSIGN_OR_RETURN(
+      const privacy::AdmissionCert renewed,
+      admission::RenewAt(flags.address, present, key, limits::kJoinPatience, SystemClock()));
   RETURN_IF_ERROR(WriteFileAtomically(path, renewed.Encode()));
   if (context.json) {
     context.out << ToJsonLine(
@@ -184,11 +189,11 @@ absl::Status Renew(CommandContext& context, const RenewFlags& flags) {
   }
   context.out << FormatFields(
       {{"id", ToHex(key.id())}, {"member until", FormatTime(renewed.not_after_ms) + " UTC"}});
-  context.out << "a node that runs takes it within the hour, or at once on SIGHUP\n";
+  context.out << "a running node uses the new certificate within an hour, or at once on SIGHUP\n";
   return absl::OkStatus();
 }
 
-// The id of a member of that name or id.
+// Returns the id of the member with this name or id.
 absl::StatusOr<std::string> IdOfMember(CommandContext& context, const std::string& text) {
   const auto bytes = FromHex(text);
   if (bytes && bytes->size() == sizeof(privacy::NodeId)) {
@@ -201,14 +206,14 @@ absl::StatusOr<std::string> IdOfMember(CommandContext& context, const std::strin
   for (const auto& member : members.members()) {
     if (member.name() == text && !id.empty()) {
       return UsageError(
-          fmt::format("two members are called {}; give the id, of `ruvd members`", text));
+          fmt::format("two members are called {}; give the id from `ruvd members` instead", text));
     }
     id = member.name() == text ? member.node_id() : id;
   }
   if (id.empty()) {
     return UsageError(
-        fmt::format("no member that this node has seen since its start is called {}; `ruvd "
-                    "members` lists names and ids, and an id of 64 digits works unseen",
+        fmt::format("this node has seen no member called {} since its start; `ruvd members` lists "
+                    "names and ids; an id of 64 digits works even for a member that was not seen",
                     text));
   }
   return FromHex(id).value_or("");
@@ -223,8 +228,8 @@ absl::Status Revoke(CommandContext& context, const std::string& node) {
     context.out << ToJsonLine(response);
   } else {
     context.out << fmt::format(
-        "revoked for ever; list {} names {} node(s). This node refuses them from now on; others "
-        "hear of it at once over open links, or with the next link that they open\n",
+        "revoked permanently; list {} names {} node(s). This node refuses them from now on; other "
+        "nodes learn the list at once over open links, or when they next link\n",
         response.number(), response.revoked());
   }
   return absl::OkStatus();
@@ -244,7 +249,8 @@ absl::Status MakeTlsFiles(CommandContext& context, const TlsFlags& flags) {
   RETURN_IF_ERROR(WriteFileAtomically(key, made.private_key, 0600));
   RETURN_IF_ERROR(WriteFileAtomically(certificate, made.certificate));
   context.out << fmt::format(
-      "{} and {}: for api.tls_cert and api.tls_key; clients trust the first with --tls-ca\n",
+      "wrote {} (for api.tls_cert) and {} (for api.tls_key); clients name the first with "
+      "--tls-ca\n",
       certificate, key);
   return absl::OkStatus();
 }
@@ -253,53 +259,64 @@ absl::Status MakeTlsFiles(CommandContext& context, const TlsFlags& flags) {
 
 void AddAdmissionVerbs(VerbTable& verbs) {
   auto token = std::make_shared<TokenFlags>();
-  CLI::App& create =
-      verbs.Add("token create", kAdmissionGroup, "A token with which one node may join",
-                [token](CommandContext& context) { return CreateToken(context, *token); });
-  create.add_option("--role", token->roles, "observer, contributor, aggregator or admin")
+  CLI::App& create = verbs.Add(
+      "token create", kAdmissionGroup, "Create a token that lets one node join the cluster",
+      [token](CommandContext& context) { return CreateToken(context, *token); });
+  create
+      .add_option("--role", token->roles,
+                  "Role of the new node: observer, contributor, aggregator or admin")
       ->check(CLI::IsMember({"observer", "contributor", "aggregator", "admin"}))
       ->delimiter(',')
       ->capture_default_str();
-  create.add_option("--expires", token->expires, "How long it is good, at most 24h")
+  create.add_option("--expires", token->expires, "How long the token is valid, at most 24h")
       ->capture_default_str();
 
   auto join = std::make_shared<JoinFlags>();
-  CLI::App& join_verb =
-      verbs.Add("join", kAdmissionGroup, "Become a member of a cluster by a token",
-                [join](CommandContext& context) { return Join(context, *join); });
+  CLI::App& join_verb = verbs.Add("join", kAdmissionGroup, "Join a cluster with a token",
+                                  [join](CommandContext& context) { return Join(context, *join); });
   join_verb
-      .add_option("address", join->address,
-                  "HOST:PORT of the links of the node where the token was made")
+      .add_option(
+          "address", join->address,
+          "HOST:PORT of the link service (federation.listen) of the node that made the token")
       ->required();
-  join_verb.add_option("--token", join->token, "What `ruvd token create` printed")->required();
-  join_verb.add_option("--data-dir", join->data_dir, "Folder of this node; made where it is not")
+  join_verb.add_option("--token", join->token, "Token that `ruvd token create` printed")
       ->required();
-  join_verb.add_option("--name", join->name, "What people call the node")->required();
+  join_verb
+      .add_option("--data-dir", join->data_dir,
+                  "Data folder of this node; it is created if missing")
+      ->required();
+  join_verb.add_option("--name", join->name, "Name of the node, for people")->required();
 
   auto renew = std::make_shared<RenewFlags>();
-  CLI::App& renew_verb = verbs.Add(
-      "cert renew", kAdmissionGroup, "A new certificate in place of one that is still good",
-      [renew](CommandContext& context) { return Renew(context, *renew); });
+  CLI::App& renew_verb =
+      verbs.Add("cert renew", kAdmissionGroup,
+                "Replace an admission certificate that is still valid with a new one",
+                [renew](CommandContext& context) { return Renew(context, *renew); });
   renew_verb
-      .add_option("address", renew->address, "HOST:PORT of the links of the authority's node")
+      .add_option("address", renew->address,
+                  "HOST:PORT of the link service (federation.listen) of the authority's node")
       ->required();
-  renew_verb.add_option("--data-dir", renew->data_dir, "The node's folder")->required();
+  renew_verb.add_option("--data-dir", renew->data_dir, "Data folder of the node")->required();
 
   auto node = std::make_shared<std::string>();
   verbs
-      .Add("revoke", kAdmissionGroup, "Take a member out of the cluster for ever",
+      .Add("revoke", kAdmissionGroup, "Remove a member from the cluster permanently",
            [node](CommandContext& context) { return Revoke(context, *node); })
-      .add_option("node", *node, "Its name or id, as `ruvd members` has it")
+      .add_option("node", *node, "Name or id of the member, as `ruvd members` shows it")
       ->required();
 
   auto tls = std::make_shared<TlsFlags>();
   CLI::App& tls_verb =
       verbs.Add("cert tls", kAdmissionGroup, "Make a self-signed certificate for the client API",
                 [tls](CommandContext& context) { return MakeTlsFiles(context, *tls); });
-  tls_verb.add_option("--name", tls->names, "What clients dial: DNS:node.example or IP:10.0.0.7")
+  tls_verb
+      .add_option("--name", tls->names,
+                  "Name that clients dial: DNS:node.example or IP:10.0.0.7; may be repeated")
       ->delimiter(',')
       ->required();
-  tls_verb.add_option("--out", tls->out, "Path without .cert.pem and .key.pem")->required();
+  tls_verb
+      .add_option("--out", tls->out, "Path to write, without the endings .cert.pem and .key.pem")
+      ->required();
 }
 
 }  // namespace ruvd::cli

@@ -12,7 +12,8 @@
 namespace ruvd::cli {
 
 void ConfigFlags::AddTo(CLI::App& verb) {
-  verb.add_option("--config", file_, "TOML file; see `ruvd config show`");
+  verb.add_option("--config", file_,
+                  "Configuration file (TOML); `ruvd config show` lists its keys");
   const auto keys = config::ConfigKeys();
   values_.resize(keys.size());
   options_.reserve(keys.size());

@@ -12,14 +12,16 @@
 
 namespace ruvd::cli {
 
-// --config F and one --section.name VALUE for every configuration key.
+// The flags --config FILE and --section.name VALUE, the latter for every configuration key.
 class ConfigFlags {
  public:
-  // The verb refers to this object until it is parsed.
+  // This object must live until `verb` was parsed.
   void AddTo(CLI::App& verb);
-  // Whether the command line has any of them: a verb that asks a running node has no use for them.
+  // Returns whether the command line has any of these flags, which a verb that asks a running node
+  // does not use.
   bool given() const;
-  // Flag > environment > file > default; see LoadConfig. `origins` may be null.
+  // Returns the configuration: a flag beats the environment, which beats the file, which beats the
+  // default; see LoadConfig. `origins` may be null.
   absl::StatusOr<config::NodeConfig> Load(const CommandContext& context,
                                           config::ConfigOrigins* origins) const;
 

@@ -41,7 +41,8 @@ absl::Status Show(CommandContext& context, const ConfigFlags& flags, bool with_o
 absl::Status Check(CommandContext& context, const ConfigFlags& flags) {
   ASSIGN_OR_RETURN(const config::NodeConfig config, flags.Load(context, nullptr));
   RETURN_IF_ERROR(config::CheckConfig(config));
-  context.out << "the configuration is complete; files that it names are read at the start\n";
+  context.out
+      << "the configuration is complete; the files that it names are read when the node starts\n";
   return absl::OkStatus();
 }
 
@@ -54,15 +55,15 @@ void AddConfigVerbs(VerbTable& verbs) {
   };
   auto show = std::make_shared<ShowFlags>();
   CLI::App& show_verb = verbs.Add(
-      "config show", kGroup, "The configuration in effect, as TOML",
+      "config show", kGroup, "Print the configuration in effect, as TOML",
       [show](CommandContext& context) { return Show(context, show->config, show->origin); });
   show->config.AddTo(show_verb);
-  show_verb.add_flag("--origin", show->origin, "Where each value came from");
+  show_verb.add_flag("--origin", show->origin, "Show where each value came from");
 
   auto check = std::make_shared<ConfigFlags>();
   CLI::App& check_verb =
       verbs.Add("config check", kGroup,
-                "Whether every key that a node needs is set, and none contradicts another",
+                "Check that all required keys are set and that no keys contradict each other",
                 [check](CommandContext& context) { return Check(context, *check); });
   check->AddTo(check_verb);
 }

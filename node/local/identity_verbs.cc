@@ -50,17 +50,17 @@ std::string InFolder(const std::string& folder, const char* file) {
 
 absl::Status MemberAlready(const std::string& folder, std::string_view why) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateForeign,
-               "{} {}; nothing was changed. Put that authority's {} back there, or found another "
-               "cluster in an empty folder",
+               "{} {}; nothing was changed. Restore the file {} of that authority there, or found "
+               "a new cluster in an empty folder",
                folder, why, admission::kAuthorityKeyFile);
 }
 
-// Founding must not take a node out of the cluster that it is in.
+// Founding a cluster must not remove a node from the cluster that it belongs to.
 absl::Status CheckMayFound(const InitFlags& flags) {
   const std::string config = InFolder(flags.data_dir, admission::kConfigFile);
   const std::string authority = InFolder(flags.data_dir, admission::kAuthorityKeyFile);
-  std::string own;        // hexadecimal; empty: it is to be made
-  std::error_code error;  // what cannot be looked at is told where it is read
+  std::string own;        // hexadecimal; empty: the key is still to be made
+  std::error_code error;  // a path that cannot be examined is reported when it is read
   if (std::filesystem::exists(authority, error) || error) {
     ASSIGN_OR_RETURN(const privacy::ClusterAuthority present,
                      privacy::ClusterAuthority::Load(authority));
@@ -71,7 +71,7 @@ absl::Status CheckMayFound(const InitFlags& flags) {
     if (!present.federation.authority.empty() &&
         absl::AsciiStrToLower(present.federation.authority) != own) {
       return MemberAlready(flags.data_dir,
-                           fmt::format("is of the cluster whose authority {} names", config));
+                           fmt::format("belongs to the cluster whose authority {} names", config));
     }
   }
   const std::optional<privacy::AdmissionCert> present = admission::KeptCertificate(flags.data_dir);
@@ -84,14 +84,15 @@ absl::Status CheckMayFound(const InitFlags& flags) {
   }
   if (present->name != flags.name) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-                 "the node in {} is called {}, which its peers know it by; give --name {}, or make "
-                 "another node in an empty folder",
+                 "the node in {} is called {}, and its peers know it by that name; give --name {}, "
+                 "or make another node in an empty folder",
                  flags.data_dir, present->name, present->name);
   }
   return absl::OkStatus();
 }
 
-// Makes the authority and the certificate of its first node; the authority's public key in hex.
+// Makes the authority and the certificate of its first node. Returns the authority's public key in
+// hexadecimal.
 absl::StatusOr<std::string> FoundCluster(const InitFlags& flags, const privacy::NodeKey& key) {
   ASSIGN_OR_RETURN(const privacy::ClusterAuthority authority,
                    privacy::ClusterAuthority::LoadOrCreate(
@@ -102,7 +103,7 @@ absl::StatusOr<std::string> FoundCluster(const InitFlags& flags, const privacy::
   return ToHex(authority.public_key());
 }
 
-// Writes the configuration of the new node unless there is one.
+// Writes the configuration of the new node unless the file exists.
 absl::Status WriteConfig(const InitFlags& flags, const std::string& authority,
                          const std::string& path) {
   if (std::filesystem::exists(path)) {
@@ -144,11 +145,11 @@ absl::Status Init(CommandContext& context, const InitFlags& flags) {
     fields.emplace_back("authority", authority);
   }
   context.out << FormatFields(fields);
-  context.out
-      << (authority.empty()
-              ? "next: join a cluster with `ruvd join`, or have its operator run `ruvd cert issue "
-                "--key` with this public key\n"
-              : fmt::format("next: ruvd serve --config {} --model.path MODEL.gguf\n", config));
+  context.out << (authority.empty()
+                      ? "next: join a cluster with `ruvd join`, or ask its operator to run `ruvd "
+                        "cert issue --key` with this public key\n"
+                      : fmt::format("next: ruvd serve --config {} --model.path MODEL.gguf\n",
+                                    config));
   return absl::OkStatus();
 }
 
@@ -160,8 +161,9 @@ absl::Status Issue(CommandContext& context, const IssueFlags& flags) {
   RETURN_IF_ERROR(admission::IssueCertificate(
       authority, {.node_key = key, .name = flags.name, .days = flags.days}, SystemClock(),
       flags.out));
-  context.out << fmt::format("{} is a certificate of {} for {} days; authority {}\n", flags.out,
-                             flags.name, flags.days, ToHex(authority.public_key()));
+  context.out << fmt::format(
+      "wrote {}, a certificate for {} that is valid for {} days; authority {}\n", flags.out,
+      flags.name, flags.days, ToHex(authority.public_key()));
   return absl::OkStatus();
 }
 
@@ -169,25 +171,26 @@ absl::Status Issue(CommandContext& context, const IssueFlags& flags) {
 
 void AddIdentityVerbs(VerbTable& verbs) {
   auto init = std::make_shared<InitFlags>();
-  CLI::App& init_verb = verbs.Add("init", kInitGroup, "Make a node's key, folder and configuration",
-                                  [init](CommandContext& context) { return Init(context, *init); });
-  init_verb.add_option("--data-dir", init->data_dir, "Folder to make")->required();
-  init_verb.add_option("--name", init->name, "What people call the node")->required();
+  CLI::App& init_verb =
+      verbs.Add("init", kInitGroup, "Create a node's data folder, key and configuration",
+                [init](CommandContext& context) { return Init(context, *init); });
+  init_verb.add_option("--data-dir", init->data_dir, "Folder to create")->required();
+  init_verb.add_option("--name", init->name, "Name of the node, for people")->required();
   init_verb.add_flag("--authority", init->authority,
-                     "Also found a cluster: its authority's key and this node's certificate");
-  init_verb.add_option("--days", init->days, "Life of the certificate")
+                     "Found a cluster: create its authority's key and this node's certificate too");
+  init_verb.add_option("--days", init->days, "Days for which the certificate is valid")
       ->check(CLI::Range(1, 30))
       ->capture_default_str();
 
   auto issue = std::make_shared<IssueFlags>();
   CLI::App& issue_verb =
-      verbs.Add("cert issue", kInitGroup, "Admit a node to the cluster",
+      verbs.Add("cert issue", kInitGroup, "Issue an admission certificate for a node",
                 [issue](CommandContext& context) { return Issue(context, *issue); });
-  issue_verb.add_option("--authority", issue->authority, "The authority's key file")->required();
-  issue_verb.add_option("--key", issue->key, "The node's public key, hexadecimal")->required();
-  issue_verb.add_option("--name", issue->name, "What people call the node")->required();
+  issue_verb.add_option("--authority", issue->authority, "Key file of the authority")->required();
+  issue_verb.add_option("--key", issue->key, "Public key of the node, in hexadecimal")->required();
+  issue_verb.add_option("--name", issue->name, "Name of the node, for people")->required();
   issue_verb.add_option("--out", issue->out, "Certificate file to write")->required();
-  issue_verb.add_option("--days", issue->days, "Life of the certificate")
+  issue_verb.add_option("--days", issue->days, "Days for which the certificate is valid")
       ->check(CLI::Range(1, 30))
       ->capture_default_str();
 }

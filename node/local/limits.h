@@ -9,11 +9,12 @@
 // Limits of nodes that a verb starts.
 namespace ruvd::limits {
 
-// Nodes of `ruvd demo`: each holds its own copy of keys, store and caches.
+// Most nodes of `ruvd demo`; each has its own keys, store and caches.
 inline constexpr int kMaxDemoNodes = 16;
-// A node of the demo maps a model and opens an empty store; slow machines take a few seconds.
+// Longest start of a demo node, which maps a model and opens an empty store. This takes a few
+// seconds on slow machines.
 inline constexpr std::chrono::seconds kStartSeconds(60);
-// The ready line of a child is shorter; a longer one is not ours.
+// The ready line of a child process is shorter; a longer line does not come from `ruvd serve`.
 inline constexpr size_t kMaxReadyLineBytes = 4096;
 
 }  // namespace ruvd::limits

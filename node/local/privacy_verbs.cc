@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ruvd privacy`: what a node gave away, from its store or from the ledger file that it exported.
+// `ruvd privacy`: shows and checks what a node has released, from its store or from an exported
+// ledger file.
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -50,18 +51,20 @@ constexpr uint64_t kMaxPrivacyCounterBytes = 64;
 constexpr privacy::PrivacyUnit kBothUnits[] = {privacy::PrivacyUnit::kNode,
                                                privacy::PrivacyUnit::kExample};
 
-// What the operator, or whoever checks a node, allows it to have spent.
+// The budgets that a node may have spent, as given by its operator or by a verifier.
 struct BudgetFlags {
   std::optional<double> node_epsilon;
   std::optional<double> example_epsilon;
   double delta = 1e-6;
 
   void AddTo(CLI::App& verb) {
-    verb.add_option("--node-epsilon", node_epsilon, "Budget of node-level privacy");
-    verb.add_option("--example-epsilon", example_epsilon, "Budget of example-level privacy");
-    verb.add_option("--delta", delta, "Every epsilon is said at this delta")->capture_default_str();
+    verb.add_option("--node-epsilon", node_epsilon, "Budget of node-level privacy (epsilon)");
+    verb.add_option("--example-epsilon", example_epsilon,
+                    "Budget of example-level privacy (epsilon)");
+    verb.add_option("--delta", delta, "Delta at which every epsilon is stated")
+        ->capture_default_str();
   }
-  // USAGE for figures that are no budget.
+  // Returns the budgets. USAGE if a value is out of range.
   absl::StatusOr<std::vector<privacy::PrivacyBudget>> Budgets() const {
     if (!(delta > 0 && delta < 1)) {
       return UsageError(fmt::format("--delta is {}; give a number above 0 and below 1", delta));
@@ -85,12 +88,12 @@ struct BudgetFlags {
   }
 };
 
-// Of the ledger's units.
+// Converts rho from the fixed-point units of the ledger.
 double RhoOf(uint64_t rho_q32) {
   return std::ldexp(static_cast<double>(rho_q32), -32);
 }
 
-// What a unit has spent, and of what.
+// What was spent for one privacy unit, and its budget.
 struct UnitAccount {
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode;
   storage::LedgerTotals totals;
@@ -144,7 +147,8 @@ std::string AccountsTable(const std::vector<UnitAccount>& accounts, double delta
   }
   return "\n" +
          FormatTable({"UNIT", "RELEASES", "UNRELEASED", "RHO", "EPSILON", "BUDGET", "LEFT"}, rows) +
-         fmt::format("epsilon at delta {:.1e}; left is what one more release may cost\n", delta);
+         fmt::format("epsilon at delta {:.1e}; LEFT is the most that one more release may cost\n",
+                     delta);
 }
 
 std::string UtcText(int64_t unix_ms) {
@@ -154,15 +158,15 @@ std::string UtcText(int64_t unix_ms) {
 
 struct VerifyFlags {
   std::string file;
-  std::string key;      // empty: whoever's
-  std::string counter;  // empty: none
+  std::string key;      // empty: any node's
+  std::string counter;  // empty: not compared
   BudgetFlags budget;
 };
 
 absl::Status ForeignLedger(const storage::ledger::LedgerFileSummary& file,
                            std::string_view wanted) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kSignatureInvalid,
-               "the ledger file is of node {}, not of {}; ask that node for its own export",
+               "the ledger file belongs to node {}, not to {}; ask that node for its own export",
                ToHex(file.node), wanted);
 }
 
@@ -178,7 +182,7 @@ absl::Status CheckWhose(const storage::ledger::LedgerFileSummary& file, const st
   if (absl::IsNotFound(loaded.status())) {
     return UsageError(fmt::format(
         "--key takes the 64 hexadecimal digits of a node id or of a public key, as `ruvd init` "
-        "prints them, or the path of a node.key; there is no file {}",
+        "prints them, or the path of a node.key file; the file {} does not exist",
         key));
   }
   RETURN_IF_ERROR(loaded.status());
@@ -241,33 +245,32 @@ absl::Status VerifyFile(CommandContext& context, const VerifyFlags& flags) {
                                {"head", ToHex(file.head.hash)}})
               << AccountsTable(accounts, flags.budget.delta)
               << fmt::format(
-                     "the ledger is right: order, hash and signature of {} entries{}{}; {}\n",
+                     "the ledger is valid: order, hash and signature of {} entries{}{}; {}\n",
                      file.head.sequence, demands.budgets.empty() ? "" : ", all within the budget",
                      demands.counter ? ", and the counter agrees" : "",
-                     flags.key.empty() ? "whose it is was not compared: give --key"
-                                       : "it is of the node that --key names");
+                     flags.key.empty() ? "its node was not checked: give --key"
+                                       : "it belongs to the node that --key names");
   return absl::OkStatus();
 }
 
 struct LedgerFlags {
   ConfigFlags config;
-  std::string file;  // to write
+  std::string file;  // file to write
   BudgetFlags budget;
 };
 
-// A key is not made here: a new one would be of another node.
+// Never creates a key, because a new key would mean another node.
 absl::StatusOr<privacy::NodeKey> KeyOfStoppedNode(const config::NodeConfig& config) {
   const std::string path = std::filesystem::path(config.node.data_dir) / admission::kNodeKeyFile;
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
     return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
-                 "the node's key {} is missing, which its ledger is signed with; put it back",
-                 path);
+                 "the node's key {}, which signs its ledger, is missing; restore the file", path);
   }
   return privacy::NodeKey::LoadOrCreate(path);
 }
 
-// A stopped node's ledger, whose chain, signatures and counter were checked; nothing is written.
+// The ledger of a stopped node, opened for reading. Its chain, signatures and counter were checked.
 struct StoppedLedger {
   StoppedStore store;
   std::unique_ptr<privacy::NodeKey> key;  // the ledger points to it
@@ -289,7 +292,8 @@ absl::StatusOr<StoppedLedger> OpenStoppedLedger(const CommandContext& context,
   return opened;
 }
 
-// What the counter says was charged, or its absence stands for, and the exported entries lack.
+// Returns what the counter (or its absence, which stands for one release) says was charged beyond
+// the exported entries, in the ledger's units.
 uint64_t MissingUnits(const storage::PrivacyLedgerStore& ledger,
                       const storage::ledger::LedgerFileSummary& file, privacy::PrivacyUnit unit) {
   const auto totals = file.totals.find(unit);
@@ -300,7 +304,7 @@ uint64_t MissingUnits(const storage::PrivacyLedgerStore& ledger,
 absl::Status ExportToNewFile(CommandContext& context, const LedgerFlags& flags) {
   std::error_code error;
   if (std::filesystem::exists(flags.file, error)) {
-    return UsageError(fmt::format("{} exists already; name a new file for --out", flags.file));
+    return UsageError(fmt::format("{} exists already; name a new file with --out", flags.file));
   }
   ASSIGN_OR_RETURN(const StoppedLedger opened, OpenStoppedLedger(context, flags.config));
   ASSIGN_OR_RETURN(const std::string bytes,
@@ -314,8 +318,8 @@ absl::Status ExportToNewFile(CommandContext& context, const LedgerFlags& flags) 
     if (const uint64_t units = MissingUnits(*opened.ledger, file, unit); units > 0) {
       missing[std::string(UnitName(unit))] = units;
       context.err << fmt::format(
-          "rho {:.6g} of {}-level privacy is not in the file: {} counts it, or is missing, which "
-          "stands for one release; whoever checks the file has to add it\n",
+          "rho {:.6g} of {}-level privacy is not in the file: {} counts it, or that file is "
+          "missing, which stands for one release; a verifier of the file has to add it\n",
           RhoOf(units), UnitName(unit),
           PrintableLine(node::PrivacyCounterFileOf(opened.store.config)));
     }
@@ -329,16 +333,16 @@ absl::Status ExportToNewFile(CommandContext& context, const LedgerFlags& flags) 
     return absl::OkStatus();
   }
   context.out << fmt::format(
-      "{} entries in {}; anybody checks it with\n  ruvd privacy verify {} --key {}\n",
+      "{} entries in {}; anyone can check it with\n  ruvd privacy verify {} --key {}\n",
       file.head.sequence, PrintableLine(flags.file), PrintableLine(flags.file), ToHex(file.node));
   return absl::OkStatus();
 }
 
-// What a node that reads this record shares under; anything doubtful is private.
+// The tier that a node with this consent record shares under; any doubt means private.
 struct StoredTier {
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
-  int64_t since_ms = 0;  // 0: always
-  std::string consent;   // whether the record counts
+  int64_t since_ms = 0;  // 0: since the beginning
+  std::string consent;   // whether the record is valid
 };
 
 StoredTier TierOf(storage::Database& database, const privacy::NodeKey& key) {
@@ -347,7 +351,7 @@ StoredTier TierOf(storage::Database& database, const privacy::NodeKey& key) {
     return {.consent = "unreadable, so nothing leaves: " + MessageOf(record.status())};
   }
   if (!*record) {
-    return {.consent = "none was given"};
+    return {.consent = "no consent was given"};
   }
   if (!(*record)->Verify(key).ok()) {
     return {.consent = "not signed by this node's key, so nothing leaves"};
@@ -355,14 +359,14 @@ StoredTier TierOf(storage::Database& database, const privacy::NodeKey& key) {
   return {.tier = (*record)->tier, .since_ms = (*record)->since_ms, .consent = "signed"};
 }
 
-// What the next noised update of the configuration would be. Its predicted signal grows with the
-// root of the nodes that are averaged, whom only a running node counts.
+// The next noised update under this configuration. Its predicted signal-to-noise ratio grows with
+// the square root of the number of averaged nodes, which only a running node knows.
 struct NextUpdate {
   double epsilon = 0;
   double delta = 0;
   double snr_of_one = 0;
   double needed_nodes = 0;
-  double needed_epsilon = 0;  // of one update, for a node alone
+  double needed_epsilon = 0;  // of one update of a single node
 };
 
 absl::StatusOr<NextUpdate> NextUpdateOf(const config::NodeConfig& config) {
@@ -391,9 +395,8 @@ std::string NextUpdateText(const absl::StatusOr<NextUpdate>& next) {
     return "none: " + MessageOf(next.status());
   }
   return fmt::format(
-      "epsilon {:.3f} at delta {:.1e}, predicted SNR {:.3g} of one node; leaves at {:g}, which "
-      "{:.0f} "
-      "node(s) reach together, or one with an epsilon of {:.3g}",
+      "epsilon {:.3f} at delta {:.1e}, predicted SNR {:.3g} for one node; an update is sent from "
+      "SNR {:g}, which {:.0f} node(s) reach together, or one node with an epsilon of {:.3g}",
       next->epsilon, next->delta, next->snr_of_one, limits::kMinReleaseSnr, next->needed_nodes,
       next->needed_epsilon);
 }
@@ -449,9 +452,10 @@ void AddPrivacyVerbs(VerbTable& verbs) {
                 [check](CommandContext& context) { return VerifyFile(context, *check); });
   verify.add_option("file", check->file, "File of `ruvd privacy export`")->required();
   verify.add_option("--key", check->key,
-                    "Whose it must be: node id or public key in hexadecimal, or a node.key file");
+                    "Node that the ledger must belong to: its id or public key in hexadecimal, or "
+                    "a node.key file");
   verify.add_option("--counter", check->counter,
-                    "The node's privacy-counter file: the entries must add up to as much");
+                    "The node's privacy-counter file, which the sum of the entries must match");
   check->budget.AddTo(verify);
 
   auto out = std::make_shared<LedgerFlags>();
@@ -462,9 +466,10 @@ void AddPrivacyVerbs(VerbTable& verbs) {
   out->config.AddTo(save);
 
   auto show = std::make_shared<LedgerFlags>();
-  CLI::App& status = verbs.Add(
-      "privacy status", kPrivacyGroup, "What a stopped node shares under, and what it has spent",
-      [show](CommandContext& context) { return LedgerStatus(context, *show); });
+  CLI::App& status =
+      verbs.Add("privacy status", kPrivacyGroup,
+                "Show the sharing tier of a stopped node and what it has spent",
+                [show](CommandContext& context) { return LedgerStatus(context, *show); });
   show->budget.AddTo(status);
   show->config.AddTo(status);
 }

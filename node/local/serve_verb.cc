@@ -25,7 +25,8 @@ namespace {
 
 constexpr char kServeGroup[] = "Run a node";
 
-// SIGTERM and SIGINT stop the node, SIGHUP gives it new credentials.
+// Returns the signals of `serve`: SIGTERM and SIGINT stop the node, and SIGHUP makes it reload its
+// credentials.
 sigset_t ServeSignals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -44,14 +45,15 @@ int AwaitStop(const sigset_t& signals, node::Node& node) {
       return signal;
     }
     if (const absl::Status status = node.ReloadCredentials(); status.ok()) {
-      LogInfo("received SIGHUP: new links use a new TLS key, clients' tokens were read again");
+      LogInfo("received SIGHUP: new links use a new TLS key, and clients' tokens were read again");
     } else {
-      LogError("received SIGHUP, but credentials stay as they were: {}", MessageOf(status));
+      LogError("received SIGHUP, but the credentials could not be reloaded and are unchanged: {}",
+               MessageOf(status));
     }
   }
 }
 
-// "-" keeps the fields of the ready line apart for whoever parses it.
+// An empty field becomes "-", so that a parser can tell the fields of the ready line apart.
 std::string OrDash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
@@ -59,7 +61,8 @@ std::string OrDash(const std::string& text) {
 absl::Status Serve(CommandContext& context, const ConfigFlags& flags, const StartNode& start_node) {
   ASSIGN_OR_RETURN(const config::NodeConfig config, flags.Load(context, nullptr));
   RETURN_IF_ERROR(config::CheckConfig(config));
-  // Blocked before any thread starts, so that every thread inherits it and only sigwait sees them.
+  // The signals are blocked before any thread starts: every thread inherits this, so only sigwait
+  // gets them.
   const sigset_t signals = ServeSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
@@ -83,8 +86,7 @@ absl::Status Serve(CommandContext& context, const ConfigFlags& flags, const Star
           limits::kDrainSeconds.count());
   guard.PostAt(guard.clock().Now() + context.stop_limit, [] {
     Log(LogLevel::kCritical,
-        "the node did not stop in time and is cut off; its store is whole, as after a "
-        "crash");
+        "the node did not stop in time and is ended now; its store is intact, as after a crash");
     spdlog::shutdown();
     std::_Exit(static_cast<int>(ExitCode::kError));
   });
@@ -105,7 +107,7 @@ void AddServeVerbs(VerbTable& verbs, const StartNode& start_node) {
       "serve", kServeGroup, "Run a node until SIGTERM or Ctrl-C",
       [flags, start_node](CommandContext& context) { return Serve(context, *flags, start_node); });
   flags->AddTo(serve);
-  verbs.Add("version", kServeGroup, "The version of this program", Version);
+  verbs.Add("version", kServeGroup, "Print the version of this program", Version);
 }
 
 }  // namespace ruvd::cli

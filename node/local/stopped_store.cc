@@ -25,8 +25,8 @@ absl::StatusOr<StoppedStore> OpenStoppedStore(const CommandContext& context,
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
     return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
-                 "there is no store in {}{}; check node.data_dir", path,
-                 error ? " that could be looked at: " + error.message() : "");
+                 "no store was found in {}{}; check node.data_dir", path,
+                 error ? ", which cannot be read: " + error.message() : "");
   }
   ASSIGN_OR_RETURN(store.source, node::MakeSealKeySource(store.config));
   ASSIGN_OR_RETURN(store.database, node::OpenNodeStore(store.config, *store.source, SystemClock()));

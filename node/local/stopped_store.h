@@ -14,16 +14,17 @@
 
 namespace ruvd::cli {
 
-// The open store of a node that does not run, and where its key came from.
+// The open store of a node that does not run, and the source of its key.
 struct StoppedStore {
   config::NodeConfig config;
   std::unique_ptr<privacy::SealKeySource> source;
   std::unique_ptr<storage::Database> database;
 };
 
-// Opens the store that the flags name. Without the disk reserve unless asked: removing things is
-// how space is freed. FILE_NOT_FOUND where there is none, which is not made then; STORE_LOCKED
-// where a node runs; the errors of ConfigFlags::Load and OpenNodeStore.
+// Opens the store that the flags name. The disk reserve is not enforced unless `with_reserve` is
+// set, because deleting data, which frees space, also needs an open store. Returns FILE_NOT_FOUND
+// if there is no store (it is not created), STORE_LOCKED if a node is running, and the errors of
+// ConfigFlags::Load and OpenNodeStore.
 absl::StatusOr<StoppedStore> OpenStoppedStore(const CommandContext& context,
                                               const ConfigFlags& flags, bool with_reserve = false);
 

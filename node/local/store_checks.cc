@@ -15,7 +15,7 @@
 namespace ruvd::cli {
 namespace {
 
-// What does not open Database::Verify complains of.
+// Skips rows that do not open, because Database::Verify reports them.
 absl::Status CheckItems(storage::Database& database, storage::StoreReport* report) {
   return database.Scan(
       storage::ColumnFamily::kItem, "", "",
@@ -38,7 +38,7 @@ absl::Status CheckPatterns(storage::Database& database, storage::StoreReport* re
         found.tombstones,
         found.checkpoint_epoch == 0
             ? std::string("no checkpoint of its graph yet")
-            : fmt::format("checkpoint {} links {}, a start links {} more; {}",
+            : fmt::format("checkpoint {} links {} patterns, the next start links {} more; {}",
                           found.checkpoint_epoch, found.linked, found.unreachable + found.pending,
                           found.sampled == 0 ? std::string("no sample was searched")
                                              : fmt::format("recall {:.3f} on a sample of {}",

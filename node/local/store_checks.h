@@ -10,9 +10,9 @@
 
 namespace ruvd::cli {
 
-// What `ruvd store verify` asks the stores on top of the database about their own rows, after the
-// walk over all seals: one entry per store that can say something. A store adds its check here.
-// `facts` gets lines about what was counted; it outlives the checks.
+// Returns the checks that `ruvd store verify` runs on the rows of each store after it has opened
+// all seals. A store adds its check here. The checks append lines about what they counted to
+// `facts`, which must outlive them.
 std::vector<storage::StoreCheck> StoreChecks(std::vector<std::string>* facts);
 
 }  // namespace ruvd::cli

@@ -51,7 +51,7 @@ std::string DescribeLoss(const storage::RecoveryReport& recovery) {
   const std::string when = fmt::format("found {:%Y-%m-%d %H:%M:%S} UTC",
                                        fmt::gmtime(static_cast<std::time_t>(loss.at_ms / 1000)));
   return loss.changes > 0 ? fmt::format("{} changes, {}", loss.changes, when)
-                          : "the mark was damaged, " + when;
+                          : "the high-water mark was damaged, " + when;
 }
 
 json CollectionsJson(const absl::StatusOr<std::vector<storage::PatternCollection>>& collections) {
@@ -106,7 +106,7 @@ void PrintKeys(CommandContext& context, const storage::Database& database) {
 
 absl::Status PrintStoreStatus(CommandContext& context, const storage::Database& database) {
   const storage::RecoveryReport& recovery = database.recovery();
-  // What cannot be read is no reason to hide the rest.
+  // The status is shown even if the collections cannot be read.
   const absl::StatusOr<std::vector<storage::PatternCollection>> collections =
       ListPatternCollections(database);
   ASSIGN_OR_RETURN(const uint64_t free, storage::FreeBytesOfFileSystem(database.path()));

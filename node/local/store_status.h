@@ -12,10 +12,11 @@
 
 namespace ruvd::cli {
 
-// What `ruvd store status` says: health, size, collections of patterns and data keys.
+// Prints the output of `ruvd store status`: health, size, collections of patterns, and data keys.
 absl::Status PrintStoreStatus(CommandContext& context, const storage::Database& database);
 
-// Of the files in a folder, without folders in it; a file that vanishes meanwhile counts 0.
+// Returns the total size in bytes of the files in a folder, without its subfolders. A file that
+// vanishes meanwhile counts as 0.
 uint64_t BytesOfFolder(const std::string& folder);
 
 }  // namespace ruvd::cli

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ruvd store`: the store of a node that does not run, and what a running one does with its own.
+// `ruvd store`: works on the store of a stopped node, or asks a running node to work on its own
+// store.
 
 #include <fmt/format.h>
 
@@ -53,10 +54,11 @@ struct StoreFlags {
   bool data_keys = false;
   std::string user;
   std::optional<uint32_t> collection;
-  // An empty name is an unset variable of somebody's script, not a flag that was left out.
+  // An empty name comes from an unset variable of a script; it differs from a missing flag and is
+  // refused.
   std::optional<std::string> new_passphrase_file;
   std::optional<std::string> keep_old_key;
-  bool running = false;  // asks the node at --server
+  bool running = false;  // ask the node at --server
   std::string name;      // of a running node's backup
 };
 
@@ -102,7 +104,7 @@ void PrintReport(CommandContext& context, const storage::StoreReport& report,
   for (const std::string& problem : report.problems) {
     context.out << PrintableLine(problem) << "\n";
   }
-  context.out << (report.ok() ? "everything is as it should be\n"
+  context.out << (report.ok() ? "no problems were found\n"
                               : fmt::format("{} problem(s)\n", report.problem_count));
 }
 
@@ -120,8 +122,8 @@ absl::Status Verify(CommandContext& context, const StoreFlags& flags) {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-               "the store has {} problem(s); restore a backup (`ruvd store restore`), or go on "
-               "without what does not open",
+               "the store has {} problem(s); restore a backup (`ruvd store restore`), or continue "
+               "without the data that does not open",
                report.problem_count);
 }
 
@@ -132,7 +134,8 @@ absl::Status Reseal(storage::Database& database) {
   return absl::OkStatus();
 }
 
-// Once the rows of erased users are gone nothing says any more whose their companions were.
+// Compaction removes the rows of erased users; after that nothing shows which other rows belonged
+// to them.
 absl::Status CompactWithoutErased(storage::Database& database) {
   ASSIGN_OR_RETURN(const auto trajectories, storage::TrajectoryStore::Open(database));
   RETURN_IF_ERROR(trajectories->ForgetErased().status());
@@ -146,7 +149,7 @@ absl::Status Compact(CommandContext& context, const StoreFlags& flags) {
   RETURN_IF_ERROR(CompactWithoutErased(*store.database));
   const uint64_t after = BytesOfFolder(store.database->path());
   context.out << (context.json ? ToJsonLine(json{{"bytes_before", before}, {"bytes_after", after}})
-                               : fmt::format("{} bytes before, {} after\n", before, after));
+                               : fmt::format("{} bytes before, {} bytes after\n", before, after));
   return absl::OkStatus();
 }
 
@@ -180,11 +183,10 @@ void PrintManifest(CommandContext& context, const storage::BackupManifest& manif
 }
 
 absl::Status CheckRunning(const StoreFlags& flags) {
-  return flags.config.given()
-             ? UsageError(
-                   "--running asks the node at --server, which has its own configuration; "
-                   "leave --config and configuration keys out")
-             : absl::OkStatus();
+  return flags.config.given() ? UsageError(
+                                    "--running asks the node at --server, which has its own "
+                                    "configuration; leave out --config and configuration keys")
+                              : absl::OkStatus();
 }
 
 absl::Status BackUpRunning(CommandContext& context, const StoreFlags& flags) {
@@ -206,8 +208,8 @@ absl::Status BackUpRunning(CommandContext& context, const StoreFlags& flags) {
 absl::Status Backup(CommandContext& context, const StoreFlags& flags) {
   if (flags.running == !flags.folder.empty() || (!flags.running && !flags.name.empty())) {
     return UsageError(
-        "name the folder of the backup with --out, or say --running (and --name) to have the node "
-        "at --server make one in its DATA_DIR/backups");
+        "name the folder of the backup with --out, or use --running (and --name) to let the node "
+        "at --server write one in its DATA_DIR/backups");
   }
   if (flags.running) {
     return BackUpRunning(context, flags);
@@ -238,7 +240,7 @@ absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
   const absl::StatusOr<storage::RestoreReport> report = storage::RestoreBackup(options);
   if (!report.ok()) {
     if (!had_folder) {
-      std::filesystem::remove(config.node.data_dir, error);  // an empty one
+      std::filesystem::remove(config.node.data_dir, error);  // removes it only if it is empty
     }
     return report.status();
   }
@@ -252,8 +254,8 @@ absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
   }
   PrintManifest(context, report->manifest);
   context.out << fmt::format(
-      "restored into {}; boot counter {}, {} newer entries of the privacy "
-      "ledger kept, which ends at entry {}\n",
+      "restored into {}; boot counter {}; {} newer entries of the privacy ledger were kept; the "
+      "ledger ends at entry {}\n",
       PrintableLine(options.store), report->boot_counter, report->ledger_rows_carried,
       report->ledger_entries);
   return absl::OkStatus();
@@ -263,26 +265,28 @@ void Wipe(std::string* secret) {
   privacy::SecureWipe({reinterpret_cast<uint8_t*>(secret->data()), secret->size()});
 }
 
-// A flag that does nothing with this kind of key is refused: it would promise what is not done.
+// Refuses a flag that has no effect with this kind of key, because it would promise something that
+// is not done.
 absl::Status CheckRotation(const StoreFlags& flags, const privacy::SealKeySource& source) {
   for (const auto& [flag, file] : {std::pair("--new-passphrase-file", flags.new_passphrase_file),
                                    std::pair("--keep-old-key", flags.keep_old_key)}) {
     if (file && file->empty()) {
-      return UsageError(fmt::format("{} names no file; give one, or leave the flag out", flag));
+      return UsageError(fmt::format("{} names no file; name one, or leave out the flag", flag));
     }
   }
   const privacy::SealKeySource::Kind kind = source.kind();
   if (flags.new_passphrase_file && kind != privacy::SealKeySource::Kind::kPassphrase) {
     return UsageError(
         "--new-passphrase-file is for a store whose storage.seal_key is passphrase; give "
-        "--storage.seal_key passphrase or the node's configuration, or leave it out");
+        "--storage.seal_key passphrase or the node's configuration, or leave out the flag");
   }
   if (flags.keep_old_key && kind != privacy::SealKeySource::Kind::kFile) {
     return UsageError(
-        "--keep-old-key is for a store whose storage.seal_key is file: a passphrase and a "
-        "credential are kept where they come from");
+        "--keep-old-key is for a store whose storage.seal_key is file; keep an old passphrase or "
+        "credential at its source instead");
   }
-  // The files of the rotation itself: a copy there is overwritten and moved.
+  // These are the files of the rotation itself: a copy of the key under such a name would be
+  // overwritten or moved.
   const auto place = [](const std::string& path) {
     std::error_code error;
     return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
@@ -290,18 +294,17 @@ absl::Status CheckRotation(const StoreFlags& flags, const privacy::SealKeySource
   if (flags.keep_old_key && (place(*flags.keep_old_key) == place(source.path()) ||
                              place(*flags.keep_old_key) == place(source.next_path()))) {
     return UsageError(
-        fmt::format("{} is a file of the rotation itself; name another one for "
-                    "--keep-old-key",
+        fmt::format("{} is a file of the rotation itself; name another file for --keep-old-key",
                     *flags.keep_old_key));
   }
   return absl::OkStatus();
 }
 
-// Durable before anything is changed.
+// Writes the copy to disk before anything is changed.
 absl::Status KeepOldKey(const std::string& key_file, const std::string& copy) {
   std::error_code error;
   if (std::filesystem::exists(copy, error)) {
-    return UsageError(fmt::format("{} exists already; name a new file for --keep-old-key", copy));
+    return UsageError(fmt::format("{} exists already; name a new file with --keep-old-key", copy));
   }
   ASSIGN_OR_RETURN(std::string key, privacy::ReadSecretFile(key_file, "seal key file"));
   const absl::Status status = WriteFileAtomically(copy, key, kOwnerOnly);
@@ -313,43 +316,42 @@ absl::StatusOr<privacy::SealKey> StartRotation(const StoreFlags& flags, const St
   if (store.source->kind() != privacy::SealKeySource::Kind::kPassphrase) {
     return store.source->StartRotation("");
   }
-  ASSIGN_OR_RETURN(
-      std::string passphrase,
-      node::ReadPassphraseFile(flags.new_passphrase_file.value_or(store.config.storage.passphrase_file)));
+  ASSIGN_OR_RETURN(std::string passphrase,
+                   node::ReadPassphraseFile(
+                       flags.new_passphrase_file.value_or(store.config.storage.passphrase_file)));
   absl::StatusOr<privacy::SealKey> next = store.source->StartRotation(passphrase);
   Wipe(&passphrase);
   return next;
 }
 
-// What the operator has to do now.
+// Says what the operator has to do now.
 std::string AfterRotation(const StoreFlags& flags, privacy::SealKeySource::Kind kind) {
   if (kind == privacy::SealKeySource::Kind::kPassphrase) {
     return !flags.new_passphrase_file
                ? ""
-               : "storage.passphrase_file must hold the new passphrase before the next start; "
-                 "backups made before this open with the former one\n";
+               : "put the new passphrase into storage.passphrase_file before the next start; "
+                 "earlier backups open with the former passphrase\n";
   }
   if (kind == privacy::SealKeySource::Kind::kCredential) {
-    return "backups made before this open with the former credential: keep it\n";
+    return "earlier backups open with the former credential: keep it\n";
   }
   return !flags.keep_old_key
-             ? "backups made before this need the former key, which is gone: make a new one now\n"
-             : fmt::format("backups made before this open with --backup-key {}\n",
+             ? "earlier backups need the former key, which is gone: make a new backup now\n"
+             : fmt::format("earlier backups open with --backup-key {}\n",
                            PrintableLine(*flags.keep_old_key));
 }
 
-// Seals what the store holds under new data keys. The node's key is new by then, whatever becomes
-// of this.
+// Seals the contents of the store under new data keys. The node's seal key is new already, even if
+// this fails.
 absl::Status RotateDataKeys(storage::Database& database) {
   absl::Status status = database.RotateDataKeys("");
   if (status.ok()) {
     status = Reseal(database);
   }
-  return Annotate(status,
-                  "the node's seal key is new already, only the data keys are not all replaced");
+  return Annotate(status, "the node has its new seal key, but not all data keys were replaced");
 }
 
-// The node's key first: data keys that are made now are never wrapped by the old one.
+// Replaces the seal key first, so that the old key never wraps the new data keys.
 absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
   RETURN_IF_ERROR(CheckRotation(flags, *store.source));
@@ -359,7 +361,8 @@ absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const privacy::SealKey next, StartRotation(flags, store));
   RETURN_IF_ERROR(store.database->ChangeSealKey(next));
   RETURN_IF_ERROR(store.source->FinishRotation());
-  // Before anything else can fail: the operator has to know, or the next start fails.
+  // This is printed before anything else can fail: an operator who does not know it cannot start
+  // the node again.
   if (!context.json) {
     context.out << "the node has a new seal key\n"
                 << AfterRotation(flags, store.source->kind()) << std::flush;
@@ -376,12 +379,13 @@ absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
   return data_keys;
 }
 
-// What was learned from an erased user is no longer shared once the node starts.
+// Withdraws the user's consents, so that the node no longer shares what was learned from the user
+// once it starts.
 absl::Status WithdrawConsents(const StoppedStore& store, const std::string& user) {
   const auto key_file = std::filesystem::path(store.config.node.data_dir) / admission::kNodeKeyFile;
   std::error_code error;
   if (!std::filesystem::exists(key_file, error) && !error) {
-    return absl::OkStatus();  // no node signed a consent here
+    return absl::OkStatus();  // there is no node key here, so no consent was ever signed
   }
   ASSIGN_OR_RETURN(const privacy::NodeKey key, privacy::NodeKey::LoadOrCreate(key_file));
   storage::UserConsentStore consents(*store.database);
@@ -392,7 +396,7 @@ absl::Status WithdrawConsents(const StoppedStore& store, const std::string& user
 
 absl::Status EraseInStore(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
-  // What cannot be noted about consents must not keep the user's words here.
+  // An error while withdrawing consents must not keep the user's data from being erased.
   const absl::Status withdrawn =
       flags.collection ? absl::OkStatus() : WithdrawConsents(store, flags.user);
   RETURN_IF_ERROR(flags.collection
@@ -405,8 +409,8 @@ absl::Status EraseInStore(CommandContext& context, const StoreFlags& flags) {
 absl::Status EraseOnNode(CommandContext& context, const StoreFlags& flags) {
   if (flags.collection) {
     return UsageError(
-        "--running is for --user: a collection is erased while the node does not run; stop it, or "
-        "remove single patterns with `ruvd pattern rm`");
+        "--running works with --user only: a collection can be erased only while the node is "
+        "stopped; stop it, or remove single patterns with `ruvd pattern rm`");
   }
   RETURN_IF_ERROR(CheckRunning(flags));
   client::NodeClient client(context.server, context.credentials);
@@ -415,7 +419,7 @@ absl::Status EraseOnNode(CommandContext& context, const StoreFlags& flags) {
 
 absl::Status Erase(CommandContext& context, const StoreFlags& flags) {
   if (flags.user.empty() && !flags.collection) {
-    return UsageError("say what to erase: --user ID or --collection N");
+    return UsageError("name what to erase: --user ID or --collection N");
   }
   RETURN_IF_ERROR(flags.running ? EraseOnNode(context, flags) : EraseInStore(context, flags));
   const json erased =
@@ -427,13 +431,11 @@ absl::Status Erase(CommandContext& context, const StoreFlags& flags) {
   const std::string what = flags.collection ? fmt::format("collection {}", *flags.collection)
                                             : PrintableLine(flags.user);
   context.out << fmt::format(
-      "what was sealed for {} is unreadable{}; backups of before still hold it\n", what,
-      flags.running ? ", and what is left of its rows leaves with `ruvd store compact`"
-                    : " and removed");
+      "the data sealed for {} is unreadable{}; earlier backups still contain it\n", what,
+      flags.running ? "; `ruvd store compact` removes what is left of its rows" : " and removed");
   if (!flags.collection) {
-    context.out
-        << "patterns and adapters that learned from it among others stay; `ruvd pattern ls` "
-           "and `ruvd pattern rm` remove single ones\n";
+    context.out << "patterns and adapters that learned from this and other data stay; find them "
+                   "with `ruvd pattern ls` and remove single ones with `ruvd pattern rm`\n";
   }
   return absl::OkStatus();
 }
@@ -450,47 +452,51 @@ void AddStoreVerbs(VerbTable& verbs) {
     flags->config.AddTo(verb);
     return std::pair<CLI::App&, StoreFlags&>(verb, *flags);
   };
-  add("store status", "Health, size and data keys of a stopped node's store", Status);
-  add("store verify", "Open every seal and look for what is wrong", Verify);
-  add("store compact", "Remove what was deleted and erased from the files", Compact);
+  add("store status", "Show health, size and data keys of a stopped node's store", Status);
+  add("store verify", "Open every sealed value and check all rows", Verify);
+  add("store compact", "Remove deleted and erased data from the files", Compact);
   auto [backup, backup_flags] = add("store backup", "Copy the store into a new folder", Backup);
-  backup.add_option("--out", backup_flags.folder, "Folder to make, of a node that does not run");
-  backup.add_flag("--running", backup_flags.running,
-                  "The node at --server makes it in its DATA_DIR/backups and goes on serving");
-  backup.add_option("--name", backup_flags.name, "With --running: name of the folder");
-  auto [restore, restore_flags] =
-      add("store restore", "Put a backup in the place of the store", Restore);
+  backup.add_option("--out", backup_flags.folder, "Folder to create; for a stopped node");
+  backup.add_flag(
+      "--running", backup_flags.running,
+      "Let the node at --server write it to its DATA_DIR/backups while it keeps serving");
+  backup.add_option("--name", backup_flags.name, "With --running: name of the folder to create");
+  auto [restore, restore_flags] = add("store restore", "Replace the store with a backup", Restore);
   restore.add_option("--from", restore_flags.backup.folder, "Folder of the backup")->required();
-  CLI::Option* const verify =
-      restore.add_flag("--verify", restore_flags.verify_only, "Check the backup, restore nothing");
+  CLI::Option* const verify = restore.add_flag("--verify", restore_flags.verify_only,
+                                               "Only check the backup; restore nothing");
   restore
       .add_flag("--accept-older-ledger", restore_flags.accept_older_ledger,
-                "Where the present store says nothing of what was spent since, take the backup's "
-                "privacy ledger: that is forgotten")
+                "If the present store cannot show what was spent since the backup, use the "
+                "backup's privacy ledger; later spending is then forgotten")
       ->excludes(verify);
   CLI::Option* const key_file =
       restore.add_option("--backup-key", restore_flags.backup.key_file,
-                         "Seal key file of the backup's time, where it was another one");
+                         "Seal key file that the backup needs, if it differs from the present one");
   restore
-      .add_option("--backup-passphrase-file", restore_flags.backup.passphrase_file,
-                  "Its first line is the passphrase of the backup's time, where it was another one")
+      .add_option(
+          "--backup-passphrase-file", restore_flags.backup.passphrase_file,
+          "File whose first line is the backup's passphrase, if it differs from the present one")
       ->excludes(key_file);
   auto [rotate, rotate_flags] =
-      add("store rotate", "Give the node a new seal key; earlier backups need the old one", Rotate);
-  rotate.add_flag("--data-keys", rotate_flags.data_keys, "New data keys, too: seals all anew");
-  rotate.add_option("--new-passphrase-file", rotate_flags.new_passphrase_file,
-                    "Its first line becomes the passphrase; default: the same with a new salt");
+      add("store rotate", "Replace the node's seal key; earlier backups need the old key", Rotate);
+  rotate.add_flag("--data-keys", rotate_flags.data_keys,
+                  "Replace the data keys too, which seals all data again");
+  rotate.add_option(
+      "--new-passphrase-file", rotate_flags.new_passphrase_file,
+      "File whose first line becomes the passphrase; default: the same passphrase with a new salt");
   rotate.add_option("--keep-old-key", rotate_flags.keep_old_key,
-                    "New file of mode 0600 for the old key, which earlier backups open with");
-  auto [erase, erase_flags] = add(
-      "store erase", "Destroy the key of a user or of a collection: what it sealed is lost", Erase);
-  CLI::Option* const user = erase.add_option("--user", erase_flags.user, "Whose rows");
+                    "New file (mode 0600) to keep the old key in, for earlier backups");
+  auto [erase, erase_flags] =
+      add("store erase",
+          "Destroy the key of a user or of a collection; the data that it sealed is lost", Erase);
+  CLI::Option* const user = erase.add_option("--user", erase_flags.user, "Id of the user to erase");
   erase
       .add_option("--collection", erase_flags.collection,
-                  "Number of a collection of patterns, see `ruvd store status`")
+                  "Number of the collection of patterns to erase; see `ruvd store status`")
       ->excludes(user);
   erase.add_flag("--running", erase_flags.running,
-                 "On the node at --server, which goes on serving");
+                 "Erase on the node at --server, which keeps serving");
 }
 
 }  // namespace ruvd::cli

@@ -13,11 +13,13 @@ namespace ruvd::cli {
 
 class VerbTable;
 
-// Node::Start; a seam, so that the command line can be tested without a node.
+// Starts a node, as Node::Start does. Tests replace it, so that the command line can be tested
+// without a node.
 using StartNode =
     std::function<absl::StatusOr<std::unique_ptr<node::Node>>(const config::NodeConfig&)>;
 
-// The verbs that work on this machine: they start nodes, or read and write a node's data folder.
+// Add the verbs that work on this machine: they start nodes, or read and write a node's data
+// folder.
 void AddServeVerbs(VerbTable& verbs, const StartNode& start_node);  // version, serve
 void AddIdentityVerbs(VerbTable& verbs);                            // init, cert issue
 void AddConfigVerbs(VerbTable& verbs);                              // config show, config check

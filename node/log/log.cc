@@ -27,7 +27,7 @@ spdlog::level::level_enum LevelOf(LogLevel level) {
 }  // namespace
 
 bool IsLogged(LogLevel level) {
-  // Threads of libraries may outlive the logger.
+  // The logger may be gone while threads of libraries still run.
   const auto* const logger = spdlog::default_logger_raw();
   return logger != nullptr && logger->should_log(LevelOf(level));
 }

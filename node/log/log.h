@@ -13,14 +13,14 @@ namespace ruvd {
 
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kCritical };
 
-// Whether a line of this level is written.
+// Returns whether lines of this level are written.
 bool IsLogged(LogLevel level);
-// Writes one line to the process's log (log_setup.h). Lines hold ids and numbers, never text of
-// prompts, completions or corrections. Thread-safe.
+// Writes one line to the process's log (log_setup.h). A line may hold ids and numbers, but never
+// text of prompts, completions or corrections. Thread-safe.
 void WriteLog(LogLevel level, std::string_view message);
 
-// Formats and writes one line. Here and not through the logger's own templates, which every source
-// that logs would compile anew.
+// Formats and writes one line. The formatting is here because every source that logs would
+// otherwise compile the logger's own templates.
 template <typename... Args>
 void Log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
   if (IsLogged(level)) {

@@ -48,9 +48,10 @@ class JsonFormatter final : public spdlog::formatter {
   std::string node_name_;
 };
 
-// In our format, and below warnings: most of it is about strangers who fail a TLS handshake.
+// Writes gRPC's messages in the same format, at most at level info, because most of them are about
+// unknown callers that fail a TLS handshake.
 void LogOfGrpc(gpr_log_func_args* entry) {
-  // gRPC's threads outlive spdlog::shutdown.
+  // gRPC's threads still run after spdlog::shutdown.
   if (const auto logger = spdlog::default_logger(); logger != nullptr) {
     logger->log(
         entry->severity == GPR_LOG_SEVERITY_ERROR ? spdlog::level::info : spdlog::level::debug,
@@ -58,7 +59,7 @@ void LogOfGrpc(gpr_log_func_args* entry) {
   }
 }
 
-// A % in a name would be read as a pattern flag.
+// Escapes %, which would be read as a pattern flag.
 std::string EscapePattern(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -15,12 +15,13 @@ class formatter;
 
 namespace ruvd {
 
-// Sends spdlog's default logger to stderr in the configured format, every line with the node's
-// name. Call once, before threads start; spdlog::info and its like are thread-safe afterwards.
-// What is logged never holds text of prompts, completions or corrections: ids and numbers only.
+// Sends spdlog's default logger to stderr in the configured format, with the node's name on every
+// line. Call it once, before threads start; logging is thread-safe afterwards. Log lines must never
+// hold text of prompts, completions or corrections, only ids and numbers.
 void SetUpLogging(const config::NodeConfig::LogSection& config, std::string_view node_name);
 
-// One JSON object a line: time (UTC, ISO 8601), level, node, message.
+// Makes a formatter that writes one JSON object per line: time (UTC, ISO 8601), level, node,
+// message.
 std::unique_ptr<spdlog::formatter> MakeJsonLogFormatter(std::string node_name);
 
 }  // namespace ruvd

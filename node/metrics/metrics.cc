@@ -80,12 +80,12 @@ class PrometheusMetrics final : public Metrics {
       return absl::OkStatus();
     }
     try {
-      constexpr size_t kThreads = 1;  // one scraper is usual
+      constexpr size_t kThreads = 1;  // usually there is one scraper
       exposer_ = std::make_unique<prometheus::Exposer>(listen, kThreads);
     } catch (const std::exception& error) {
       return Error(absl::StatusCode::kUnavailable, reasons::kConfigInvalid,
-                   "metrics cannot listen on {}: {}; choose another metrics.listen", listen,
-                   error.what());
+                   "the metrics endpoint cannot listen on {}: {}; choose another metrics.listen",
+                   listen, error.what());
     }
     exposer_->RegisterCollectable(registry_);
     exposer_->RegisterCollectable(readers_);
@@ -129,52 +129,53 @@ class PrometheusMetrics final : public Metrics {
   std::shared_ptr<ReaderCollectable> readers_ = std::make_shared<ReaderCollectable>();
   prometheus::Family<prometheus::Counter>& requests_ = prometheus::BuildCounter()
                                                            .Name("ruvd_requests_total")
-                                                           .Help("Requests ended")
+                                                           .Help("Finished requests")
                                                            .Register(*registry_);
   prometheus::Family<prometheus::Histogram>& durations_ =
       prometheus::BuildHistogram()
           .Name("ruvd_request_duration_seconds")
-          .Help("From admission to the last byte")
+          .Help("Time from admission to the last byte")
           .Register(*registry_);
   prometheus::Histogram& step_seconds_ = prometheus::BuildHistogram()
                                              .Name("ruvd_denoise_step_seconds")
-                                             .Help("One denoising step or decoded token")
+                                             .Help("Time of one denoising step or decoded token")
                                              .Register(*registry_)
                                              .Add({}, kSeconds);
   prometheus::Histogram& batch_completions_ =
       prometheus::BuildHistogram()
           .Name("ruvd_batch_completions")
-          .Help("Completions that shared one forward")
+          .Help("Completions that shared one forward pass")
           .Register(*registry_)
           .Add({}, prometheus::Histogram::BucketBoundaries{1, 2, 3, 4, 6, 8});
   prometheus::Histogram& batch_tokens_ =
       prometheus::BuildHistogram()
           .Name("ruvd_batch_tokens")
-          .Help("Tokens evaluated by one forward of completions")
+          .Help("Tokens evaluated by one forward pass of completions")
           .Register(*registry_)
           .Add({}, prometheus::Histogram::BucketBoundaries{1, 8, 32, 64, 128, 256, 512});
   prometheus::Counter& tokens_ = prometheus::BuildCounter()
                                      .Name("ruvd_tokens_committed_total")
-                                     .Help("Tokens generated")
+                                     .Help("Generated tokens")
                                      .Register(*registry_)
                                      .Add({});
   prometheus::Counter& preempted_ =
       prometheus::BuildCounter()
           .Name("ruvd_kv_preempted_total")
-          .Help("Completions that gave their keys and values back to older ones")
+          .Help("Completions that released their keys and values in favour of older ones")
           .Register(*registry_)
           .Add({});
   prometheus::Family<prometheus::Counter>& feedback_ = prometheus::BuildCounter()
                                                            .Name("ruvd_feedback_total")
-                                                           .Help("Feedback received")
+                                                           .Help("Received feedback")
                                                            .Register(*registry_);
   prometheus::Histogram& round_seconds_ = prometheus::BuildHistogram()
                                               .Name("ruvd_learn_loop_seconds")
-                                              .Help("Background rounds")
+                                              .Help("Time of background rounds")
                                               .Register(*registry_)
                                               .Add({{"loop", "background"}}, kSeconds);
   std::string address_;
-  std::unique_ptr<prometheus::Exposer> exposer_;  // last: its threads read the members above
+  std::unique_ptr<prometheus::Exposer>
+      exposer_;  // declared last, because its threads read the members above
 };
 
 }  // namespace

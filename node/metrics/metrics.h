@@ -15,27 +15,26 @@
 namespace ruvd::metrics {
 
 // The node's Prometheus metrics, all named ruvd_*. Recording is thread-safe and takes well under a
-// microsecond; without a listen address everything is recorded all the same, so that code need not
-// ask.
+// microsecond. Without a listen address values are recorded too, so that callers need no check.
 class Metrics {
  public:
   // `listen` is host:port, or empty for no HTTP endpoint. CONFIG_INVALID if it cannot be bound.
   static absl::StatusOr<std::unique_ptr<Metrics>> Create(const std::string& listen);
   virtual ~Metrics() = default;
 
-  // Where the endpoint listens with its real port, "" without one.
+  // Returns the address of the endpoint with its real port, or "" if there is no endpoint.
   virtual std::string address() const = 0;
 
   virtual void RequestEnded(std::string_view endpoint, std::string_view code, double seconds) = 0;
   virtual void StepEnded(double seconds, int committed) = 0;
-  // Completions that shared one forward, and its tokens.
+  // Records the completions that shared one forward pass, and its tokens.
   virtual void BatchStepped(size_t completions, size_t tokens) = 0;
-  // Completions that gave their keys and values back to older ones.
+  // Records completions that released their keys and values in favour of older ones.
   virtual void GenerationsPreempted(size_t completions) = 0;
   virtual void FeedbackReceived(std::string_view signal, bool learned) = 0;
   virtual void LearningRound(double seconds) = 0;
 
-  // A value read when the endpoint is scraped.
+  // A value that is read when the endpoint is scraped.
   struct Sample {
     std::string label;  // value of the metric's label
     double value = 0;
@@ -45,7 +44,8 @@ class Metrics {
   // on the endpoint's thread until RemoveReaders.
   virtual void AddReader(std::string name, std::string help, std::string label, bool counter,
                          Reader reader) = 0;
-  // After this no reader runs any more; called before what the readers look at goes away.
+  // Removes all readers; none runs after this returns. Call it before the objects that readers use
+  // are destroyed.
   virtual void RemoveReaders() = 0;
 };
 

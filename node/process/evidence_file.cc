@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<std::string>> EvidenceFile::Load() const {
                    ReadFile(path_, kEvidenceMagic.size() + limits::kMaxEvidence * kProofBytes));
   if (!bytes.starts_with(kEvidenceMagic) || (bytes.size() - kEvidenceMagic.size()) % kProofBytes) {
     return Error(absl::StatusCode::kDataLoss, reasons::kEvidenceInvalid,
-                 "{} is damaged; delete it, peers tell this node again", path_);
+                 "{} is damaged; delete it, and peers will send its contents again", path_);
   }
   std::vector<std::string> proofs;
   for (size_t at = kEvidenceMagic.size(); at < bytes.size(); at += kProofBytes) {

@@ -11,16 +11,16 @@
 
 namespace ruvd::node {
 
-// DATA_DIR/evidence: proofs of members that equivocated, as GossipCore::Evidence gives them. They
-// prove themselves, so the file needs no seal. Not thread-safe.
+// The file DATA_DIR/evidence with proofs of members that equivocated, as GossipCore::Evidence
+// returns them. The proofs are signed, so the file needs no seal. Not thread-safe.
 class EvidenceFile {
  public:
   explicit EvidenceFile(const std::string& data_dir);
 
-  // The proofs, unchecked; none without a file. EVIDENCE_INVALID for what is no such file, and
-  // errors of reading.
+  // Returns the proofs, unchecked; an empty list if there is no file. Returns EVIDENCE_INVALID if
+  // the file is damaged, and errors of reading.
   absl::StatusOr<std::vector<std::string>> Load() const;
-  // Replaces them durably.
+  // Replaces the proofs and fsyncs the file.
   absl::Status Keep(const std::vector<std::string>& proofs) const;
 
  private:

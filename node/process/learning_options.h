@@ -11,15 +11,15 @@
 
 namespace ruvd::node {
 
-// What the section `learning` of a configuration says to the loops; `scale` is that of the model's
-// embeddings, for similarities that are left to it.
+// Return the options of the learning loops from the section `learning`. `scale` belongs to the
+// model's embeddings and gives the similarities that are configured as 0.
 learning::BackgroundOptions RoundOptionsOf(const config::NodeConfig::LearningSection& learning,
                                            const inference::SimilarityScale& scale);
 learning::DeepOptions DeepOptionsOf(const config::NodeConfig::LearningSection& learning,
                                     const inference::SimilarityScale& scale);
 
-// What the sections `federation` and `learning` say to rounds of updates; layout, texts and file
-// are the caller's to fill in.
+// Returns the options of rounds of updates from the sections `federation` and `learning`. The
+// caller fills in layout, texts and file.
 sharing::FederatedModelOptions FederatedOptionsOf(const config::NodeConfig& config);
 
 }  // namespace ruvd::node

@@ -23,7 +23,7 @@
 namespace ruvd::node {
 namespace {
 
-// One core stays free for the io and learning threads, where there is more than one.
+// If there is more than one core, one stays free for the io and learning threads.
 int InferenceThreads(int configured) {
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   return configured > 0 ? configured : std::max(1, cores - 1);
@@ -62,8 +62,8 @@ absl::Status NodeImpl::LoadModel() {
   const inference::Precision precision = config_.inference.precision == "exact"
                                              ? inference::Precision::kExact
                                              : inference::Precision::kFast;
-  ASSIGN_OR_RETURN(serving_,
-                   inference::DefaultBackend().Load(model_, {.precision = precision, .runner = runner_}));
+  ASSIGN_OR_RETURN(serving_, inference::DefaultBackend().Load(
+                                 model_, {.precision = precision, .runner = runner_}));
   ASSIGN_OR_RETURN(scoring_, inference::DefaultBackend().Load(model_, {.runner = runner_}));
   RETURN_IF_ERROR(MakePrefixTree());
   ASSIGN_OR_RETURN(training_, inference::DefaultBackend().Load(model_, {.runner = SerialRunner()}));
@@ -80,7 +80,7 @@ absl::Status NodeImpl::MakePrefixTree() {
   ASSIGN_OR_RETURN(const inference::KvFormat format,
                    inference::ParseKvFormat(config_.inference.kv_format));
   ASSIGN_OR_RETURN(auto pool, inference::DefaultBackend().CreateKvPool(model_->config(), format,
-                                                            config_.inference.kv_bytes));
+                                                                       config_.inference.kv_bytes));
   prefixes_ = std::make_shared<inference::PrefixTree>(std::move(pool));
   return absl::OkStatus();
 }
@@ -95,7 +95,7 @@ absl::Status NodeImpl::Drain(Duration deadline) {
   if (auto* health = api_server_->GetHealthCheckService(); health != nullptr) {
     health->SetServingStatus(false);
   }
-  // Left for closing the servers and the store, and before that for the last of the actors.
+  // Time reserved for the last actors and for closing the servers and the store.
   constexpr Duration kClosing = std::chrono::milliseconds(1500);
   constexpr Duration kStopping = std::chrono::seconds(1);
   federation_->Leave(std::clamp<Duration>(end - kClosing - 2 * kStopping - clock_.Now(),
@@ -104,10 +104,10 @@ absl::Status NodeImpl::Drain(Duration deadline) {
   orderly_ = report.complete;
   StopNow();
   if (!report.complete) {
-    return Error(absl::StatusCode::kDeadlineExceeded, reasons::kNodeDraining,
-                 "{} accepted message(s) were not finished when the drain's deadline passed; allow "
-                 "more time",
-                 report.messages_lost);
+    return Error(
+        absl::StatusCode::kDeadlineExceeded, reasons::kNodeDraining,
+        "{} accepted message(s) were not finished before the deadline of the stop; allow more time",
+        report.messages_lost);
   }
   return absl::OkStatus();
 }
@@ -124,8 +124,7 @@ void NodeImpl::StopNow() {
   if (pattern_feed_ != nullptr) {
     pattern_feed_->Close();
   }
-  // Last writes go out, then what is still open is cancelled; waits until gRPC is done with every
-  // call.
+  // Sends the last writes, then cancels open calls and waits until gRPC is done with every call.
   constexpr auto kGrace = std::chrono::milliseconds(400);
   if (api_server_ != nullptr) {
     api_server_->Shutdown(std::chrono::system_clock::now() + kGrace);
@@ -134,7 +133,7 @@ void NodeImpl::StopNow() {
   if (federation_server_ != nullptr) {
     federation_server_->Shutdown(std::chrono::system_clock::now() + kGrace);
   }
-  actors_.reset();  // by force whatever still runs; nobody asks them any more
+  actors_.reset();  // ends what still runs by force; no caller is left
   query_pool_.Shutdown();
   pattern_pool_.Shutdown();
   upkeep_pool_.Shutdown();
@@ -143,21 +142,22 @@ void NodeImpl::StopNow() {
   deep_pool_.Shutdown();
   compute_pool_.Shutdown();
   io_pool_.Shutdown();
-  if (witness_ != nullptr) {  // after a stop by force the actor has not
+  if (witness_ != nullptr) {  // after a forced stop the actor has not flushed it
     if (absl::Status flushed = witness_->FlushAll(); !flushed.ok()) {
-      LogError("what the last requests did is lost: {}", MessageOf(flushed));
+      LogError("the records of the last requests are lost: {}", MessageOf(flushed));
     }
   }
-  if (orderly_) {  // the next start links what is not saved; one that was interrupted has the
-                   // former
+  if (orderly_) {  // otherwise the former checkpoint stays, and the next start links what is
+                   // missing
     if (absl::Status saved = patterns_->Checkpoint(); !saved.ok()) {
-      LogWarning("the graph of the patterns is not saved, the next start links it anew: {}",
-                 MessageOf(saved));
+      LogWarning(
+          "the graph of the patterns could not be saved, and the next start builds it again: {}",
+          MessageOf(saved));
     }
   }
   if (database_ != nullptr) {
     if (absl::Status closed = database_->Close(); !closed.ok()) {
-      LogError("closing the store: {}", MessageOf(closed));
+      LogError("the store could not be closed properly: {}", MessageOf(closed));
     }
   }
 }

@@ -13,28 +13,29 @@
 
 namespace ruvd::node {
 
-// A running node: the composition of all rooms. Owns every thread, socket and file.
+// A running node, composed of all rooms. It owns all threads, sockets and files.
 class Node {
  public:
-  // Opens the store, loads the model, starts actors and servers. On error nothing is left running
-  // and the message says what to change.
+  // Opens the store, loads the model, and starts actors and servers. After an error nothing is left
+  // running, and the message says what to change.
   static absl::StatusOr<std::unique_ptr<Node>> Start(const config::NodeConfig& config);
   virtual ~Node() = default;
 
-  // Where the services listen, with the real ports.
+  // Return the addresses of the services, with the real ports.
   virtual std::string api_address() const = 0;
   virtual std::string federation_address() const = 0;  // "" when off
   virtual std::string metrics_address() const = 0;     // "" when off
-  // Hexadecimal node id.
+  // Returns the node id in hexadecimal.
   virtual std::string id() const = 0;
 
-  // Takes new credentials without a restart: another TLS key for links, and the client API's tokens
-  // as its file has them now. On an error (the tokens' file is unusable) the former ones stay.
+  // Reloads credentials without a restart: makes a new TLS key for links and reads the token file
+  // of the client API. After an error (the token file is unusable) the former tokens stay.
   // Thread-safe.
   virtual absl::Status ReloadCredentials() = 0;
 
-  // Graceful stop: not ready, refuse new work, finish streams, flush, close. Whatever is not
-  // finished at the deadline is cancelled. OK if nothing accepted was lost.
+  // Stops gracefully: reports not ready, refuses new work, finishes streams, flushes and closes.
+  // Work that is not finished at the deadline is cancelled. Returns OK if no accepted work was
+  // lost.
   virtual absl::Status Drain(Duration deadline) = 0;
 };
 

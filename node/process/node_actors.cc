@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the node starts behind its services: inference, learning and federation.
+// Starts what is behind the node's services: inference, learning and federation.
 
 #include <chrono>
 #include <cstring>
@@ -35,7 +35,7 @@ absl::Status NodeImpl::StartActors() {
     LogError("actor {} failed and restarts: {}", failure.actor, MessageOf(failure.status));
   };
   options.on_escalation = [](const runtime::ActorFailure& failure) {
-    Log(LogLevel::kCritical, "actor {} failed too often and is stopped: {}", failure.actor,
+    Log(LogLevel::kCritical, "actor {} failed too often and was stopped: {}", failure.actor,
         MessageOf(failure.status));
   };
   actors_ = std::make_unique<runtime::ActorSystem>(io_pool_, std::move(options));
@@ -103,7 +103,7 @@ void NodeImpl::StartRouter() {
   privacy::SecureRandomBytes({reinterpret_cast<uint8_t*>(&seed), sizeof(seed)});
   router_ = std::make_unique<serving::RequestRouter>(serving::RequestRouterOptions{
       .kind = *kind, .exploration = config_.inference.router_exploration, .seed = seed});
-  // The learning actor says so once it knows whether it learns.
+  // The learning actor switches exploration on once it knows whether it learns.
   router_->SetExploring(false);
   absl::StatusOr<privacy::SealKey> key =
       storage::FileKey(*database_, "learned/router-key", "the router");
@@ -121,8 +121,8 @@ void NodeImpl::StartRouter() {
     }
   }
   if (!status.ok()) {
-    LogWarning("the router is off, requests are served as they ask for: {} [{}]", MessageOf(status),
-               ReasonOf(status));
+    LogWarning("the router is off, and requests are served as requested: {} [{}]",
+               MessageOf(status), ReasonOf(status));
     router_.reset();
   }
 }
@@ -151,7 +151,7 @@ absl::Status NodeImpl::StartLearning() {
   learning.enabled = config_.learning.enabled && trainable.ok();
   if (config_.learning.enabled && !trainable.ok()) {
     learning.disabled_because = MessageOf(trainable);
-    LogWarning("nothing is learned from feedback: {}", MessageOf(trainable));
+    LogWarning("feedback is not learned from: {}", MessageOf(trainable));
   }
   learning.round_after_requests = config_.learning.background_requests;
   learning.round_after_age = std::chrono::seconds(config_.learning.background_seconds);
@@ -187,8 +187,8 @@ absl::Status NodeImpl::StartDeep(const learning::LearningServices& services) {
     deep_memories_ = std::make_unique<learning::DeepMemories>(LearnedDirOf(config_), *key);
     options.services.memories = deep_memories_.get();
     options.services.checkpoint_key = *std::move(key);
-  } else {  // a full disk keeps no node from serving
-    LogWarning("no deep round runs until the next start: {}",
+  } else {  // a full disk must not keep the node from serving
+    LogWarning("deep rounds are off until the next start: {}",
                MessageOf(key.ok() ? folder : key.status()));
     options.enabled = false;
   }
@@ -238,8 +238,8 @@ absl::Status NodeImpl::OpenFederatedModel() {
     options.path = LearnedDirOf(config_) + "/global-adapter";
     options.reputations = sharing::ReputationFile(LearnedDirOf(config_) + "/reputations", *key);
     options.key = *std::move(key);
-  } else {  // a full disk keeps no node from serving
-    LogWarning("the global adapter would not outlive a restart: {}",
+  } else {  // a full disk must not keep the node from serving
+    LogWarning("the global adapter cannot be saved and would be lost at a restart: {}",
                MessageOf(key.ok() ? folder : key.status()));
   }
   ASSIGN_OR_RETURN(federated_model_, sharing::FederatedModel::Open(std::move(options)));
@@ -253,8 +253,8 @@ absl::Status NodeImpl::StartFederation() {
   }
   if (!LinksArePlain()) {
     auto tls = transport::LinkTls::Create(LinkTlsPathOf(config_));
-    if (!tls.ok()) {  // a full disk keeps no node from serving
-      LogError("this node links to nobody until the next start: {}", MessageOf(tls.status()));
+    if (!tls.ok()) {  // a full disk must not keep the node from serving
+      LogError("this node makes no links until the next start: {}", MessageOf(tls.status()));
       federation_ = actors::MakeIsolatedFederation(clock_);
       return absl::OkStatus();
     }
@@ -305,7 +305,8 @@ absl::Status NodeImpl::StartFederation() {
   if (auto key = storage::FileKey(*database_, kLearnedKeyRow, "masked sums"); key.ok()) {
     options.masked_means = sharing::MaskedMeansFile(LearnedDirOf(config_) + "/masked-means", *key);
   } else {
-    LogWarning("masked sums would not outlive a restart: {}", MessageOf(key.status()));
+    LogWarning("masked sums cannot be saved and would be lost at a restart: {}",
+               MessageOf(key.status()));
   }
   options.trust.load_revocations = [this, issuer = options.gossip.certificate.issuer] {
     return revocations_.Load(issuer);

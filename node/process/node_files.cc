@@ -38,8 +38,8 @@ absl::Status CheckDataDir(const config::NodeConfig& config) {
              : absl::OkStatus();
 }
 
-// A change of the seal key that a crash interrupted is finished or taken back. The store is not a
-// new one: with a next key at hand none is made (Database::Open), so one of the two opened it.
+// Finishes or undoes a change of the seal key that a crash interrupted. The store is not new:
+// Database::Open creates no store while a next key exists, so one of the two keys opened it.
 absl::Status SettleRotation(const storage::Database& database, privacy::SealKeySource& source) {
   return database.opened_with_next_key() ? source.FinishRotation() : source.CancelRotation();
 }
@@ -108,8 +108,8 @@ absl::Status CheckKeyIsThere(const std::string& store, const privacy::SealKeySou
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
-               "there is a store in {}, but its seal key {} is missing; put it back, or restore a "
-               "backup into another folder",
+               "there is a store in {}, but its seal key {} is missing; restore the key file, or "
+               "restore a backup into another folder",
                store, source.path());
 }
 

@@ -71,11 +71,11 @@
 
 namespace ruvd::node {
 
-// The row of the key that seals files of DATA_DIR/learned.
+// The store's row with the key that seals the files of DATA_DIR/learned.
 inline constexpr char kLearnedKeyRow[] = "learned/checkpoint-key";
 
-// The node: what it opens and starts, and in which order it ends. Members are declared in order of
-// dependence, so that destruction takes them down in the reverse order.
+// The implementation of Node. Members are declared in the order of their dependencies, so that they
+// are destroyed in reverse order.
 class NodeImpl final : public Node {
  public:
   explicit NodeImpl(config::NodeConfig config);
@@ -97,7 +97,7 @@ class NodeImpl final : public Node {
   void ExpectUser(const std::string& user_id);
   absl::Status LoadModel();
   absl::Status StartActors();
-  // What keeps it from starting is logged: requests are then served as they ask for.
+  // Starts the router. A failure is logged, and requests are then served as requested.
   void StartRouter();
   absl::Status StartLearning();
   absl::Status StartDeep(const learning::LearningServices& services);
@@ -109,30 +109,30 @@ class NodeImpl final : public Node {
   absl::Status StartFederation();
   absl::Status OpenFederatedModel();
   sharing::UpdateLayout LayoutOfUpdates() const;
-  // What loops that learn work with, but for what each of them has of its own.
+  // Returns the services that all learning loops share.
   learning::LearningServices ServicesOfLearning();
-  // What is wrong with ledger or policy keeps it from releasing anything, not the node from
-  // serving.
+  // Prepares releases. An error of the ledger or the policy prevents releases but not serving.
   void PrepareReleases();
-  // As `release` has policy, scope and ledger.
+  // Prepares releases of centroids, with the policy, scope and ledger of `release`.
   void PrepareCentroids(const sharing::DpReleaseOptions& release,
                         const privacy::PrivacyBudget& budget);
   bool LinksArePlain() const { return config_.federation.tls == "off"; }
   absl::Status StartServers();
   absl::Status StartLinkServer();
-  // Opens the office where the cluster authority's key lies in the data folder, and its services.
+  // Opens the admission office and its services if the data folder holds the cluster authority's
+  // key.
   absl::Status OpenOffice();
-  // Now and then: signs the authority's revocation list anew before it is old.
+  // Runs periodically: signs the authority's revocation list again before it is too old.
   void RefreshRevocations();
-  // Now and then, and when credentials are to be read anew.
+  // The check of the certificate runs periodically and when credentials are reloaded.
   absl::Status OpenCertificateKeeper();
   void LookAtCertificate();
   void LookOnce();
   void LookAtCertificateAgain();
-  // Plain, or TLS with tokens, as the configuration has it.
+  // Returns plain credentials, or TLS with tokens, according to the configuration.
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ApiCredentials();
   void FillStatus(api::NodeStatus* status) const;
-  // Stops servers, actors and threads, whatever state they are in. Idempotent.
+  // Stops servers, actors and threads in any state. Idempotent.
   void StopNow();
 
   const config::NodeConfig config_;
@@ -151,7 +151,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<storage::ConsentBook> consents_;
   std::unique_ptr<storage::PrivacyLedgerStore> ledger_;  // null: it could not be opened
   std::unique_ptr<sharing::DpRelease> release_;          // null: the node does not federate
-  std::unique_ptr<sharing::DpCentroids> centroids_;      // null: as well
+  std::unique_ptr<sharing::DpCentroids> centroids_;      // null: the node does not federate
   std::unique_ptr<storage::CounterStore> counters_;
   std::unique_ptr<storage::GraphStore> graph_;
   std::unique_ptr<storage::SessionIndex> sessions_;
@@ -161,7 +161,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<storage::WitnessLog> witness_;
 
   inference::ModelPackage package_;
-  std::shared_ptr<const inference::Model> model_;  // the package's
+  std::shared_ptr<const inference::Model> model_;  // the model of package_
   ThreadParallelRunner runner_;
   std::shared_ptr<inference::PrefixTree> prefixes_;   // of the serving transformer
   std::unique_ptr<inference::Transformer> serving_;   // used on compute_pool_ only
@@ -179,18 +179,19 @@ class NodeImpl final : public Node {
   ThreadPool io_pool_{{.name = "io", .threads = 2}};
   ThreadPool compute_pool_{{.name = "inference", .threads = 1}};
   ThreadPool query_pool_{{.name = "queries", .threads = 1, .low_priority = true}};
-  // These wait for the disk, and share its waits.
+  // These threads wait for the disk together, so that one fsync serves several of them.
   ThreadPool pattern_pool_{{.name = "patterns", .threads = 4, .low_priority = true}};
   ThreadPool upkeep_pool_{{.name = "upkeep", .threads = 1, .low_priority = true}};
   ThreadPool backup_pool_{{.name = "backup", .threads = 1, .low_priority = true}};
   ThreadPool learning_pool_{{.name = "learning", .threads = 1, .low_priority = true}};
   ThreadPool deep_pool_{{.name = "deep", .threads = 1, .low_priority = true}};
-  std::atomic<bool> stopping_{false};  // ends what nobody waits for
-  std::atomic<bool> aborting_{false};  // ends what requests wait for, too
+  std::atomic<bool> stopping_{false};  // ends work that no caller waits for
+  std::atomic<bool> aborting_{false};  // ends work that requests wait for, too
   admission::RevocationFile revocations_{config_.node.data_dir};
-  std::unique_ptr<transport::LinkTls> link_tls_;        // null: links are plain
-  std::unique_ptr<admission::AdmissionOffice> office_;  // null: the authority's key is elsewhere
-  std::shared_ptr<transport::ApiTokens> api_tokens_;    // null: nobody is asked for one
+  std::unique_ptr<transport::LinkTls> link_tls_;  // null: links are plain
+  std::unique_ptr<admission::AdmissionOffice>
+      office_;  // null: another node holds the authority's key
+  std::shared_ptr<transport::ApiTokens> api_tokens_;  // null: clients need no token
   std::atomic<bool> looking_at_certificate_{false};
   Mutex certificate_mutex_;  // held while the authority is asked
   std::unique_ptr<admission::CertificateKeeper> certificate_
@@ -202,19 +203,19 @@ class NodeImpl final : public Node {
   std::unique_ptr<serving::RequestRecorder> recorder_;
   std::unique_ptr<serving::InstantLoop> instant_;
   std::unique_ptr<learning::LearningThrottle> throttle_;
-  std::unique_ptr<serving::RequestRouter> router_;           // null: it is off
-  std::unique_ptr<learning::RouterLearner> router_learner_;  // with it
+  std::unique_ptr<serving::RequestRouter> router_;           // null: the router is off
+  std::unique_ptr<learning::RouterLearner> router_learner_;  // null if router_ is null
   std::unique_ptr<serving::InferenceActor> inference_;
   std::unique_ptr<learning::LearningActor> learning_;
   learning::GeneralTextGate general_text_;      // used on deep_pool_ only
-  learning::GeneralPassages general_passages_;  // of deep rounds
+  learning::GeneralPassages general_passages_;  // general text of deep rounds
   std::unique_ptr<learning::DeepMemories> deep_memories_;
   std::unique_ptr<learning::DeepActor> deep_;
 
   std::unique_ptr<api::PatternFeed> pattern_feed_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
-  std::vector<grpc::Service*> link_services_;  // those on the port of peers
-  std::vector<grpc::Service*> api_services_;   // those on the port of clients
+  std::vector<grpc::Service*> link_services_;  // services on the port for peers
+  std::vector<grpc::Service*> api_services_;   // services on the port for clients
   std::unique_ptr<grpc::Server> api_server_;
   std::unique_ptr<grpc::Server> federation_server_;
   std::string api_address_;

@@ -25,13 +25,13 @@ void AddCacheMetrics(inference::PrefixTree& prefixes, metrics::Metrics* metrics)
       [](const auto&, const auto& usage) { return static_cast<double>(usage.budget_bytes); });
   add("ruvd_kv_shared_pages", "Pages of 16 tokens with more than one holder", false,
       [](const auto&, const auto& usage) { return static_cast<double>(usage.shared_pages); });
-  add("ruvd_prefix_lookups_total", "Prefixes looked for", true,
+  add("ruvd_prefix_lookups_total", "Prefixes that were searched for", true,
       [](const auto& stats, const auto&) { return static_cast<double>(stats.lookups); });
-  add("ruvd_prefix_hits_total", "Prefixes of which at least one token was found", true,
+  add("ruvd_prefix_hits_total", "Prefixes with at least one token that was found", true,
       [](const auto& stats, const auto&) { return static_cast<double>(stats.hits); });
   add("ruvd_prefix_reused_tokens_total", "Tokens that were not computed again", true,
       [](const auto& stats, const auto&) { return static_cast<double>(stats.reused_tokens); });
-  add("ruvd_prefix_evicted_pages_total", "Pages that gave way to others", true,
+  add("ruvd_prefix_evicted_pages_total", "Pages that were evicted", true,
       [](const auto& stats, const auto&) { return static_cast<double>(stats.evicted_pages); });
 }
 
@@ -47,9 +47,11 @@ void AddThrottleMetrics(const learning::LearningThrottle& throttle, metrics::Met
       [](const auto& status) { return status.paused_seconds; });
   add("ruvd_learning_pauses_total", "Times that learning waited for serving", true,
       [](const auto& status) { return static_cast<double>(status.pauses); });
-  add("ruvd_learning_step_p99_seconds", "99th percentile of steps beside learning; 0: too few",
-      false, [](const auto& status) { return status.p99_learning; });
-  add("ruvd_learning_step_p99_without_seconds", "The same without learning", false,
+  add("ruvd_learning_step_p99_seconds",
+      "99th percentile of step times during learning; 0: too few steps", false,
+      [](const auto& status) { return status.p99_learning; });
+  add("ruvd_learning_step_p99_without_seconds",
+      "99th percentile of step times without learning; 0: too few steps", false,
       [](const auto& status) { return status.p99_without; });
   add("ruvd_learning_bytes", "Memory that training holds", false,
       [](const auto& status) { return static_cast<double>(status.memory_bytes); });
@@ -66,8 +68,8 @@ void AddReleaseMetrics(const sharing::DpRelease& release, metrics::Metrics* metr
   add("ruvd_privacy_epsilon_spent",
       "Node-level epsilon that noised updates and shares cost, at privacy.delta", false,
       [](const auto& view) { return view.spent_epsilon; });
-  add("ruvd_privacy_epsilon_budget", "Node-level epsilon that they may cost", false,
-      [](const auto& view) { return view.budget_epsilon; });
+  add("ruvd_privacy_epsilon_budget", "Budget of node-level epsilon for noised updates and shares",
+      false, [](const auto& view) { return view.budget_epsilon; });
   add("ruvd_privacy_release_epsilon", "Epsilon of the next noised update, or share of a masked sum",
       false, [](const auto& view) { return view.epsilon; });
   add("ruvd_privacy_release_snr",
@@ -76,8 +78,9 @@ void AddReleaseMetrics(const sharing::DpRelease& release, metrics::Metrics* metr
   add("ruvd_privacy_releases_total",
       "Noised updates and shares that were charged since the store was made", true,
       [](const auto& view) { return static_cast<double>(view.releases); });
-  add("ruvd_privacy_refusals_total", "Times that noised updates or shares began to be refused",
-      true, [](const auto& view) { return static_cast<double>(view.refused); });
+  add("ruvd_privacy_refusals_total",
+      "Refusals of noised updates or shares; a repeated refusal counts once", true,
+      [](const auto& view) { return static_cast<double>(view.refused); });
 }
 
 }  // namespace

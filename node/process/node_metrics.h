@@ -15,7 +15,8 @@
 
 namespace ruvd::node {
 
-// What a node's readings are taken from. All borrowed; they outlive Metrics::RemoveReaders.
+// The objects that metrics are read from. All are borrowed and must live until
+// Metrics::RemoveReaders.
 struct MetricSources {
   inference::PrefixTree* prefixes = nullptr;
   const storage::PatternStore* patterns = nullptr;
@@ -25,10 +26,10 @@ struct MetricSources {
   const sharing::DpRelease* release = nullptr;  // null: the node does not federate
 };
 
-// Adds the readers of a node's state; what happens is counted where it happens.
+// Adds the readers of a node's state. Events are counted where they happen.
 void AddNodeMetrics(const MetricSources& sources, metrics::Metrics* metrics);
 
-// Messages between actors that nobody handled, for whatever reason.
+// Returns the number of messages between actors that were not handled, for any reason.
 uint64_t DeadLetterTotal(const runtime::ActorSystem& actors);
 
 }  // namespace ruvd::node

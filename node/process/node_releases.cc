@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands between what a node learned and its peers: the site's policy, the ledger, the noise.
+// Prepares what controls releases to peers: the site policy, the ledger and the noise.
 
 #include <chrono>
 #include <string>
@@ -57,8 +57,9 @@ void NodeImpl::PrepareReleases() {
   absl::StatusOr<privacy::SitePolicy> policy = ReadPolicy(privacy.policy);
   if (policy.ok()) {
     options.policy = *std::move(policy);
-  } else {  // an empty one refuses every scope
-    LogError("nothing is shared: {} [{}]", MessageOf(policy.status()), ReasonOf(policy.status()));
+  } else {  // an empty policy refuses every scope
+    LogError("nothing is shared, because the site policy is not usable: {} [{}]",
+             MessageOf(policy.status()), ReasonOf(policy.status()));
   }
   const auto budget = privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode,
                                                      double{privacy.node_epsilon}, options.delta);
@@ -76,7 +77,7 @@ void NodeImpl::PrepareReleases() {
     }
   }
   if (!options.unavailable.ok()) {
-    LogError("no noised update is released: {} [{}]", MessageOf(options.unavailable),
+    LogError("no noised updates are released: {} [{}]", MessageOf(options.unavailable),
              ReasonOf(options.unavailable));
   }
   PrepareCentroids(options, of_examples.value_or(privacy::PrivacyBudget()));

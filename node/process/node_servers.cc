@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the node answers: its gRPC servers and what they say of its state.
+// The node's gRPC servers and its status.
 
 #include <fmt/chrono.h>
 
@@ -43,7 +43,7 @@ absl::Status NodeImpl::OpenOffice() {
                    admission::AdmissionOffice::Open(config_.node.data_dir, revocations_, clock_));
   pattern_pool_.Post([this] { RefreshRevocations(); });
   if (LinksArePlain()) {
-    LogWarning("nobody can join here by a token while federation.tls is off");
+    LogWarning("nodes cannot join here with a token while federation.tls is off");
     return absl::OkStatus();
   }
   const api::AdmissionDependencies dependencies = {
@@ -65,7 +65,7 @@ void NodeImpl::RefreshRevocations() {
   if (const auto list = office_->RefreshRevocations(); list.ok()) {
     federation_->SetRevocations(*list);
   } else {
-    LogError("the revocation list could not be signed anew: {}", MessageOf(list.status()));
+    LogError("the revocation list could not be signed again: {}", MessageOf(list.status()));
   }
   pattern_pool_.PostAt(clock_.Now() + limits::kRevocationsLook, [this] { RefreshRevocations(); });
 }
@@ -81,16 +81,17 @@ absl::Status NodeImpl::OpenCertificateKeeper() {
       .addresses = {},
       .renew =
           [this](const std::string& address, const privacy::AdmissionCert& certificate) {
-            return admission::RenewAt(address, certificate, files_->key, limits::kRenewalPatience, clock_);
+            return admission::RenewAt(address, certificate, files_->key, limits::kRenewalPatience,
+                                      clock_);
           },
       .take =
           [this](const privacy::AdmissionCert& certificate) {
-            LogInfo("this node goes on with a certificate that ends at {:%Y-%m-%d %H:%M:%S} UTC",
+            LogInfo("this node now uses a certificate that ends at {:%Y-%m-%d %H:%M:%S} UTC",
                     fmt::gmtime(static_cast<std::time_t>(certificate.not_after_ms / 1000)));
             federation_->SetCertificate(certificate);
           },
       .stopped = [this] { return stopping_.load(); }};
-  if (!LinksArePlain()) {  // else no authority answers
+  if (!LinksArePlain()) {  // over plain links no authority answers
     options.addresses = config_.federation.seeds;
   }
   {
@@ -103,7 +104,7 @@ absl::Status NodeImpl::OpenCertificateKeeper() {
 }
 
 void NodeImpl::LookAtCertificate() {
-  // One waits for the authority; whoever comes meanwhile does not hold a thread, too.
+  // Only one thread waits for the authority; a second check returns at once.
   if (looking_at_certificate_.exchange(true)) {
     return;
   }
@@ -160,7 +161,8 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> NodeImpl::ApiCredential
 }
 
 absl::Status NodeImpl::ReloadCredentials() {
-  // Tokens first, and both in any case: a full disk must not keep a token that was taken away.
+  // Tokens are reloaded first, and both steps always run: a full disk must not keep a removed token
+  // valid.
   const absl::Status tokens = api_tokens_ == nullptr ? absl::OkStatus() : api_tokens_->Reload();
   pattern_pool_.Post([this] { LookAtCertificate(); });
   const absl::Status rotated = link_tls_ == nullptr ? absl::OkStatus() : link_tls_->Rotate();
@@ -217,7 +219,7 @@ absl::Status NodeImpl::StartServers() {
   ASSIGN_OR_RETURN(auto credentials, ApiCredentials());
   ASSIGN_OR_RETURN(api::RunningServer running,
                    api::StartServer(config_.api.listen, limits::kMaxApiMessageBytes, api_services_,
-                               std::move(credentials)));
+                                    std::move(credentials)));
   api_server_ = std::move(running.server);
   api_address_ = running.address;
   return absl::OkStatus();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the node opens: its files and stores.
+// Opens the node's files and stores.
 
 #include <chrono>
 #include <memory>
@@ -23,8 +23,8 @@ absl::Status NodeImpl::OpenStores() {
   files_ = std::make_unique<NodeFiles>(std::move(files));
   ASSIGN_OR_RETURN(database_, OpenNodeStore(config_, *files_->seal_source, clock_));
   if (const size_t removed = storage::RemoveUnfinishedBackups(BackupDirOf(config_)); removed > 0) {
-    LogWarning("{} backup(s) in {} were interrupted before they were whole, and are removed",
-               removed, BackupDirOf(config_));
+    LogWarning("{} incomplete backup(s) in {} were interrupted and are removed", removed,
+               BackupDirOf(config_));
   }
   ASSIGN_OR_RETURN(trajectories_, storage::TrajectoryStore::Open(*database_, {}));
   items_ = std::make_unique<storage::ItemStore>(*database_);
@@ -51,7 +51,7 @@ absl::Status NodeImpl::OpenStores() {
                                          .learned_folder = LearnedDirOf(config_),
                                          .package_id = package_.id,
                                          .reach_similarity = selection.threshold};
-  // A full disk keeps no node from serving.
+  // A full disk must not keep the node from serving.
   if (auto key = storage::FileKey(*database_, kLearnedKeyRow, "what deep rounds learned");
       key.ok()) {
     catalog.learned_key = *std::move(key);
@@ -64,8 +64,8 @@ absl::Status NodeImpl::OpenStores() {
   return OpenRecords();
 }
 
-// The first value of a user waits for an fsync of the user's key, which is not to be the inference
-// thread's wait. Where it fails, storing the value says why.
+// Makes the user's key ahead of time: storing a user's first value waits for an fsync of the key,
+// and the inference thread must not wait. If this fails, storing the value reports why.
 void NodeImpl::ExpectUser(const std::string& user_id) {
   pattern_pool_.Post([database = database_.get(), scope = storage::KeyScope::User(user_id)] {
     database->EnsureKey(scope).IgnoreError();

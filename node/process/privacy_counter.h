@@ -10,8 +10,8 @@
 
 namespace ruvd::node {
 
-// DATA_DIR/privacy-counter: what the privacy ledger was ever charged, beside the store, so that an
-// older store in its place forgets nothing.
+// Returns DATA_DIR/privacy-counter. The file counts all charges of the privacy ledger outside the
+// store, so that they are not forgotten when an older store is put in place.
 inline std::string PrivacyCounterFileOf(const config::NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / "privacy-counter").string();
 }

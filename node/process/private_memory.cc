@@ -9,7 +9,8 @@
 namespace ruvd::node {
 
 void KeepMemoryPrivate() {
-  // Neither fails for these values; where an old kernel knows one of them not, the other holds.
+  // Neither call fails with these values. If an old kernel does not know one of them, the other
+  // still works.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   const rlimit none = {.rlim_cur = 0, .rlim_max = 0};
   ::setrlimit(RLIMIT_CORE, &none);

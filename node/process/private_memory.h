@@ -5,9 +5,9 @@
 
 namespace ruvd::node {
 
-// Keys of the data at rest are in this process's memory, and with them everything: the operating
-// system writes no core dump of it, and no other process of the same user may attach to it. Threads
-// and children that exist already keep what they have, so call it first of all.
+// Protects the memory of this process, which holds the keys of the data at rest: the operating
+// system writes no core dump, and no other process of the same user may attach. Existing threads
+// and child processes are not affected, so call it before anything else.
 void KeepMemoryPrivate();
 
 }  // namespace ruvd::node

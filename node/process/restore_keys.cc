@@ -21,7 +21,8 @@
 namespace ruvd::node {
 namespace {
 
-// Empty where the backup's key is not made from a passphrase.
+// Returns the parameters of the backup's passphrase; empty if its key does not come from a
+// passphrase.
 absl::StatusOr<std::string> DerivationOf(const std::string& folder) {
   const auto bytes =
       ReadFile(folder + "/" + storage::kBackupDerivationFile, limits::kMaxKeyFileBytes);
@@ -46,7 +47,7 @@ absl::StatusOr<privacy::SealKey> KeyOfThen(const BackupAccess& access) {
   ASSIGN_OR_RETURN(const std::string derivation, DerivationOf(access.folder));
   if (derivation.empty()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "the backup in {} is not of a node with a passphrase; give --backup-key",
+                 "the backup in {} does not use a passphrase; give its key file with --backup-key",
                  access.folder);
   }
   ASSIGN_OR_RETURN(std::string passphrase, ReadPassphraseFile(access.passphrase_file));
@@ -57,15 +58,16 @@ absl::StatusOr<privacy::SealKey> KeyOfThen(const BackupAccess& access) {
 }
 
 absl::Status NoneOpens(const BackupAccess& access) {
-  // Where there is no manifest at all, or none that could be one, that is what to say.
-  const absl::Status any = storage::ReadBackupManifest(access.folder, privacy::SealKey::Generate()).status();
+  // If the manifest is missing or malformed, that error is returned.
+  const absl::Status any =
+      storage::ReadBackupManifest(access.folder, privacy::SealKey::Generate()).status();
   if (ReasonOf(any) != reasons::kBackupInvalid) {
     return any;
   }
   return Error(absl::StatusCode::kDataLoss, reasons::kBackupInvalid,
                "the backup in {} does not open with the node's seal key; give the key file or the "
-               "passphrase that the node had when it was made (--backup-key, "
-               "--backup-passphrase-file), or take another backup",
+               "passphrase that the node had when the backup was made (--backup-key, "
+               "--backup-passphrase-file), or use another backup",
                access.folder);
 }
 
@@ -114,7 +116,8 @@ absl::Status ChooseRestoreKeys(const RestoreKeys& keys, const config::NodeConfig
     return absl::OkStatus();
   }
   // The next start tries both keys of an interrupted change, so the restored store may stay sealed
-  // with whichever opens it; for any other it is sealed with the present one.
+  // with the one that opens the backup. A backup under any other key is sealed with the present
+  // key.
   options->key = present->current;
   options->other_key = present->next;
   if (Opens(options->backup, present->current)) {

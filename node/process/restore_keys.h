@@ -14,31 +14,33 @@
 
 namespace ruvd::node {
 
-// Which backup, and with what it opens where the node's own keys do not.
+// A backup, and the key file or passphrase that opens it if the node's own keys do not.
 struct BackupAccess {
   std::string folder;
-  std::string key_file;         // the seal key file of the backup's time
-  std::string passphrase_file;  // or the passphrase of then; its parameters are in the backup
+  std::string key_file;  // seal key file from the time of the backup
+  std::string
+      passphrase_file;  // or the passphrase from that time; its parameters are in the backup
 };
 
-// The key that opens a backup, and those that the node has.
+// The key that opens a backup, and the keys of the node.
 struct RestoreKeys {
   privacy::SealKey backup;
-  std::optional<privacy::SealKeys> present;  // none: a node that has no key yet
-  // The node's passphrase opens the backup under the backup's parameters, which become its own
-  // where it has none.
+  std::optional<privacy::SealKeys> present;  // nullopt: the node has no key yet
+  // Set if the node's passphrase opens the backup under the backup's parameters; a node without
+  // parameters adopts these.
   std::string adopt;
 };
 
-// Finds the key of a backup: the given one, else the node's present one, that of a change which was
-// interrupted, or its passphrase under the backup's parameters. Creates nothing. BACKUP_INVALID
-// where none opens it, FILE_NOT_FOUND, the errors of SealKeySource.
+// Finds the key of a backup: the given key, or else the node's present key, the key of an
+// interrupted change, or the node's passphrase under the backup's parameters. It creates nothing.
+// Returns BACKUP_INVALID if no key opens the backup, FILE_NOT_FOUND, and the errors of
+// SealKeySource.
 absl::StatusOr<RestoreKeys> FindRestoreKeys(const privacy::SealKeySource& source,
                                             const BackupAccess& access);
 
-// The keys of `options` for a restore. A node without a key gets one, in its data folder, once the
-// restore comes that far; `source` outlives `options`. FILE_NOT_FOUND where there is a store whose
-// key is missing.
+// Sets the keys of `options` for a restore. A node without a key gets one in its data folder at the
+// point of the restore where it is needed. `source` must outlive `options`. Returns FILE_NOT_FOUND
+// if there is a store whose key is missing.
 absl::Status ChooseRestoreKeys(const RestoreKeys& keys, const config::NodeConfig& config,
                                privacy::SealKeySource& source, storage::RestoreOptions* options);
 

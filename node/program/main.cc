@@ -28,7 +28,7 @@ std::vector<std::pair<std::string, std::string>> Environment() {
   return variables;
 }
 
-// Set to 1, it lets debuggers attach and core dumps be written.
+// If this is set to 1, debuggers may attach and core dumps may be written.
 constexpr char kDebugVariable[] = "RUVD_DEBUGGABLE";
 
 }  // namespace
@@ -39,9 +39,9 @@ int main(int argc, char** argv) {
     ruvd::node::KeepMemoryPrivate();
   }
   ruvd::cli::CommandContext context{.out = std::cout,
-                               .err = std::cerr,
-                               .environment = Environment(),
-                               .out_is_terminal = ::isatty(STDOUT_FILENO) == 1};
+                                    .err = std::cerr,
+                                    .environment = Environment(),
+                                    .out_is_terminal = ::isatty(STDOUT_FILENO) == 1};
   winsize size = {};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
     context.columns = size.ws_col;

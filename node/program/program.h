@@ -11,9 +11,9 @@
 
 namespace ruvd::node {
 
-// Runs `ruvd` with all its verbs: those that ask a node, those that work on this machine's data
-// folder, and those that work on model files. `arguments` are without the program's name. The
-// result is the exit code of the process.
+// Runs `ruvd` with all its verbs: verbs that ask a node, verbs that work on this machine's data
+// folder, and verbs that work on model files. `arguments` do not contain the program's name.
+// Returns the exit code of the process.
 int RunProgram(const std::vector<std::string>& arguments, cli::CommandContext& context,
                const cli::StartNode& start_node = &Node::Start);
 

@@ -21,7 +21,7 @@
 namespace ruvd::sharing {
 namespace {
 
-// Of every document, so that each of a few banks has some.
+// Mask draws per document: enough that each of a few banks gets some.
 constexpr int kJudgingDraws = 6;
 
 Digest IdOfText(const inference::ScoredDocument& text) {
@@ -47,7 +47,7 @@ double SumOfNats(const auto& parts) {
   return sum;
 }
 
-// By how much of `before` it is more.
+// Returns the rise from `before` to `after` as a share of `before`.
 double LossOf(double before, double after) {
   return before > 0 ? after / before - 1 : 0;
 }
@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<inference::ScoredDocument>> ChooseJudges(
     RETURN_IF_ERROR(trajectory.status());
     learning::Lesson lesson = learning::LessonOf(*std::move(trajectory), min_rating);
     if (lesson.trajectory.embedded_by != AsText(services.package_id)) {
-      lesson.trajectory.prompt_tokens.clear();  // of another tokenizer
+      lesson.trajectory.prompt_tokens.clear();  // another tokenizer made these tokens
     }
     const learning::Lesson* const one = &lesson;
     inference::TrainingExample example = std::move(
@@ -109,7 +109,7 @@ std::vector<BankEvaluation::Document> BankEvaluation::WithIds(
     const Digest id = IdOfText(text);
     documents.push_back({.id = id, .text = std::move(text)});
   }
-  // No document counts twice.
+  // No document may count twice.
   std::ranges::sort(documents, {}, &Document::id);
   const auto repeated = std::ranges::unique(documents, {}, &Document::id);
   documents.erase(repeated.begin(), repeated.end());
@@ -147,7 +147,7 @@ Digest BankEvaluation::KeyOf(size_t bank, std::span<const float> values) const {
 bool BankEvaluation::Remembers(const federation::BankedValues& candidate) const {
   for (size_t bank = 0; bank < candidate.size(); ++bank) {
     if (AreZero(candidate[bank])) {
-      continue;  // served anyhow where nothing is
+      continue;  // is served anyway if nothing else is served
     }
     const auto found = scored_.find(KeyOf(bank, candidate[bank]));
     if (found == scored_.end() || !std::ranges::all_of(lessons_, [&](const Document& document) {

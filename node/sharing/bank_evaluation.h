@@ -19,43 +19,44 @@
 
 namespace ruvd::sharing {
 
-// The newest limits::kMaxJudges of them that teach something, as documents: prompts are given, what
-// users wanted is scored. Those of users who were erased are gone with their texts. CANCELLED; the
-// errors of the store.
+// Returns the newest usable judging lessons, at most limits::kMaxJudges, as documents: the prompt
+// is given and the text that the user wanted is scored. Lessons of erased users no longer exist.
+// Returns CANCELLED and the errors of the store.
 absl::StatusOr<std::vector<inference::ScoredDocument>> ChooseJudges(
     const learning::LearningServices& services, float min_rating);
 
-// General text as documents: all but the first token is scored.
+// Returns general text as documents; all tokens except the first are scored.
 std::vector<inference::ScoredDocument> DocumentsOf(
     const std::vector<std::vector<inference::TokenId>>& passages);
 
-// Scores global adapters on this node's held-out lessons and on general text, bank by bank: a
-// masking of share t says something of the bank of t alone, since banks do not mix. Every document
-// is read under the same masks, whatever the adapter and the round, and what a bank scored is
-// remembered, so that what was measured once costs nothing. On the frozen model, as cores are
-// trained. Keeps no text. One thread uses it.
+// Scores global adapters on this node's held-out lessons and on general text, bank by bank. A
+// masking with share t measures only the bank of t, because banks do not mix. Every document is
+// scored under the same masks for all adapters and rounds, and the scores of a bank are remembered,
+// so that nothing is measured twice. The scores are on the frozen model, on which cores are
+// trained. Remembered scores contain no text. Only one thread may use an object.
 class BankEvaluation {
  public:
   explicit BankEvaluation(UpdateLayout layout) : layout_(std::move(layout)) {}
 
-  // What is scored from now on; whatever was scored of other documents is forgotten.
+  // Sets the documents to score. Scores of other documents are forgotten.
   void SetTexts(std::vector<inference::ScoredDocument> lessons,
                 std::vector<inference::ScoredDocument> general);
-  // Forgets the texts themselves.
+  // Forgets the texts themselves, but not their scores.
   void DropTexts();
   size_t lessons() const { return lessons_.size(); }
 
-  // What a candidate gains on the lessons beside what is served, and what general text loses beside
-  // the frozen model: many rounds must not add up to what one may not do. Of banks that are equal
-  // in both nothing is scored. The errors of the forward pass, of between_slices, CANCELLED.
+  // Returns the gain of a candidate over the served adapter on the lessons, and its loss on general
+  // text over the frozen model; comparing with the frozen model keeps many rounds from adding up to
+  // a loss that one round may not cause. Banks that are equal in both are not scored. Returns
+  // CANCELLED and the errors of the forward pass and of between_slices.
   absl::StatusOr<federation::ShadowScore> Compare(const learning::LearningServices& services,
                                                   const federation::BankedValues& served,
                                                   const federation::BankedValues& candidate);
-  // The same on the lessons alone.
+  // Does what Compare does, on the lessons only.
   absl::StatusOr<federation::ShadowScore> CompareOnLessons(
       const learning::LearningServices& services, const federation::BankedValues& served,
       const federation::BankedValues& candidate);
-  // Whether a bank's values were scored on all lessons before.
+  // Returns whether all banks of the candidate were scored on all lessons before.
   bool Remembers(const federation::BankedValues& candidate) const;
 
  private:
@@ -63,7 +64,7 @@ class BankEvaluation {
     Digest id{};
     inference::ScoredDocument text;
   };
-  // What a document takes under the maskings whose t is in a bank, as a share of its NELBO.
+  // The part of a document's NELBO that comes from maskings whose t is in one bank.
   struct Part {
     double nats = 0;
     int draws = 0;
@@ -84,7 +85,7 @@ class BankEvaluation {
   const UpdateLayout layout_;
   std::vector<Document> lessons_;
   std::vector<Document> general_;
-  // By bank and its values, then by document.
+  // Scores by hash of a bank and its values, then by document.
   std::map<Digest, std::map<Digest, Part>> scored_;
 };
 

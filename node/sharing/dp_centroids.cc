@@ -24,14 +24,16 @@ namespace {
 constexpr uint8_t kCentroidUse =
     privacy::consent_purposes::kTraining | privacy::consent_purposes::kSharing;
 constexpr std::string_view kNoisedTask = "noised centroid";
-// Nothing is said of how good the lessons are. Peers take no pattern below 0.25 by default.
+// A constant, so that it says nothing about the quality of the lessons. By default peers accept
+// patterns from 0.25 on.
 constexpr float kNoisedQuality = 0.5F;
 constexpr int64_t kTryMillis = 3'600'000;
 constexpr uint64_t kMostDoublings = 20;
 
 absl::Status Off() {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-               "noised centroids of patterns stay here: privacy.centroids is off");
+               "noised centroids are not released, because privacy.centroids is off; set it to "
+               "true to allow them");
 }
 
 }  // namespace
@@ -45,8 +47,8 @@ federation::SharedPattern NoisedPatternOf(const privacy::dp::NoisedCentroid& cen
                                     .examples = examples,
                                     .created_ms = created_ms,
                                     .centroid = centroid.direction};
-  // Of the release and the cell. A name that came again would stay away from peers where the one
-  // before has ended: they take an id that is gone for one that somebody removed.
+  // The id depends on the release and the cell. Peers would refuse an id that was used before and
+  // has expired, because they take it for a pattern that was removed.
   const auto cell = static_cast<uint8_t>(centroid.cell);
   const std::string moment = ByteWriter().Write(created_ms).Take();
   const Digest name = Sha256({AsBytes(kNoisedTask), self, AsBytes(moment), {&cell, 1}});
@@ -88,7 +90,8 @@ privacy::CentroidReleaseTerms DpCentroids::Terms() const {
           .space = options_.space};
 }
 
-// Whatever was charged for the unit, also for another model, was of the same lessons.
+// All charges for the unit count, even those for another model, because they concern the same
+// lessons.
 void DpCentroids::ReadLedger() {
   uint64_t releases = 0;
   int64_t last_ms = 0;
@@ -127,8 +130,9 @@ bool DpCentroids::Due() const {
 uint64_t DpCentroids::SpentUnits() const {
   return options_.ledger == nullptr
              ? 0
-             : privacy::SaturatingAdd(options_.ledger->totals(privacy::PrivacyUnit::kExample).rho_q32,
-                             options_.ledger->totals(privacy::PrivacyUnit::kNode).rho_q32);
+             : privacy::SaturatingAdd(
+                   options_.ledger->totals(privacy::PrivacyUnit::kExample).rho_q32,
+                   options_.ledger->totals(privacy::PrivacyUnit::kNode).rho_q32);
 }
 
 absl::Status DpCentroids::Check() const {
@@ -140,7 +144,9 @@ absl::Status DpCentroids::Check() const {
     return options_.unavailable;
   }
   if (!usable_.ok()) {
-    return Annotate(usable_, "no noise suits privacy.centroid_epsilon and centroid_examples");
+    return Annotate(usable_,
+                    "no noise level fits privacy.centroid_epsilon and privacy.centroid_examples; "
+                    "change one of them");
   }
   RETURN_IF_ERROR(privacy::dp::RequireCentroidSnr(terms_));
   return privacy::CheckBudget({&options_.budget, 1}, privacy::PrivacyUnit::kExample, SpentUnits(),
@@ -167,14 +173,14 @@ absl::StatusOr<NoisedPatterns> DpCentroids::Pay(const privacy::ConsentRegister& 
   const absl::StatusOr<privacy::PreparedCentroids> prepared = privacy::PrepareCentroids(
       Terms(), guards, {.embeddings = views, .contributors = lessons.contributors});
   if (options_.ledger->totals(privacy::PrivacyUnit::kExample).reservations != before) {
-    const MutexLock lock(mutex_);  // also of a release that failed behind its charge
+    const MutexLock lock(mutex_);  // also for a release that failed after its charge
     ++releases_;
     last_ms_ = now_ms;
   }
   RETURN_IF_ERROR(prepared.status());
-  // From here on peers may have it.
+  // From here on peers may get the release.
   if (absl::Status noted = options_.ledger->Release(prepared->reservation); !noted.ok()) {
-    LogWarning("release {} is charged but not noted as sent: {}", prepared->reservation,
+    LogWarning("release {} was charged, but could not be marked as sent: {}", prepared->reservation,
                MessageOf(noted));
   }
   NoisedPatterns noised{.contributors = std::move(lessons.contributors)};
@@ -190,7 +196,7 @@ absl::StatusOr<NoisedPatterns> DpCentroids::Release(const privacy::ConsentRegist
     const MutexLock lock(mutex_);
     tried_ms_ = options_.clock->WallMillis();
     if (!noised.ok() && ReasonOf(refusal_) != ReasonOf(noised.status())) {
-      LogWarning("no noised centroids are released: {} [{}]", MessageOf(noised.status()),
+      LogWarning("no noised centroids were released: {} [{}]", MessageOf(noised.status()),
                  ReasonOf(noised.status()));
     }
     refusal_ = noised.status();
@@ -198,8 +204,8 @@ absl::StatusOr<NoisedPatterns> DpCentroids::Release(const privacy::ConsentRegist
   if (noised.ok()) {
     const DpCentroidsView view = View();
     LogInfo(
-        "{} noised centroid(s) are released: epsilon {:.3f} at delta {:.1e} of each lesson; {:.3f} "
-        "of {:.3f} spent, with noised updates",
+        "released {} noised centroid(s): epsilon {:.3f} at delta {:.1e} for each lesson; {:.3f} of "
+        "{:.3f} spent, including noised updates",
         noised->patterns.size(), view.epsilon, view.delta, view.spent_epsilon, view.budget_epsilon);
   }
   return noised;

@@ -26,78 +26,84 @@
 namespace ruvd::sharing {
 
 struct DpCentroidsOptions {
-  bool enabled = false;  // the operator asked for it: a tier alone does not
+  bool enabled = false;  // the operator switched centroids on; the tier alone does not
   privacy::SitePolicy policy;
-  std::string scope;              // of `policy`, that all of this node's data is in
-  double epsilon = 4;             // of one release, at `delta`, for one lesson
-  double delta = 1e-6;            // that every epsilon is said at
-  uint32_t examples = 50;         // lessons that a centroid is of more than
+  std::string scope;              // scope of `policy` that applies to all data of this node
+  double epsilon = 4;             // cost of one release for one lesson, at `delta`
+  double delta = 1e-6;            // delta of every epsilon
+  uint32_t examples = 50;         // a centroid must cover more lessons than this
   privacy::PrivacyBudget budget;  // of the unit example, for the node's whole life
-  Duration interval{};     // before the second release; twice as long before each further one
-  uint32_t dimension = 0;  // of the model's embeddings
-  Digest space{};          // the model package's id
-  privacy::NodeId self{};  // whose centroids they are
-  // Null: no ledger could be opened, so nothing is released; `unavailable` says why.
+  Duration interval{};            // before the second release; each further wait is twice as long
+  uint32_t dimension = 0;         // of the model's embeddings
+  Digest space{};                 // the model package's id
+  privacy::NodeId self{};         // the node that releases the centroids
+  // Null if no ledger could be opened; then nothing is released and `unavailable` says why.
   storage::PrivacyLedgerStore* ledger = nullptr;
   absl::Status unavailable;
-  // The lessons that may be in a release at `now_ms`.
+  // Returns the lessons that may be in a release at `now_ms`.
   std::function<absl::StatusOr<learning::CentroidLessons>(int64_t now_ms)> lessons;
   privacy::dp::RandomBytes random;
   const Clock* clock = nullptr;
 };
 
-// What a release of centroids would be and what the last ones were; for the operator.
+// The next release of centroids and the last ones, as the operator sees them.
 struct DpCentroidsView {
   bool enabled = false;
-  double epsilon = 0;  // that the next one is charged for one lesson
+  double epsilon = 0;  // charge of the next release for one lesson
   double delta = 0;
-  double noise_multiplier = 0;  // 0: it cannot be made
-  uint32_t examples = 0;        // that a centroid is of more than
-  size_t most = 0;              // centroids that one release has at most
-  size_t payload_bytes = 0;     // of each
-  double snr = 0;               // predicted, of the smallest centroid that leaves
-  // Of one lesson: what centroids cost it, and the noised updates that it is in as well.
+  double noise_multiplier = 0;  // 0: no release can be made
+  uint32_t examples = 0;        // a centroid covers more lessons than this
+  size_t most = 0;              // most centroids of one release
+  size_t payload_bytes = 0;     // of each centroid
+  double snr = 0;               // predicted for the smallest centroid that may leave
+  // Epsilon of one lesson, spent by centroids and by the noised updates that may contain the
+  // lesson.
   double spent_epsilon = 0;
   double budget_epsilon = 0;
   uint64_t releases = 0;  // charged since the store was made
-  int64_t last_ms = 0;    // Unix time of the last charge; 0: none
-  int64_t next_ms = 0;    // before which none is made; 0: at any time
-  absl::Status refusal;   // why the last one was not made; OK: it was, or none was tried
+  int64_t last_ms = 0;    // Unix time of the last charge; 0: never
+  int64_t next_ms = 0;    // earliest time of the next release; 0: at any time
+  absl::Status refusal;   // why the last release was refused; OK: it was made, or none was tried
 };
 
-// What one release gave: patterns without cores, and whose lessons are in any of them.
+// The result of one release: patterns without cores, and the contributors whose lessons are in any
+// of them.
 struct NoisedPatterns {
   std::vector<federation::SharedPattern> patterns;
   std::vector<privacy::Contributor> contributors;
 };
 
-// The way of where this node's lessons lie out of it under the tier `dp`: centroids of groups that
-// hide every single lesson (dp/noised_centroids.h), charged to the ledger, unit example, before
-// their noise is drawn. It knows no stored patterns: those are groups that the lessons themselves
-// made, whose centroids hide nobody. One thread uses it; View is thread-safe.
+// Releases noised centroids of this node's lessons under the tier `dp`. A centroid covers a group
+// of lessons and hides every single lesson (dp/noised_centroids.h). The ledger is charged, with the
+// unit example, before the noise is drawn. Stored patterns are not used: the lessons themselves
+// decided how they are grouped there, so their centroids would hide no lesson. Only one thread may
+// use an object; View is thread-safe.
 //
-// Epsilon covers what a release says. When it happens, that it does, and that all of it is taken
-// back when somebody withdraws, is seen by peers.
+// Epsilon covers the contents of a release. Peers also see that a release happens, when it happens,
+// and that all of it is withdrawn when a contributor withdraws a consent; epsilon does not cover
+// this.
 class DpCentroids {
  public:
-  // Reads from the ledger when it was charged last. Figures that make no release leave one that
-  // refuses all and says so.
+  // Reads the time of the last charge from the ledger. If the options allow no release, the object
+  // refuses every release and says why.
   static std::unique_ptr<DpCentroids> Create(DpCentroidsOptions options);
 
-  // Whether a release may be tried: it is on, the interval since the last charge is over, and so is
-  // an hour since the last try.
+  // Returns whether a release may be tried: centroids are on, the interval since the last charge is
+  // over, and the last try was at least an hour ago.
   bool Due() const;
 
-  // All that can be said without the lessons: on, policy, ledger, predicted signal, budget. A
-  // lesson may be in noised updates, too, so what those cost counts against its budget.
-  // FAILED_PRECONDITION, SCOPE_UNKNOWN, POLICY_REFUSES, SIGNAL_TOO_WEAK, PRIVACY_BUDGET_SPENT.
+  // Checks everything that does not depend on the lessons: whether centroids are on, the policy,
+  // the ledger, the predicted signal and the budget. A lesson may be in noised updates too, so
+  // their cost counts against its budget. Errors: FAILED_PRECONDITION, SCOPE_UNKNOWN,
+  // POLICY_REFUSES, SIGNAL_TOO_WEAK, PRIVACY_BUDGET_SPENT.
   absl::Status Check() const;
 
-  // Pays for and makes one release. May give no pattern: noise hid them all. Errors of Check,
-  // `lessons` and PrepareCentroids; each is noted, and logged until another one comes.
+  // Charges for and makes one release. The result may be empty if noise hid all groups. Returns the
+  // errors of Check, `lessons` and PrepareCentroids; the view shows the last error, and a repeated
+  // error is logged only once.
   absl::StatusOr<NoisedPatterns> Release(const privacy::ConsentRegister& consents);
 
-  // The lessons that would be in the next one. Errors of the store.
+  // Returns the lessons that would be in the next release, or an error of the store.
   absl::StatusOr<learning::CentroidLessons> NextLessons() const;
 
   DpCentroidsView View() const;
@@ -111,7 +117,7 @@ class DpCentroids {
   uint64_t SpentUnits() const;
 
   const DpCentroidsOptions options_;
-  absl::Status usable_;  // whether the figures make a release
+  absl::Status usable_;  // whether the options allow a release
   privacy::dp::CentroidTerms terms_;
   privacy::LedgerCharge charge_;
   mutable Mutex mutex_;
@@ -121,12 +127,12 @@ class DpCentroids {
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A noised centroid as peers get it: every field but its direction is the same whatever the lessons
-// say. `created_ms` is the release's moment.
+// Returns a noised centroid as peers get it. All fields except its direction are independent of the
+// lessons. `created_ms` is the time of the release.
 federation::SharedPattern NoisedPatternOf(const privacy::dp::NoisedCentroid& centroid,
                                           const privacy::NodeId& self, uint32_t examples,
                                           int64_t created_ms);
-// Whether a pattern says of itself that it is one.
+// Returns whether a pattern claims to be a noised centroid.
 bool IsNoised(const federation::SharedPattern& pattern);
 
 }  // namespace ruvd::sharing

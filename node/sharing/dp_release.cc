@@ -24,10 +24,10 @@ namespace {
 constexpr uint8_t kReleasedUse =
     privacy::consent_purposes::kTraining | privacy::consent_purposes::kSharing;
 
-// What the ledger was charged for before; centroids have a unit of their own.
+// The earlier charges of the ledger for updates and shares. Centroids are charged to another unit.
 struct Charged {
-  int64_t last_ms = 0;  // when it was last, for an update or a share
-  bool sums = false;    // for a share
+  int64_t last_ms = 0;  // time of the last charge for an update or a share
+  bool sums = false;    // whether a share was charged
 };
 
 Charged ChargedIn(const storage::PrivacyLedgerStore& ledger) {
@@ -41,12 +41,12 @@ Charged ChargedIn(const storage::PrivacyLedgerStore& ledger) {
     return true;
   });
   if (!read.ok()) {
-    LogWarning("when the last release was is not known: {}", MessageOf(read));
+    LogWarning("the time of the last release is unknown: {}", MessageOf(read));
   }
   return charged;
 }
 
-// The released values by bank, which a release holds one after the other.
+// Returns the released values by bank; a release holds them one after the other.
 federation::BankedValues ValuesOf(const privacy::ReleasePayload& payload,
                                   const UpdateLayout& layout) {
   federation::BankedValues banks;
@@ -124,8 +124,8 @@ absl::Status DpRelease::CheckTier(privacy::ConsentTier tier) const {
   }
   return usable_.ok() ? absl::OkStatus()
                       : Annotate(usable_,
-                                 "no noise suits privacy.clip_norm, "
-                                 "privacy.release_epsilon and federation.core_rank");
+                                 "no noise level fits privacy.clip_norm, privacy.release_epsilon "
+                                 "and federation.core_rank; change one of them");
 }
 
 bool DpRelease::Due() {
@@ -164,7 +164,7 @@ privacy::dp::SnrQuestion DpRelease::Question() const {
 
 double DpRelease::EpsilonThat(
     const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices) const {
-  // Noise is a whole number of units: between two of them more epsilon changes nothing.
+  // Noise is a whole number of units, so a little more epsilon may change nothing.
   privacy::dp::NoiseGrid grid = grid_;
   uint32_t enough = 0;
   for (uint32_t too_much = grid_.sigma_units; enough + 1 < too_much;) {
@@ -178,9 +178,9 @@ double DpRelease::EpsilonThat(
   const double least =
       privacy::dp::EpsilonOfRho(privacy::dp::GaussianRho(grid.NoiseMultiplier()), options_.delta)
           .value_or(0);
-  // What is computed back from it may miss the unit by a rounding error.
+  // The value computed back from it may miss the unit by a rounding error.
   constexpr double kStep = 1.0001;
-  constexpr int kSteps = 100;  // together one in a hundred
+  constexpr int kSteps = 100;  // together one per cent
   double epsilon = least;
   for (int step = 0; step < kSteps; ++step, epsilon *= kStep) {
     const absl::StatusOr<privacy::dp::NoiseGrid> given =
@@ -242,15 +242,15 @@ absl::StatusOr<federation::AdapterUpdate> DpRelease::Release(
   NoteSent(prepared->reservation);
   const DpReleaseView view = View(privacy::ConsentTier::kDp);
   LogInfo(
-      "an update of {} values is released: epsilon {:.3f} at delta {:.1e} (node level), predicted "
-      "SNR {:.2f} over {} node(s); epsilon {:.3f} of {:.3f} spent",
+      "released an update of {} values: epsilon {:.3f} at delta {:.1e} (node level), predicted SNR "
+      "{:.2f} over {} node(s); epsilon {:.3f} of {:.3f} spent",
       payload.units.size(), prepared->forecast.charge.epsilon, options_.delta,
       prepared->forecast.snr, view.contributors, view.spent_epsilon, view.budget_epsilon);
   return UpdateOfBanks(options_.layout, ValuesOf(payload, options_.layout), /*examples=*/0);
 }
 
 void DpRelease::NoteTry(uint64_t spent, const absl::Status& status, bool share) {
-  if (SpentUnits() != spent) {  // also of a release that failed behind its charge
+  if (SpentUnits() != spent) {  // also for a release that failed after its charge
     const MutexLock lock(mutex_);
     last_ms_ = std::max<int64_t>(options_.clock->WallMillis(), 1);
     sums_ |= share;
@@ -264,7 +264,8 @@ void DpRelease::NoteTry(uint64_t spent, const absl::Status& status, bool share) 
 
 void DpRelease::NoteSent(uint64_t reservation) {
   if (const absl::Status noted = options_.ledger->Release(reservation); !noted.ok()) {
-    LogWarning("release {} is charged but not noted as sent: {}", reservation, MessageOf(noted));
+    LogWarning("release {} was charged, but could not be marked as sent: {}", reservation,
+               MessageOf(noted));
   }
 }
 
@@ -272,7 +273,7 @@ void DpRelease::Refuse(const absl::Status& status) {
   const MutexLock lock(mutex_);
   if (!status.ok() && ReasonOf(refusal_) != ReasonOf(status)) {
     ++refused_;
-    LogWarning("no update is released, the node goes on to serve and receive: {} [{}]",
+    LogWarning("no update is released; the node still serves and receives: {} [{}]",
                MessageOf(status), ReasonOf(status));
   }
   refusal_ = status;

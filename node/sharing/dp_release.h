@@ -34,115 +34,123 @@ namespace ruvd::sharing {
 
 struct DpReleaseOptions {
   privacy::SitePolicy policy;
-  std::string scope;     // of `policy`, that all of this node's data is in
+  std::string scope;     // scope of `policy` that applies to all data of this node
   double clip_norm = 1;  // L2, of the whole update
-  double epsilon = 1;    // of one release, at `delta`
-  double delta = 1e-6;   // that every epsilon is said at
+  double epsilon = 1;    // cost of one release, at `delta`
+  double delta = 1e-6;   // delta of every epsilon
   double signal = 0.5;   // expected norm of the mean clipped update over the clip norm, 0 to 1
-  privacy::PrivacyBudget budget;  // of the ledger, for the node's whole life
-  Duration interval{};            // between two charges, also over a restart
-  UpdateLayout layout;            // of the update; its frame outlives the release
-  // Null: no ledger could be opened, so nothing is released; `unavailable` says why.
+  privacy::PrivacyBudget budget;  // for the node's whole life
+  Duration interval{};            // between two charges, even across a restart
+  UpdateLayout layout;            // of the update; its frame must outlive the release
+  // Null if no ledger could be opened; then nothing is released and `unavailable` says why.
   storage::PrivacyLedgerStore* ledger = nullptr;
   absl::Status unavailable;
   privacy::dp::RandomBytes random;
   const Clock* clock = nullptr;
 };
 
-// What a release would be, what the last ones were, and what was spent; for the operator.
+// The next release, the last ones, and the spent budget, as the operator sees them.
 struct DpReleaseView {
   std::string scope;
   double clip_norm = 0;
   double delta = 0;
-  double epsilon = 0;           // that the next one is charged
-  double noise_multiplier = 0;  // of it; 0: it cannot be made
+  double epsilon = 0;           // charge of the next release
+  double noise_multiplier = 0;  // of the next release; 0: no release can be made
   size_t values = 0;
-  size_t contributors = 0;  // nodes that the prediction is for; under `masked` those of one sum
-  double snr = 0;           // predicted, of the mean of their releases, or of their masked sum
-  // What alone would make the prediction suffice, where it does not; 0: it does, or nothing would.
-  double needed_epsilon = 0;  // configured for one release
+  size_t contributors =
+      0;           // nodes that the prediction assumes; under `masked` the members of one sum
+  double snr = 0;  // predicted for the mean of their releases, or for their masked sum
+  // If the predicted signal is too weak: the values each of which alone would make it sufficient. 0
+  // means that the signal suffices, or that no value would help.
+  double needed_epsilon = 0;  // epsilon to configure for one release
   double needed_contributors = 0;
   size_t needed_values = 0;
   double spent_epsilon = 0;
   double budget_epsilon = 0;
   uint64_t releases = 0;  // charged since the store was made
-  bool sums = false;      // one of them is a share of a masked sum
-  absl::Status unknown;   // why what was spent is not known; OK: it is
-  uint64_t refused = 0;   // times since the start of the node that a refusal began
-  int64_t last_ms = 0;    // Unix time of the last charge; 0: none
-  int64_t next_ms = 0;    // before which none is made; 0: at any time
-  // Why the last one under the tier was not made, or before the first try would not be made now.
+  bool sums = false;      // at least one of them was a share of a masked sum
+  absl::Status unknown;   // why the spent budget is unknown; OK: it is known
+  uint64_t refused =
+      0;  // number of refusals since the start of the node, repeated ones counted once
+  int64_t last_ms = 0;  // Unix time of the last charge; 0: never
+  int64_t next_ms = 0;  // earliest time of the next release; 0: at any time
+  // Why the last release under the tier was refused. Before the first try: why a release would be
+  // refused now.
   absl::Status refusal;
 };
 
-// The values of an update by bank, to be clipped in place.
+// Returns the values of an update by bank, for clipping in place.
 std::vector<std::span<float>> BanksOf(federation::AdapterUpdate& update);
 
-// The grid of an update of `values` values whose noise costs at most `epsilon` at `delta`. Errors
-// of dp::RhoWithin and dp::MakeNoiseGrid.
+// Returns the noise grid for an update of `values` values that costs at most `epsilon` at `delta`.
+// Returns the errors of dp::RhoWithin and dp::MakeNoiseGrid.
 absl::StatusOr<privacy::dp::NoiseGrid> GridWithin(double epsilon, double delta, double clip_norm,
                                                   size_t values);
 
-// The way of a node's own core out of it under the tier `dp`: one release of the discrete Gaussian
-// mechanism whose unit is the node, charged to the ledger before its noise is drawn. Under `masked`
-// the release is the sum of a clique, to which each member adds its share of that noise. What is
-// refused costs nothing, what was charged is never given back. One thread uses it; View is
-// thread-safe.
+// Releases the node's own update under the tier `dp`: a release uses the discrete Gaussian
+// mechanism (Canonne, Kamath, Steinke 2020) with the node as its privacy unit, and is charged to
+// the ledger before its noise is drawn. Under `masked` the release is the sum over a clique, to
+// which each member adds its share of the noise. A refused release costs nothing; a charge is never
+// refunded. Only one thread may use an object; View is thread-safe.
 class DpRelease {
  public:
-  // Reads from the ledger when it was charged last, and whether for shares. Figures that make no
-  // release, for example noise above what the sampler has, leave one that refuses all and says so.
+  // Reads the time of the last charge from the ledger, and whether shares were charged. If the
+  // options allow no release, for example because the noise exceeds the sampler's range, the object
+  // refuses every release and says why.
   static std::unique_ptr<DpRelease> Create(DpReleaseOptions options);
 
-  // What this version, the site's policy and the ledger allow to be chosen, which no other data and
-  // no other member could change. SCOPE_UNKNOWN, POLICY_REFUSES, INVALID_ARGUMENT, the errors of
-  // opening the ledger.
+  // Checks whether this version, the site policy and the ledger allow the tier, which does not
+  // depend on data or on other members. Returns SCOPE_UNKNOWN, POLICY_REFUSES, INVALID_ARGUMENT and
+  // the errors of opening the ledger.
   absl::Status CheckTier(privacy::ConsentTier tier) const;
 
-  // Whether the interval since the last charge is over. A clock that went back begins it anew.
+  // Returns whether the interval since the last charge is over. If the clock went back, the
+  // interval starts again.
   bool Due();
 
-  // Nodes whose updates receivers average: what the prediction of the signal is for. 1 at first.
+  // Sets the number of nodes whose updates receivers average, which the predicted signal depends
+  // on. It is 1 until this is called.
   void SetContributors(size_t contributors);
 
-  // All that can be said without the update: CheckTier, the predicted signal of the nodes' mean,
-  // the budget. SIGNAL_TOO_WEAK, PRIVACY_BUDGET_SPENT.
+  // Checks everything that does not depend on the update: CheckTier, the predicted signal of the
+  // nodes' mean (SIGNAL_TOO_WEAK) and the budget (PRIVACY_BUDGET_SPENT).
   absl::Status Check() const;
 
-  // Pays for and makes one release of all banks of `update` together, which it has all of. The
-  // result holds the released integers times their unit, clipped to the norm that peers take, and
-  // does not say of how many examples it is. Errors of Check and PrepareRelease; each is noted and
-  // logged once, until another one comes or one is made.
+  // Charges for and makes one release of all banks of `update` together; `update` must have all
+  // banks. The result holds the released integers times their unit, clipped to the norm that peers
+  // accept, and does not tell its number of examples. Returns the errors of Check and
+  // PrepareRelease; the view shows the last error, and a repeated error is logged only once.
   absl::StatusOr<federation::AdapterUpdate> Release(federation::AdapterUpdate update,
                                                     std::span<const privacy::Contributor> whose,
                                                     const privacy::ConsentRegister& consents);
-  // ---- Under the tier `masked`.
-  // What the sums are of that this node takes part in: nodes of the same figures add up. The errors
-  // of making a grid for them.
+  // ---- The tier `masked` Returns the layout of the sums that this node takes part in; only nodes
+  // with equal layouts form a sum. Returns the errors of making a noise grid.
   absl::StatusOr<privacy::masking::MaskLayout> LayoutOfSums() const;
-  // All that can be said before a sum of `members` without the update, as Check. INVALID_ARGUMENT
-  // where so few have no noise to share.
+  // Does what Check does, for a sum over `members` nodes. Returns INVALID_ARGUMENT if so few
+  // members cannot share the noise.
   absl::Status CheckMasked(size_t members) const;
-  // Pays for and makes this node's input to the sum of a clique. `update` has all banks. The errors
-  // of CheckMasked and PrepareMaskedInput; each is noted and logged as those of Release.
+  // Charges for and makes this node's input to the sum over a clique. `update` must have all banks.
+  // Returns the errors of CheckMasked and PrepareMaskedInput, which are shown and logged as those
+  // of Release.
   absl::StatusOr<privacy::masking::MaskInput> ReleaseMasked(
       federation::AdapterUpdate update, std::span<const privacy::Contributor> whose,
       const privacy::ConsentRegister& consents, const privacy::masking::Clique& set);
-  // No reservation of the ledger is newer; 0: there is none.
+  // Returns the number of the ledger's newest reservation; 0 if there is no reservation.
   uint64_t last_reservation() const;
 
-  // Notes a refusal that was found before a release; OK: what was refused no longer is.
+  // Notes a refusal that was found before a release. OK ends the present refusal.
   void Refuse(const absl::Status& status);
 
-  // The operator's tier: whose next release View says what it would be, where that is kMasked; else
-  // that of kDp, as at first. What was refused under another one is not said of it.
+  // Sets the operator's tier. View() describes the next release under kMasked if that is the tier,
+  // and otherwise under kDp, the initial tier. Refusals under another tier are forgotten.
   void SetTier(privacy::ConsentTier tier);
   DpReleaseView View() const;
-  // The same as if that were the operator's.
+  // Returns the view as if `tier` were the operator's tier.
   DpReleaseView View(privacy::ConsentTier tier) const;
 
-  // The bytes of the next release up to its values, and how many bytes follow: values, and before
-  // those of each further bank its number.
+  // The payload of the next release: the bytes before its values, and the number of bytes that
+  // follow. The latter are the values, with the number of the bank before the values of each bank
+  // but the first.
   struct Layout {
     std::string head;
     size_t value_bytes = 0;
@@ -153,28 +161,30 @@ class DpRelease {
   explicit DpRelease(DpReleaseOptions options);
   privacy::ReleaseTerms Terms() const;
   size_t contributors() const;
-  // Of the next sum, as far as is known.
+  // Returns the number of members of the next sum, as far as it is known.
   size_t MembersOfSum() const;
   privacy::dp::SnrQuestion Question() const;
-  // NeedsOfSnr as figures that the operator can set. `suffices`: whether a grid's noise is little
-  // enough, as that of fewer units is where it is.
+  // Writes the result of NeedsOfSnr as values that the operator can configure. `suffices` returns
+  // whether the noise of a grid is small enough; if it is, a grid of fewer units suffices too.
   void WriteNeeds(const privacy::dp::SnrQuestion& question,
                   const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices,
                   DpReleaseView* view) const;
-  // The least epsilon of one release, as it is configured, whose grid suffices; 0: there is none.
+  // Returns the smallest configured epsilon of one release whose grid suffices; 0 if there is no
+  // such epsilon.
   double EpsilonThat(const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices) const;
   void WriteMasked(DpReleaseView* view) const;
-  // Why nothing would be released under `tier` now, where nothing was tried yet. Where the tier
-  // takes no noise that is nothing, but for a ledger that nobody can read.
+  // Returns why a release under `tier` would be refused now, for the time before the first try. For
+  // a tier without noise the only possible reason is an unreadable ledger.
   absl::Status RefusalNow(privacy::ConsentTier tier) const;
-  // The terms of a sum, the noise of one of so many members, and what is asked of it.
+  // Return the terms of a sum, the noise of a sum over `members` nodes, and the question about its
+  // signal.
   privacy::ReleaseTerms TermsOfSum() const;
   absl::StatusOr<privacy::dp::NoiseShares> SharesOf(const privacy::dp::NoiseGrid& grid,
                                                     size_t members) const;
-  // Whether the noise of a sum of so many on this grid is little enough.
+  // Returns whether the noise of a sum over `members` nodes on this grid is small enough.
   bool SumSuffices(const privacy::dp::NoiseGrid& grid, size_t members) const;
   privacy::dp::SnrQuestion QuestionOfSum(const privacy::dp::NoiseShares& shares) const;
-  // What any release of this node asks before it is made.
+  // Returns the guards that every release of this node must pass.
   privacy::ReleaseGuards Guards(privacy::ConsentTier tier,
                                 const privacy::ConsentRegister& consents) const;
   absl::StatusOr<privacy::PreparedInput> PrepareMasked(federation::AdapterUpdate* update,
@@ -185,22 +195,22 @@ class DpRelease {
                                                    std::span<const privacy::Contributor> whose,
                                                    const privacy::ConsentRegister& consents);
   uint64_t SpentUnits() const;
-  // Notes how a try of a release, or of a share, ended, before which `spent` was spent.
+  // Notes how a try of a release, or of a share, ended; `spent` was spent before the try.
   void NoteTry(uint64_t spent, const absl::Status& status, bool share);
-  // From here on peers may have what was reserved.
+  // Notes that peers may have the reserved release from here on.
   void NoteSent(uint64_t reservation);
 
   const DpReleaseOptions options_;
-  absl::Status usable_;  // whether the figures make a release
+  absl::Status usable_;  // whether the options allow a release
   privacy::dp::NoiseGrid grid_;
-  uint64_t cost_ = 0;  // of one, in the ledger's units
+  uint64_t cost_ = 0;  // of one release, in the ledger's units
   mutable Mutex mutex_;
   privacy::ConsentTier tier_ ABSL_GUARDED_BY(mutex_) = privacy::ConsentTier::kDp;
   int64_t last_ms_ ABSL_GUARDED_BY(mutex_) = 0;
   bool sums_ ABSL_GUARDED_BY(mutex_) = false;  // a share was charged
   size_t contributors_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool tried_ ABSL_GUARDED_BY(mutex_) = false;  // under the tier
+  bool tried_ ABSL_GUARDED_BY(mutex_) = false;  // under the present tier
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
 };
 

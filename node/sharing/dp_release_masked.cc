@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a node gives to masked sums is paid for as its own releases are.
+// The part of DpRelease for masked sums: a share is charged like a release of the node's own.
 
 #include <algorithm>
 #include <span>
@@ -77,7 +77,7 @@ absl::StatusOr<privacy::masking::MaskInput> DpRelease::ReleaseMasked(
   NoteSent(prepared->input.reservation);
   const DpReleaseView view = View(privacy::ConsentTier::kMasked);
   LogInfo(
-      "a share of {} values goes to the masked sum of {} nodes: epsilon {:.3f} at delta {:.1e} "
+      "sending a share of {} values to the masked sum of {} nodes: epsilon {:.3f} at delta {:.1e} "
       "(node level), predicted SNR {:.2f} of the sum; epsilon {:.3f} of {:.3f} spent",
       prepared->input.units.size(), set.members.size(), prepared->forecast.charge.epsilon,
       options_.delta, prepared->forecast.snr, view.spent_epsilon, view.budget_epsilon);
@@ -109,7 +109,8 @@ void DpRelease::WriteMasked(DpReleaseView* view) const {
   if (view->needed_contributors == 0) {
     return;
   }
-  // Shares are whole units, too: more members do not always make the noise of a sum less.
+  // A share of the noise is a whole number of units, so more members do not always reduce the noise
+  // of a sum.
   size_t needed = members + 1;
   while (needed <= limits::kMaxCliqueMembers && !SumSuffices(grid_, needed)) {
     ++needed;

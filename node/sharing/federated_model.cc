@@ -18,10 +18,11 @@
 namespace ruvd::sharing {
 namespace {
 
-// A move that is no more than what sums round to is none: it would be evaluated for ever.
+// A move within the rounding error of the sums counts as no move; otherwise it would be evaluated
+// again and again.
 constexpr double kRounding = 1e-6;
 
-// From one bank to another, zeros where it is rounding.
+// Returns the move from one bank to another; a value within the rounding error is 0.
 std::vector<float> MoveFrom(const std::vector<float>& from, const std::vector<float>& to) {
   std::vector<float> move(to.size());
   double squares = 0;
@@ -45,15 +46,15 @@ void LogBanks(const FederatedOutcome& round) {
     }
     Log(outcome.verdict == federation::BankVerdict::kCommitted ? LogLevel::kInfo
                                                                : LogLevel::kWarning,
-        "round {}: bank {} of the federated adapter, of {} update(s), is {}: lessons gain {:.4f} "
-        "nats per token (error {:.4f}, {} of them), general text loses {:.2f} %",
+        "round {}: bank {} of the federated adapter, made from {} update(s), is {}: gain on "
+        "lessons {:.4f} nats per token (error {:.4f}, {} lessons), general text loses {:.2f} %",
         round.round, bank, outcome.contributors, federation::BankVerdictName(outcome.verdict),
         outcome.score.gain, outcome.score.standard_error, outcome.score.documents,
         100 * outcome.score.general_loss);
   }
 }
 
-// A saved adapter of other banks or another optimiser, brought to those of the layout; its
+// Converts a saved adapter with other banks or another optimiser to those of the layout. Its
 // optimisers begin anew.
 federation::GlobalAdapterState AlignedTo(const UpdateLayout& layout,
                                          const SavedGlobalAdapter& saved,
@@ -87,7 +88,8 @@ absl::StatusOr<std::unique_ptr<FederatedModel>> FederatedModel::Open(
       status = model->Restore(**std::move(saved));
     }
     if (!status.ok()) {
-      LogWarning("the global adapter begins anew: {} [{}]", MessageOf(status), ReasonOf(status));
+      LogWarning("the saved global adapter is not used, and a new one is begun: {} [{}]",
+                 MessageOf(status), ReasonOf(status));
     }
   }
   model->RestoreReputations();
@@ -109,8 +111,8 @@ void FederatedModel::RestoreReputations() {
 void FederatedModel::KeepReputations() const {
   const absl::Status kept = options_.reputations.Keep(reputation_.All(global_.round()));
   if (!kept.ok()) {
-    LogWarning("the reputations of peers would not outlive a restart: {} [{}]", MessageOf(kept),
-               ReasonOf(kept));
+    LogWarning("the reputations of peers were not saved and would be lost at a restart: {} [{}]",
+               MessageOf(kept), ReasonOf(kept));
   }
 }
 
@@ -118,7 +120,7 @@ absl::Status FederatedModel::Restore(SavedGlobalAdapter saved) {
   const UpdateLayout& layout = options_.layout;
   if (saved.model_hash != layout.model_hash || saved.frame_id != layout.frame->id ||
       saved.state.values.front().size() != layout.values_per_bank()) {
-    LogInfo("the saved global adapter is of another model or frame, it begins anew");
+    LogInfo("the saved global adapter belongs to another model or frame, so a new one is begun");
     return absl::OkStatus();
   }
   const bool same = saved.boundaries == layout.boundaries &&
@@ -138,7 +140,7 @@ absl::Status FederatedModel::Forget() {
                    federation::GlobalAdapter::Create(
                        options_.layout.banks(), options_.layout.values_per_bank(), options_.outer));
   federation::GlobalAdapterState state = fresh.State();
-  state.round = global_.round();  // verdicts on peers fade with the rounds
+  state.round = global_.round();  // verdicts on peers fade by round
   ASSIGN_OR_RETURN(global_, federation::GlobalAdapter::Restore(std::move(state), options_.outer));
   {
     const MutexLock lock(mutex_);
@@ -224,8 +226,8 @@ absl::StatusOr<FederatedRound> FederatedModel::Combine(const learning::LearningS
   return CombineNewest(std::move(newest), round);
 }
 
-// The updates say what a bank should be, since all begin from the frozen model; what is new in
-// that is the difference to what it is.
+// All updates begin from the frozen model, so they say what a bank should be. The move is the
+// difference from what the bank is.
 federation::BankedValues FederatedModel::MoveTowards(const FederatedRound& round) const {
   federation::BankedValues move;
   for (size_t bank = 0; bank < round.target.size(); ++bank) {
@@ -255,7 +257,7 @@ absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(
       round.ok() ? Step(services, *round) : round.status();
   evaluation_.DropTexts();
   if (outcome.judges >= options_.gate.least_documents) {
-    KeepReputations();  // also where nothing comes of the round
+    KeepReputations();  // even if the round changes nothing
   }
   RETURN_IF_ERROR(gate.status());
   outcome.round = global_.round();
@@ -312,8 +314,8 @@ void FederatedModel::Distrust() {
   std::error_code error;
   std::filesystem::remove(options_.path, error);
   if (error) {
-    LogError("{} holds an update that was taken back and could not be removed: {}", options_.path,
-             error.message());
+    LogError("{} holds a withdrawn update and could not be removed: {}; remove the file",
+             options_.path, error.message());
   }
 }
 
@@ -330,8 +332,9 @@ void FederatedModel::Save() const {
                                                  .contributors = Contributors(),
                                                  .state = global_.State()});
   if (!saved.ok()) {
-    LogWarning("the global adapter is served, and would not outlive a restart: {} [{}]",
-               MessageOf(saved), ReasonOf(saved));
+    LogWarning(
+        "the global adapter is served but was not saved, and would be lost at a restart: {} [{}]",
+        MessageOf(saved), ReasonOf(saved));
   }
 }
 

@@ -32,85 +32,92 @@ struct FederatedModelOptions {
   UpdateLayout layout;
   privacy::NodeId self{};
   federation::StrategyOptions strategy;
-  federation::OuterOptions outer;  // of kPlain, others do not settle where nothing new comes
-  // Others' texts are not this node's: what does no harm here is taken.
+  federation::OuterOptions
+      outer;  // must be of kPlain: other rules do not come to rest when no new updates arrive
+  // Peers learn from other texts than this node, so a bank that does no harm here is committed.
   federation::GateOptions gate = {.commits_harmless = true};
-  float min_rating = 0.7F;  // of lessons that judge
-  // General text that no round ever learns, in passages of at least two tokens.
+  float min_rating = 0.7F;  // lowest rating of a lesson that judges updates
+  // General text that no round is trained on, in passages of at least two tokens.
   std::vector<std::vector<inference::TokenId>> general;
-  // Where the global adapter lasts over restarts, sealed; without a key it does not.
+  // File that keeps the global adapter across restarts, sealed with `key`. Without a key it is not
+  // kept.
   std::string path;
   std::optional<privacy::SealKey> key;
-  ReputationFile reputations;  // where verdicts on peers last
+  ReputationFile reputations;  // keeps the verdicts on peers
 };
 
-// What a round did with a bank of this node.
+// The outcome of a round for one bank of this node.
 struct BankOutcome {
   federation::BankVerdict verdict = federation::BankVerdict::kUnchanged;
-  size_t contributors = 0;      // updates that had a say
+  size_t contributors = 0;      // updates with a weight
   federation::BankScore score;  // of the candidate
 };
 
-// What became of a round.
+// The outcome of a round.
 struct FederatedOutcome {
-  uint64_t round = 0;  // of this node, counted since its store was made
+  uint64_t round = 0;  // number of the round, counted since the node's store was made
   std::vector<BankOutcome> banks;
   std::vector<federation::PeerRecord> peers;
-  size_t judges = 0;                                 // lessons that judged
-  double general_loss = 0;                           // of the whole candidate
-  std::shared_ptr<const inference::Talora> adapter;  // what is served from now on; null: nothing
-  bool changed = false;                              // it is another than before
-  // Another round would go on: updates were not measured yet, or the outer step has further to go.
+  size_t judges = 0;        // number of lessons that judged
+  double general_loss = 0;  // loss of the whole candidate on general text
+  std::shared_ptr<const inference::Talora>
+      adapter;           // the adapter to serve from now on; null: no adapter
+  bool changed = false;  // the adapter differs from the one before
+  // Another round is needed: some updates were not measured yet, or the outer step has not reached
+  // its target.
   bool unfinished = false;
 };
 
-// The node's global adapter: what the cluster's newest updates make of it, bank by bank. A round
-// combines them (CombineNewest), each measured alone on this node's held-out lessons where there
-// are enough, limits::kMaxMeasuredUpdates new ones at a time; takes the outer step towards what
-// they say (GlobalAdapter), and commits or rolls back every bank by what lessons and general text
-// say of the result beside what is served. Where there are too few lessons general text decides
-// alone. One thread uses it at a time.
+// The node's global adapter, made from the newest updates of the cluster bank by bank. A round
+// combines the updates (CombineNewest); if there are enough held-out lessons here, it first
+// measures each update alone on them, at most limits::kMaxMeasuredUpdates new ones per round. It
+// then takes the outer step towards the combined update (GlobalAdapter), and commits or rolls back
+// every bank by the losses on lessons and general text in comparison with the served adapter. With
+// too few lessons general text decides alone. Only one thread may use an object at a time, except
+// where a method says that it is thread-safe.
 class FederatedModel {
  public:
-  // Goes on where the saved one was, aligned where this node's banks have changed since; anew where
-  // there is none, or one of another model or frame, or it cannot be read, which is logged. Errors:
-  // options out of range.
+  // Continues from the saved adapter, aligned to this node's banks if they changed. Begins anew if
+  // there is no saved adapter, if it belongs to another model or frame, or if it cannot be read,
+  // which is logged. Returns an error if options are out of range.
   static absl::StatusOr<std::unique_ptr<FederatedModel>> Open(FederatedModelOptions options);
 
   const UpdateLayout& layout() const { return options_.layout; }
-  // What was served when it was opened, or after the last round; null: nothing. Thread-safe.
+  // Returns the adapter that was served at Open or after the last round; null if no adapter is
+  // served. Thread-safe.
   std::shared_ptr<const inference::Talora> adapter() const {
     const MutexLock lock(mutex_);
     return adapter_;
   }
 
-  // Whether an update of the node may be part of what is served: since it began anew last, one had
-  // a weight in what was committed. A round that runs is not looked at. Thread-safe.
+  // Returns whether the served adapter may contain an update of the node: one had a weight in a
+  // committed bank since the adapter last began anew. A running round is not considered.
+  // Thread-safe.
   bool MayHold(const privacy::NodeId& origin) const;
-  // The nodes of which that is known. Thread-safe.
+  // Returns the nodes for which MayHold is known to be true. Thread-safe.
   std::set<privacy::NodeId> Contributors() const;
 
-  // Begins anew from nothing and serves nothing, as something in it was taken back: all updates
-  // begin from the frozen model, so that the next rounds make it of those that are left. Errors of
-  // GlobalAdapter::Create.
+  // Begins anew and serves no adapter, because an update in it was withdrawn. All updates begin
+  // from the frozen model, so the next rounds rebuild the adapter from the remaining updates.
+  // Returns the errors of GlobalAdapter::Create.
   absl::Status Forget();
-  // What was saved, and what a round that runs may still save, is not served after a restart, until
-  // Forget. Thread-safe.
+  // Keeps the saved adapter, including what a running round may still save, from being served after
+  // a restart. This lasts until Forget. Thread-safe.
   void Distrust();
-  // Since Distrust there was no Forget. Thread-safe.
+  // Returns whether Distrust was called and Forget was not called since. Thread-safe.
   bool distrusted() const {
     const MutexLock lock(save_mutex_);
     return distrusted_;
   }
 
-  // One round over the newest update of every node and the masked sums. What is committed is saved
-  // before it is returned, where the disk allows. CANCELLED, and the errors of the store and the
-  // forward pass: then nothing has changed.
+  // Runs one round over the newest update of every node and the masked sums. A committed result is
+  // saved before it is returned, if the disk allows. On CANCELLED and on errors of the store and
+  // the forward pass nothing has changed.
   absl::StatusOr<FederatedOutcome> RunRound(const learning::LearningServices& services,
                                             std::vector<federation::Item> newest,
                                             MaskedMeanList sums = {});
-  // The same, giving way to serving between two forwards; `throttle` may be null. Logs what became
-  // of every bank.
+  // Does what RunRound does, but gives way to serving between two forward passes, and logs the
+  // outcome of every bank. `throttle` may be null.
   absl::StatusOr<FederatedOutcome> RunBeside(learning::LearningThrottle* throttle,
                                              learning::LearningServices services,
                                              std::vector<federation::Item> newest,
@@ -129,10 +136,10 @@ class FederatedModel {
                                                const FederatedRound& round);
   absl::Status Serve(uint32_t version);
   void Save() const;
-  // Verdicts of rounds before a restart count on in the present round.
+  // Loads the verdicts on peers from before a restart; they continue from the present round.
   void RestoreReputations();
   void KeepReputations() const;
-  // Of a sum all members count.
+  // Notes the contributors of a round; all members of a masked sum count as contributors.
   void NoteContributors(const std::vector<federation::PeerRecord>& peers,
                         const MaskedMeanList& sums);
 
@@ -140,7 +147,7 @@ class FederatedModel {
   BankEvaluation evaluation_;
   federation::GlobalAdapter global_;
   federation::ReputationTable reputation_;
-  uint32_t served_ = 0;  // version
+  uint32_t served_ = 0;  // version of the served adapter
   mutable Mutex mutex_;
   std::shared_ptr<const inference::Talora> adapter_ ABSL_GUARDED_BY(mutex_);
   std::set<privacy::NodeId> contributors_ ABSL_GUARDED_BY(mutex_);

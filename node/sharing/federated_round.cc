@@ -19,7 +19,7 @@
 namespace ruvd::sharing {
 namespace {
 
-// A trimmed mean of fewer is a mean of clipped updates.
+// With fewer updates, a trimmed mean is only a mean of clipped updates.
 constexpr size_t kLeastToOutvote = 3;
 
 void KeepNewest(std::vector<federation::Item>* items, const privacy::NodeId& self, size_t most) {
@@ -33,11 +33,11 @@ void KeepNewest(std::vector<federation::Item>* items, const privacy::NodeId& sel
   items->resize(most);
 }
 
-// Takes out what members of a sum say by themselves, and says so.
+// Removes the single updates of members of a masked sum and records that in `left_out`.
 void LeaveOutMembers(const MaskedMeanList& sums, const federation::AdapterUpdateRules& rules,
                      std::vector<federation::Item>* items,
                      std::vector<federation::PeerRecord>* left_out) {
-  MaskedMeanList counted;  // one that is refused counts nobody
+  MaskedMeanList counted;  // a refused sum counts for none of its members
   std::ranges::copy_if(sums, std::back_inserter(counted), [&rules](const auto& mean) {
     return CheckAdapterUpdate(mean->update, rules).ok();
   });
@@ -50,14 +50,14 @@ void LeaveOutMembers(const MaskedMeanList& sums, const federation::AdapterUpdate
           {.origin = item.origin,
            .refused =
                Error(absl::StatusCode::kAlreadyExists, reasons::kInMaskedSum,
-                     "it is part of the masked sum of round {}, which counts it", (*sum)->round),
+                     "the masked sum of round {} contains this update already", (*sum)->round),
            .banks = {}});
     }
     return sum != counted.end();
   });
 }
 
-// Without measurements nothing is known of quality.
+// Returns the strategy to use; without measurements the quality of updates is unknown.
 federation::StrategyOptions StrategyOf(const FederatedRoundOptions& options) {
   federation::StrategyOptions strategy = options.strategy;
   if (options.measure) {

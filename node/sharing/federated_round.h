@@ -20,30 +20,32 @@ struct FederatedRoundOptions {
   UpdateLayout layout;  // of this node
   privacy::NodeId self{};
   federation::StrategyOptions strategy;
-  uint64_t round = 0;  // of this node, by which verdicts about peers fade
-  // Scores what updates do alone, against nothing; null: none is measured, and weights by quality
-  // are those of the timestep-aligned strategy.
+  uint64_t round = 0;  // of this node; verdicts on peers fade by round
+  // Scores each update alone against the frozen model. Null: no update is measured, and weights by
+  // quality equal those of the timestep-aligned strategy.
   federation::ShadowEvaluation measure;
   federation::GateOptions gate;
-  federation::ReputationTable* reputation = nullptr;  // of what is measured; null: peers have none
-  MaskedMeanList sums;                                // of which no two share a member
+  federation::ReputationTable* reputation =
+      nullptr;          // of measured peers; null: peers have no reputation
+  MaskedMeanList sums;  // no two of them share a member
 };
 
-// What the newest updates of a cluster say that each bank should be, and what became of each.
+// The combined update of a cluster for each bank, and the outcome for each peer.
 struct FederatedRound {
-  federation::BankedValues target;            // by bank of the layout; zeros where nobody has a say
-  std::vector<size_t> contributors;           // by bank: updates that it is made of
-  std::vector<federation::PeerRecord> peers;  // by origin, the node's own among them
+  federation::BankedValues target;   // by bank of the layout; zeros if no update has a weight
+  std::vector<size_t> contributors;  // number of updates in each bank
+  std::vector<federation::PeerRecord> peers;  // by origin, including this node
 };
 
-// Combines the updates of `newest`, one of each origin, by AggregateRound, in payloads of either
-// version (ReadUpdate). All begin from the frozen model, so none is stale. From five updates on
-// nearest-neighbour mixing with a trimmed mean, from three on clipping around the own one; of fewer
-// each is clipped to norm 1, as nobody can outvote a liar then. An update that does not decode or
-// has another model, frame, shape or norm is left out, and its record says why. Of more than
-// kMaxContributions the newest count, the own one always. Each of `sums` is one update more, of the
-// weight of its members; what a member of one says by itself is left out (IN_MASKED_SUM), so that
-// nobody counts twice. The errors of AggregateRound.
+// Combines the updates of `newest`, one per origin, by AggregateRound; payloads of both versions
+// are read (ReadUpdate). All updates begin from the frozen model, so no update is stale. Five or
+// more updates are combined by nearest-neighbour mixing with a trimmed mean, and three or four by
+// clipping around this node's own update. One or two are clipped to norm 1, because a liar cannot
+// be outvoted then. An update that does not decode, or has another model, frame, shape or too large
+// a norm, is left out, and its record says why. If there are more than kMaxContributions updates,
+// the newest count, and this node's own always counts. Each of `sums` counts as one more update
+// with the weight of its members; the single updates of these members are left out (IN_MASKED_SUM),
+// so that no node counts twice. Returns the errors of AggregateRound.
 absl::StatusOr<FederatedRound> CombineNewest(std::vector<federation::Item> newest,
                                              const FederatedRoundOptions& options);
 

@@ -30,7 +30,7 @@ privacy::SealContext GlobalContext() {
 
 absl::Status NoGlobalAdapter() {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "these bytes are no saved global adapter; it begins anew");
+               "the saved global adapter is damaged; a new one is begun");
 }
 
 template <typename T>
@@ -51,7 +51,7 @@ std::optional<std::vector<T>> ReadAll(ByteReader& in, uint64_t count) {
   return values;
 }
 
-// Of one bank; false where it is cut short.
+// Reads one bank; false if the data ends too early.
 bool ReadBank(ByteReader& in, uint32_t count, federation::GlobalAdapterState* state) {
   auto values = ReadAll<float>(in, count);
   federation::OuterOptimizer::State optimizer;
@@ -69,7 +69,7 @@ bool ReadBank(ByteReader& in, uint32_t count, federation::GlobalAdapterState* st
   return true;
 }
 
-// False where there are more than are kept, or not ascending.
+// Reads the contributors; false if there are too many or they are not ascending.
 bool ReadContributors(ByteReader& in, std::set<privacy::NodeId>* contributors) {
   const uint32_t count = in.Read<uint32_t>().value_or(0);
   if (count > limits::kMaxRememberedContributors) {
@@ -143,8 +143,8 @@ absl::Status WriteGlobalAdapter(const std::string& path, const privacy::SealKey&
   const std::string bytes = EncodeGlobalAdapter(saved);
   if (bytes.size() > limits::kMaxGlobalAdapterBytes) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "the global adapter has {} bytes where {} are kept; lower federation.core_rank or "
-                 "federation.banks",
+                 "the global adapter has {} bytes, but at most {} can be saved; lower "
+                 "federation.core_rank or federation.banks",
                  bytes.size(), limits::kMaxGlobalAdapterBytes);
   }
   return WriteFileAtomically(path, key.Seal(GlobalContext(), bytes), 0600);

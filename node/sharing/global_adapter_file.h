@@ -19,34 +19,34 @@
 
 namespace ruvd::sharing {
 
-// A node's global adapter as it lasts over restarts.
+// A node's global adapter as it is saved for a restart.
 struct SavedGlobalAdapter {
   Digest model_hash{};
   Digest frame_id{};
   std::vector<float> boundaries;  // of its banks
-  uint32_t served = 0;            // version that is served; 0: none
+  uint32_t served = 0;            // served version; 0: none
   std::set<privacy::NodeId>
-      contributors;  // whose updates it was made of, kMaxRememberedContributors at most
+      contributors;  // nodes whose updates it was made of, at most kMaxRememberedContributors
   federation::GlobalAdapterState state;
   bool operator==(const SavedGlobalAdapter&) const = default;
 };
 
-// As bytes, little endian:
+// The encoding as bytes, little endian:
 //   "RVGA", u32 format 2, 32 bytes model hash, 32 bytes frame id,
 //   u8 boundaries and as many f32, u64 round, u32 served,
 //   u32 contributors and as many ids of 32 bytes, ascending; u32 values of a bank;
 //   per bank f32 values, u64 steps, f64 noise, u32 and f64 first, u32 and f64 second moments.
 std::string EncodeGlobalAdapter(const SavedGlobalAdapter& saved);
-// Lengths are checked before anything is allocated; INVALID_ARGUMENT for other bytes. Values are
-// GlobalAdapter::Restore's to check.
+// Decodes the bytes. Lengths are checked before memory is allocated; invalid bytes are
+// INVALID_ARGUMENT. GlobalAdapter::Restore checks the values.
 absl::StatusOr<SavedGlobalAdapter> DecodeGlobalAdapter(std::span<const uint8_t> bytes);
 
-// Replaces the sealed file, whole or not at all. LIMIT_EXCEEDED above
-// limits::kMaxGlobalAdapterBytes, FILE_UNWRITABLE, DISK_FULL.
+// Replaces the sealed file atomically. Returns LIMIT_EXCEEDED above limits::kMaxGlobalAdapterBytes,
+// FILE_UNWRITABLE or DISK_FULL.
 absl::Status WriteGlobalAdapter(const std::string& path, const privacy::SealKey& key,
                                 const SavedGlobalAdapter& saved);
-// Nullopt where there is no file. SEAL_BROKEN where it is damaged or of another store; the errors
-// of reading and of DecodeGlobalAdapter.
+// Reads the sealed file; returns nullopt if it does not exist. SEAL_BROKEN means that it is damaged
+// or belongs to another store. Other errors are those of reading and of DecodeGlobalAdapter.
 absl::StatusOr<std::optional<SavedGlobalAdapter>> ReadGlobalAdapter(const std::string& path,
                                                                     const privacy::SealKey& key);
 

@@ -32,7 +32,7 @@ absl::StatusOr<federation::Actions> KeptTrust::Restore(federation::GossipCore& c
       taken.ok()) {
     actions = *std::move(taken);
   } else {
-    LogTrustFailure("the stored revocation list could not be taken", taken.status());
+    LogTrustFailure("the stored revocation list is not valid", taken.status());
   }
   const auto evidence = store_.load_evidence();
   LogTrustFailure("the stored evidence could not be read", evidence.status());

@@ -16,8 +16,8 @@
 
 namespace ruvd::sharing {
 
-// Where a node keeps whom it does not trust: the cluster's revocation list, and proofs of members
-// that equivocated (GossipCore::Evidence).
+// The store for nodes that must not be trusted: the cluster's revocation list, and proofs of
+// members that equivocated (GossipCore::Evidence).
 struct TrustStore {
   std::function<absl::StatusOr<privacy::RevocationList>()> load_revocations;
   std::function<absl::Status(const privacy::RevocationList&)> keep_revocations;
@@ -25,18 +25,20 @@ struct TrustStore {
   std::function<absl::Status(const std::vector<std::string>&)> keep_evidence;
 };
 
-// Brings that into a gossip core and keeps what it learns. What fails is logged. Not thread-safe.
+// Loads this data into a gossip core and stores what the core learns. Failures are logged. Not
+// thread-safe.
 class KeptTrust {
  public:
   explicit KeptTrust(TrustStore store) : store_(std::move(store)) {}
 
-  // Right after the core was created. An error where the revocation list cannot be loaded: without
-  // it nobody may be linked. Evidence that cannot be is learned again from peers.
+  // Call this right after the core was created. Returns an error if the revocation list cannot be
+  // loaded, because no node may be linked without it. Evidence that cannot be loaded is learned
+  // again from peers.
   absl::StatusOr<federation::Actions> Restore(federation::GossipCore& core,
                                               federation::Instant now) const;
   void Keep(const privacy::RevocationList& list) const;
   void KeepEvidence(const federation::GossipCore& core) const;
-  // Says now and then that the newest list is too old for new links.
+  // Logs from time to time that the newest list is too old for new links, if it is.
   void SayIfStale(const federation::GossipCore& core, federation::Instant now);
 
  private:

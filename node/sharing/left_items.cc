@@ -56,7 +56,7 @@ void LeftItems::NotePlain() {
     return;
   }
   if (const absl::Status stored = Store(); !stored.ok()) {
-    LogError("that plain items left this node could not be noted: {} [{}]", MessageOf(stored),
+    LogError("could not record that plain items left this node: {} [{}]", MessageOf(stored),
              ReasonOf(stored));
   }
 }
@@ -68,7 +68,7 @@ void LeftItems::NoteSent(uint64_t sent, TimePoint now, bool at_once) {
   }
   next_ = now + kStoreEvery;
   if (const absl::Status stored = Store(); !stored.ok()) {
-    LogWarning("how much left this node could not be noted: {} [{}]", MessageOf(stored),
+    LogWarning("could not record how many bytes left this node: {} [{}]", MessageOf(stored),
                ReasonOf(stored));
   }
 }

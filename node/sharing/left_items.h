@@ -15,23 +15,24 @@
 
 namespace ruvd::sharing {
 
-// What left this node under all consents that it ever had, also before a restart: whoever takes one
-// back is told. Not thread-safe.
+// Records what left this node under all consents of its life, even before a restart. An operator
+// who withdraws a consent is told. Not thread-safe.
 class LeftItems {
  public:
-  // `store` outlives this.
+  // `store` must outlive this object.
   explicit LeftItems(storage::ConsentStore& store) : store_(store) {}
 
-  // Reads what earlier lives of the node noted. The errors of ConsentStore::Left.
+  // Reads what was recorded before the start. Returns the errors of ConsentStore::Left.
   absl::Status Load();
-  // Notes, durably and before peers get them, that items of this node leave under `tier`. What
-  // cannot be stored is logged, known until the next restart, and stored with the next ones.
+  // Records on disk, before peers get them, that items of this node leave under `tier`. If that
+  // fails, it is logged, kept in memory until the next restart, and stored with the next items.
   void Note(privacy::ConsentTier tier, const federation::Actions& actions);
-  // The same of those that an earlier life offered, which may have noted nothing.
+  // Records the stored items that were offered before the start, because nothing may have been
+  // recorded then.
   void Note(privacy::ConsentTier tier, const privacy::NodeId& self,
             std::span<const federation::Item> items);
-  // `sent`: bytes of items since the last Load. Stores them at most once a minute, or `at_once`; a
-  // crash loses those of the last minute.
+  // Notes the bytes of items sent since the last Load. They are stored at most once a minute, or
+  // immediately if `at_once`; a crash loses those of the last minute.
   void NoteSent(uint64_t sent, TimePoint now, bool at_once = false);
 
   bool plain() const { return left_.plain; }
@@ -44,8 +45,8 @@ class LeftItems {
   storage::ConsentStore& store_;
   storage::LeftSoFar left_;
   storage::LeftSoFar stored_;
-  uint64_t before_ = 0;  // sent in earlier lives
-  TimePoint next_{};     // when bytes are stored again
+  uint64_t before_ = 0;  // bytes sent before the last start
+  TimePoint next_{};     // time of the next store
 };
 
 }  // namespace ruvd::sharing

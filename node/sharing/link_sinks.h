@@ -12,13 +12,13 @@
 
 namespace ruvd::sharing {
 
-// The streams of the links that are open. Not thread-safe: the federation actor owns it.
+// The streams of the open links. Not thread-safe: the federation actor owns it.
 class LinkSinks {
  public:
   LinkSinks() = default;
   LinkSinks(const LinkSinks&) = delete;
   LinkSinks& operator=(const LinkSinks&) = delete;
-  // After a failure or a forced stop nobody else would end the streams.
+  // Closes all streams: after a failure or a forced stop nothing else would close them.
   ~LinkSinks();
 
   void Add(federation::LinkId link, std::shared_ptr<LinkSink> sink) {
@@ -26,7 +26,7 @@ class LinkSinks {
   }
   bool Has(federation::LinkId link) const { return sinks_.contains(link); }
   void Forget(federation::LinkId link) { sinks_.erase(link); }
-  // Nothing where the link is gone.
+  // Sends a frame; does nothing if the link is gone.
   void Send(federation::SendFrame send);
   void Close(const federation::CloseLink& close);
 

@@ -33,7 +33,7 @@ privacy::SealContext MaskedMeansContext() {
 
 absl::Status NoMaskedMeans() {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "these bytes are no saved masked sums; the next rounds bring others");
+               "the saved masked sums are damaged; the next rounds bring new ones");
 }
 
 bool ShareAMember(const MaskedMean& a, const MaskedMean& b) {
@@ -42,7 +42,7 @@ bool ShareAMember(const MaskedMean& a, const MaskedMean& b) {
   });
 }
 
-// Without the update, which follows; false where the bytes are none.
+// Reads a mean without its update, which follows; false if the bytes are invalid.
 bool ReadMembers(ByteReader& in, MaskedMean* mean) {
   mean->name = in.ReadArray<32>().value_or(privacy::NodeId{});
   mean->round = in.Read<uint64_t>().value_or(0);
@@ -169,8 +169,8 @@ absl::Status MaskedMeansFile::Keep(const MaskedMeanList& means) const {
   const std::string bytes = EncodeMaskedMeans(means);
   if (bytes.size() > limits::kMaxMaskedMeansBytes) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "the masked sums have {} bytes where {} are kept; lower federation.core_rank or "
-                 "federation.banks",
+                 "the masked sums have {} bytes, but at most {} can be saved; lower "
+                 "federation.core_rank or federation.banks",
                  bytes.size(), limits::kMaxMaskedMeansBytes);
   }
   return WriteFileAtomically(path_, key_->Seal(MaskedMeansContext(), bytes), 0600);

@@ -29,7 +29,7 @@ int64_t MillisOf(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
 
-// A share of the period, as the defaults have it.
+// Scales a default time to the configured period.
 int64_t ShareOf(int64_t period_ms, int64_t default_ms) {
   return period_ms * default_ms / limits::kMaskedPeriodMillis;
 }
@@ -49,13 +49,14 @@ federation::MaskedRoundsConfig RoundsOf(const MaskedSharingOptions& options,
 
 absl::Status NothingToShare(const OwnCores& own) {
   if (own.left_out == 0) {
-    return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                 "nothing was learned that could be shared; feedback on completions teaches it");
+    return Error(
+        absl::StatusCode::kNotFound, reasons::kNotFound,
+        "nothing was learned yet that could be shared; give feedback on completions first");
   }
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
-               "{} pattern(s) could be shared, and of each somebody whose lessons are in it did "
-               "not agree to that under tier masked, or who that is was not noted when it was "
-               "learned; ask them (ruvd consent allow), or let new feedback teach it again",
+               "each of the {} pattern(s) that could be shared contains lessons of a user who did "
+               "not agree to the tier masked, or lessons whose user was not recorded; ask the "
+               "users (ruvd consent allow), or let new feedback teach the patterns again",
                own.left_out);
 }
 
@@ -96,17 +97,18 @@ MaskedSharing::MaskedSharing(MaskedSharingOptions options) : options_(std::move(
 void MaskedSharing::Load() {
   absl::StatusOr<std::vector<MaskedMean>> means = options_.file.Load();
   if (!means.ok()) {
-    LogWarning("masked sums of before count no more: {} [{}]", MessageOf(means.status()),
+    LogWarning("the saved masked sums are not used: {} [{}]", MessageOf(means.status()),
                ReasonOf(means.status()));
     return;
   }
   for (MaskedMean& mean : *means) {
-    // Of another model, frame or rank it could not count, and would keep out what its members say.
+    // A mean for another model, frame or rank cannot be used, and it would exclude the single
+    // updates of its members.
     const absl::Status fits = federation::CheckAdapterUpdate(mean.update, RulesOf(options_.layout));
     if (fits.ok()) {
       means_.Add(std::move(mean));
     } else {
-      LogInfo("the masked sum of round {} counts no more: {}", mean.round, MessageOf(fits));
+      LogInfo("the masked sum of round {} is no longer used: {}", mean.round, MessageOf(fits));
     }
   }
 }
@@ -114,8 +116,8 @@ void MaskedSharing::Load() {
 void MaskedSharing::Save() {
   changed_ = true;
   if (const absl::Status kept = options_.file.Keep(means_.all()); !kept.ok()) {
-    LogWarning("masked sums count, and would not outlive a restart: {} [{}]", MessageOf(kept),
-               ReasonOf(kept));
+    LogWarning("masked sums are in use but were not saved, and would be lost at a restart: {} [{}]",
+               MessageOf(kept), ReasonOf(kept));
   }
 }
 
@@ -158,7 +160,8 @@ federation::Actions MaskedSharing::OnTick(federation::GossipCore& core, int64_t 
   if (!rounds_) {
     return {};
   }
-  // Also where the tier was another one in between: what was said under it is taken back.
+  // This also holds if the tier changed and changed back in between, because items sent under
+  // another consent are withdrawn.
   if (core.consent() != privacy::ConsentTier::kMasked ||
       std::exchange(consent_since_ms_, consent_since_ms) != consent_since_ms) {
     rounds_->StopSharing();
@@ -189,10 +192,11 @@ void MaskedSharing::Follow(Turn& turn) {
   Perform(rounds_->OnTick(turn.now), turn);
 }
 
-// Looks no oftener than keys are waited for: the answer reads all patterns.
+// Checks no more often than the time for which keys are awaited, because the check reads all
+// patterns.
 void MaskedSharing::Announce(Turn& turn) {
   if (turn.core.consent() != privacy::ConsentTier::kMasked) {
-    view_.waits = Waits("the operator's tier is another one");
+    view_.waits = Waits("the operator's tier is not masked");
     return;
   }
   if (!rounds_->MayAnnounce(turn.now) || turn.now.wall_ms < next_look_ms_) {
@@ -218,7 +222,7 @@ bool MaskedSharing::TakesPart(size_t members, Turn& turn) {
 
 absl::Status MaskedSharing::MayTakePart(size_t members, Turn& turn, bool* refusal) const {
   if (turn.core.consent() != privacy::ConsentTier::kMasked || options_.consents == nullptr) {
-    return Waits("the operator's tier is another one");
+    return Waits("the operator's tier is not masked");
   }
   if (!options_.release->Due()) {
     return Waits("the time between two charges (privacy.release_seconds) is not over");
@@ -235,12 +239,12 @@ absl::Status MaskedSharing::MayTakePart(size_t members, Turn& turn, bool* refusa
   const MaskedMean* const newest = means_.Of(options_.self);
   return newest != nullptr && newest->own == own.patterns
              ? Waits(
-                   "the sum that this node is part of is of the same patterns; new feedback "
-                   "makes another update")
+                   "this node's update is of the same patterns as in its present sum; new feedback "
+                   "changes it")
              : absl::OkStatus();
 }
 
-// A share asks for the next step, which may ask for more.
+// Carries out the steps; giving a share leads to further steps.
 void MaskedSharing::Perform(federation::MaskedSteps steps, Turn& turn) {
   std::deque<federation::MaskedStep> waiting(std::make_move_iterator(steps.begin()),
                                              std::make_move_iterator(steps.end()));
@@ -279,9 +283,10 @@ void MaskedSharing::Offer(federation::OfferMaskItem offer, Turn& turn) {
 absl::StatusOr<federation::MaskedSteps> MaskedSharing::Answer(
     const federation::MaskInputWanted& wanted, Turn& turn) {
   if (turn.core.consent() != privacy::ConsentTier::kMasked || options_.consents == nullptr) {
-    return Waits("the operator's tier is another one");
+    return Waits("the operator's tier is not masked");
   }
-  // As it is now: who took a consent back since the key was given is not in it.
+  // The update is read again now, so that it excludes users who withdrew a consent since the key
+  // was given.
   ASSIGN_OR_RETURN(OwnCores own, options_.next_update(turn.now));
   if (own.update.banks.empty()) {
     absl::Status nothing = NothingToShare(own);
@@ -298,7 +303,7 @@ absl::StatusOr<federation::MaskedSteps> MaskedSharing::Answer(
   absl::StatusOr<federation::MaskedSteps> steps =
       rounds_->Provide(rounds_->round(), wanted.attempt, std::move(input), turn.now);
   if (!steps.ok()) {
-    LogError("a share was paid for and is not given: {} [{}]", MessageOf(steps.status()),
+    LogError("a share was charged but could not be sent: {} [{}]", MessageOf(steps.status()),
              ReasonOf(steps.status()));
   }
   return steps;
@@ -315,7 +320,7 @@ void MaskedSharing::End(federation::MaskedRoundEnded ended, Turn& turn) {
     LogDebug("masked round {}: {}", round, MessageOf(status));
     no_group_ = ended.group == 0 ? status : no_group_;
   }
-  // Of the groups of a round the own one is shown.
+  // A round has several groups; the view shows the group of this node.
   if (!ended.gave && (!status.ok() || own_round_ == round)) {
     return;
   }
@@ -345,7 +350,7 @@ void MaskedSharing::Take(const federation::MaskedOutcome& outcome, federation::I
   }
   const size_t members = mean.members.size();
   if (means_.Add(std::move(mean))) {
-    LogInfo("masked round {} brought the sum of {} nodes in attempt {}", outcome.set.round.round,
+    LogInfo("masked round {} produced the sum of {} nodes in attempt {}", outcome.set.round.round,
             members, outcome.attempt + 1);
     Save();
   }
@@ -358,7 +363,7 @@ MaskedView MaskedSharing::View() const {
     view.next_ms = rounds_->StartOf(view.round + 1);
   }
   if (view.waits.ok()) {
-    view.waits = no_group_;  // this node would give something, and others are missing
+    view.waits = no_group_;  // this node would take part, but other members are missing
   }
   view.sums = means_.all().size();
   return view;

@@ -25,52 +25,54 @@
 namespace ruvd::sharing {
 
 struct MaskedSharingOptions {
-  // Between the beginnings of two rounds; their times are shares of it. Equal on all nodes.
+  // Time between the starts of two rounds; the phases of a round are fractions of it. Equal on all
+  // nodes.
   Duration period{};
   privacy::ClusterId cluster{};
   privacy::NodeId self{};
-  UpdateLayout layout;  // its frame outlives this
-  // What this node would share under the tier `masked` (OwnPatterns::NextDelta).
+  UpdateLayout layout;  // its frame must outlive this object
+  // Returns the update that this node would share under the tier `masked` (OwnPatterns::NextDelta).
   std::function<absl::StatusOr<OwnCores>(federation::Instant)> next_update;
-  DpRelease* release = nullptr;                    // outlives this; pays for shares
-  const storage::ConsentBook* consents = nullptr;  // outlives this; null: nothing leaves
+  DpRelease* release = nullptr;                    // must outlive this object; charges for shares
+  const storage::ConsentBook* consents = nullptr;  // must outlive this object; null: nothing leaves
   MaskedMeansFile file;
   privacy::dp::RandomBytes random;
 };
 
-// A node's part in masked rounds: follows those of all groups and holds the means of their sums,
-// under whatever tier; takes part under the tier `masked`, as long as its operator's consent is
-// older than the round, users agree, the ledger pays and its update is another than in the sum that
-// it is part of. A refusal is noted as DpRelease's are, and gives nothing.
+// A node's part in masked rounds. Under any tier it follows the rounds of all groups and keeps the
+// means of their sums. Under the tier `masked` it takes part in a round if the operator's consent
+// is older than the round, users agree, the budget suffices, and its update differs from the one in
+// its present sum. A refusal is noted as in DpRelease, and the node then gives nothing.
 //
-// What was said before a restart is among the items that gossip restores, so it is not said again
-// otherwise. Not thread-safe: the federation actor owns it.
+// Gossip restores this node's items from before a restart, so the node does not send contradicting
+// ones. Not thread-safe: the federation actor owns it.
 class MaskedSharing {
  public:
-  // Goes on with the means that an earlier life kept. Where figures make no sums it follows none,
-  // which is said in the log once.
+  // Continues with the saved means. If the options allow no sums, it follows no rounds and logs
+  // that once.
   explicit MaskedSharing(MaskedSharingOptions options);
 
-  // An item that gossip accepted; for the next OnTick.
+  // Takes an item that gossip accepted, for the next OnTick.
   void OnItem(const federation::Item& item);
-  // A member took an item back, or is listened to no more: if it is of a masked round, it has no
-  // part in the present one. Means that it is in stay.
+  // Handles an item that its member withdrew, or whose member is no longer trusted. If it belongs
+  // to the present masked round, the member leaves the round. Means with that member stay.
   void OnWithdrawn(const federation::Item& item);
-  // Takes rounds on: whatever they ask for is done, and what `core` has to send is returned. Call
-  // it every 100 to 500 ms. `consent_since_ms`: when the operator chose the core's tier.
+  // Advances the rounds: carries out their steps and returns what `core` has to send. Call it every
+  // 100 to 500 ms. `consent_since_ms` is the time at which the operator chose the core's tier.
   federation::Actions OnTick(federation::GossipCore& core, int64_t consent_since_ms,
                              federation::Instant now);
 
-  // Whether other means count than when it was asked last.
+  // Returns whether the means in use changed since the last call.
   bool TakeChanged() { return std::exchange(changed_, false); }
-  // A member of a mean that counted, and does no more since the member is revoked or proven to have
-  // lied: what was made of it is made anew without it. Once; nullopt: there is none.
+  // Returns, once, a member that was revoked or proven to have lied and whose mean was in use until
+  // then: what was made from the mean must be rebuilt without it. nullopt if there is no such
+  // member.
   std::optional<privacy::NodeId> TakeExpelled() { return std::exchange(expelled_, std::nullopt); }
   const MaskedMeanList& means() const { return means_.all(); }
   MaskedView View() const;
 
  private:
-  // Of one call.
+  // The state of one call.
   struct Turn {
     federation::GossipCore& core;
     int64_t consent_since_ms;
@@ -84,28 +86,29 @@ class MaskedSharing {
   void Announce(Turn& turn);
   void Perform(federation::MaskedSteps steps, Turn& turn);
   void Offer(federation::OfferMaskItem offer, Turn& turn);
-  // Charges for this node's share and gives it, or notes why not.
+  // Charges for this node's share and returns it, or notes why not.
   absl::StatusOr<federation::MaskedSteps> Answer(const federation::MaskInputWanted& wanted,
                                                  Turn& turn);
   void End(federation::MaskedRoundEnded ended, Turn& turn);
   void Take(const federation::MaskedOutcome& outcome, federation::Instant now);
-  // Whether this node would give something in a group of so many; notes why not.
+  // Returns whether this node would take part in a group of `members` nodes; notes why not.
   bool TakesPart(size_t members, Turn& turn);
   absl::Status MayTakePart(size_t members, Turn& turn, bool* refusal) const;
 
   const MaskedSharingOptions options_;
   privacy::masking::MaskLayout layout_;
-  std::optional<federation::MaskedRounds> rounds_;  // none: no figures for them
+  std::optional<federation::MaskedRounds> rounds_;  // nullopt: the options allow no rounds
   MaskedMeans means_;
   bool changed_ = false;
   std::optional<privacy::NodeId> expelled_;
   std::vector<federation::Item> inbox_;
-  int64_t consent_since_ms_ = 0;  // of the turn before
-  int64_t next_look_ms_ = 0;      // whether to announce
-  // Own patterns that the shares of the present round are of, by attempt.
+  int64_t consent_since_ms_ = 0;  // of the previous turn
+  int64_t next_look_ms_ = 0;      // time of the next check whether to announce
+  // Own patterns in the shares of the present round, by attempt.
   std::map<uint8_t, std::map<storage::PatternId, int64_t>> given_;
-  uint64_t own_round_ = 0;  // the last one that ended in which this node gave a key
-  absl::Status no_group_;   // why the present round has none; OK: it has, or none began
+  uint64_t own_round_ = 0;  // the last finished round in which this node gave a key
+  absl::Status no_group_;   // why the present round has no group for this node; OK: it has one, or
+                            // no round began
   MaskedView view_;
 };
 

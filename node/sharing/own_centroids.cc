@@ -86,15 +86,15 @@ absl::StatusOr<federation::Actions> OwnPatterns::OfferCentroids(DpCentroids& cen
   const absl::StatusOr<NoisedPatterns> noised =
       centroids.Release(consents_->ForRelease(privacy::ConsentTier::kDp, now.wall_ms));
   if (!noised.ok()) {
-    return federation::Actions();  // noted; it is tried again
+    return federation::Actions();  // `centroids` has noted the error; it is tried again
   }
   federation::Actions actions;
-  // Peers are told of all: those of a release bear ids of their own.
+  // Peers are told about all centroids, because each release has ids of its own.
   TakeBackCentroids(core, &actions);
   for (const federation::SharedPattern& pattern : noised->patterns) {
     const absl::Status offered = OfferCentroid(pattern, noised->contributors, core, now, &actions);
     if (!offered.ok()) {
-      LogError("a noised centroid, which is paid for, does not leave: {}", MessageOf(offered));
+      LogError("a noised centroid was charged but is not offered: {}", MessageOf(offered));
     }
   }
   return actions;

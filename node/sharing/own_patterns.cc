@@ -20,7 +20,7 @@
 namespace ruvd::sharing {
 namespace {
 
-// Of the log in one call: the actor has peers to answer, too.
+// Changes of the log that one call handles; few, because the actor has to answer peers too.
 constexpr size_t kChangesAtOnce = 256;
 
 void Append(federation::Actions more, federation::Actions* actions) {
@@ -28,18 +28,17 @@ void Append(federation::Actions more, federation::Actions* actions) {
                   std::make_move_iterator(more.end()));
 }
 
-// Whether anything of patterns leaves under a tier.
+// Returns whether patterns or their updates leave under a tier.
 bool Shares(privacy::ConsentTier tier) {
   return tier == privacy::ConsentTier::kPublic || tier == privacy::ConsentTier::kDp;
 }
 
 absl::Status NobodyAgreed(size_t patterns) {
-  return Error(
-      absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
-      "{} pattern(s) could be shared, and of each somebody whose lessons are in it did not "
-      "agree to that under tier dp, or who that is was not noted when it was learned; ask "
-      "them (ruvd consent allow), or let new feedback teach it again",
-      patterns);
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
+               "each of the {} pattern(s) that could be shared contains lessons of a user who did "
+               "not agree to the tier dp, or lessons whose user was not recorded; ask the users "
+               "(ruvd consent allow), or let new feedback teach the patterns again",
+               patterns);
 }
 
 }  // namespace
@@ -55,8 +54,8 @@ OwnPatterns::OwnPatterns(storage::PatternStore& patterns, UpdateLayout layout,
       followed_(patterns.Stats().last_sequence),
       releases_(releases) {}
 
-// Nobody knows whose lessons are in patterns that were learned before it was noted. They leave
-// plain, as they always did, by the operator's consent alone.
+// The contributors of patterns from before contributors were recorded are unknown. Such patterns
+// leave under `public` with the operator's consent alone.
 bool OwnPatterns::MayShare(const std::vector<privacy::Contributor>& contributors,
                            privacy::ConsentTier tier, federation::Instant now) const {
   if (contributors.empty() || consents_ == nullptr) {
@@ -98,8 +97,8 @@ bool OwnPatterns::MayStillLeave(const federation::Item& item, privacy::ConsentTi
                                 federation::Instant now) const {
   if (item.kind == federation::ItemKind::kAdapterDelta) {
     const storage::ReleaseSources* const sources = releases_.Find(item.id);
-    return ruvd::privacy::MayLeave(tier, privacy::ShareableKind::kDpAdapterDelta) && sources != nullptr &&
-           MayShare(sources->contributors, tier, now);
+    return ruvd::privacy::MayLeave(tier, privacy::ShareableKind::kDpAdapterDelta) &&
+           sources != nullptr && MayShare(sources->contributors, tier, now);
   }
   if (const storage::ReleaseSources* const sources = releases_.Find(item.id); sources != nullptr) {
     return ruvd::privacy::MayLeave(tier, privacy::ShareableKind::kDpPattern) &&
@@ -125,13 +124,13 @@ std::vector<federation::Item> OwnPatterns::RemoveTakenBack(std::vector<federatio
                                                            federation::Instant now) {
   tier_ = tier;
   if (const absl::Status read = releases_.Load(); !read.ok()) {
-    LogError("what own updates were made of cannot be read: {}", MessageOf(read));
+    LogError("the sources of own updates cannot be read: {}", MessageOf(read));
   }
   const bool has_delta = std::ranges::any_of(*items, [this](const federation::Item& item) {
     return item.origin == self_ && item.kind == federation::ItemKind::kAdapterDelta;
   });
   const absl::StatusOr<OwnCores> own = has_delta ? NextDelta(tier, now) : OwnCores();
-  // A copy for older peers goes with the update that it was made of.
+  // A copy for older peers is kept or removed together with its update.
   std::set<uint64_t> kept_rounds;
   for (const federation::Item& item : *items) {
     if (item.origin == self_ && federation::IsUpdateOfBanks(item) &&
@@ -142,7 +141,8 @@ std::vector<federation::Item> OwnPatterns::RemoveTakenBack(std::vector<federatio
   std::vector<federation::Item> removed;
   std::set<Digest> kept;
   std::erase_if(*items, [&](const federation::Item& item) {
-    // Items of masked rounds say nothing alone, and who says them again is taken for a liar.
+    // Items of masked rounds reveal nothing alone, and a node that sends a different one later is
+    // taken for a liar.
     if (item.origin != self_ || item.kind == federation::ItemKind::kWithdrawal ||
         federation::IsMaskItem(item.kind)) {
       return false;
@@ -170,7 +170,7 @@ std::vector<federation::Item> OwnPatterns::RemoveTakenBack(std::vector<federatio
 OwnPatterns::Offered OwnPatterns::OfferedBy(const federation::GossipCore& core) const {
   Offered offered;
   for (const federation::Item& item : core.Items()) {
-    // Noised centroids are of no stored pattern.
+    // Noised centroids belong to no stored pattern.
     if (item.kind == federation::ItemKind::kPattern && item.origin == self_ &&
         releases_.Find(item.id) == nullptr) {
       if (const auto pattern = federation::DecodeSharedPattern(AsBytes(*item.payload));
@@ -205,7 +205,7 @@ bool OwnPatterns::IsOffered(const Offered& offered, const federation::SharedPatt
   if (item == pattern->second.end()) {
     return false;
   }
-  // No item outlives the certificate.
+  // An item expires with the certificate at the latest.
   const int64_t would_end_ms =
       std::min(now.wall_ms + limits::kItemLifeMillis, core.certificate().not_after_ms);
   return item->second > now.wall_ms + limits::kOfferAgainMillis || item->second >= would_end_ms;
@@ -214,21 +214,22 @@ bool OwnPatterns::IsOffered(const Offered& offered, const federation::SharedPatt
 absl::StatusOr<federation::Actions> OwnPatterns::FollowChanges(federation::GossipCore& core,
                                                                federation::Instant now) {
   if (now.now >= next_look_) {
-    return RefreshEnding(core, now);  // items end by themselves; changes come with the next call
+    return RefreshEnding(
+        core, now);  // items expire without a change in the log; the next call handles new changes
   }
   const absl::StatusOr<storage::PatternChangePage> page =
       patterns_.Changes(followed_, kChangesAtOnce);
   if (ReasonOf(page.status()) == reasons::kLogTruncated) {
     const uint64_t last = patterns_.Stats().last_sequence;
     ASSIGN_OR_RETURN(federation::Actions actions, RefreshAll(core, now));
-    followed_ = last;  // not before all were looked at
+    followed_ = last;  // only after all patterns were handled
     return actions;
   }
   RETURN_IF_ERROR(page.status());
   followed_ = page->last_sequence;
   federation::Actions actions;
   if (page->changes.empty() || !Shares(core.consent())) {
-    return actions;  // nothing is offered, and a change of consent looks at all
+    return actions;  // nothing is offered, and a change of consent checks all patterns anyway
   }
   std::set<storage::PatternId> changed;
   for (const storage::PatternChange& change : page->changes) {
@@ -249,8 +250,8 @@ absl::StatusOr<federation::Actions> OwnPatterns::RefreshEnding(federation::Gossi
     return actions;
   }
   const Offered offered = OfferedBy(core);
-  // Some ended while the node slept. Where an origin has no room for all of its patterns they are
-  // missing for good: each that is offered evicts another.
+  // Some items expired, for example while the machine slept. If an origin has more patterns than
+  // peers keep, items are always missing, because each offered pattern evicts another.
   if (offered.size() < std::exchange(offered_before_, offered.size()) &&
       offered.size() < limits::kMaxPatternsPerOrigin) {
     return RefreshAll(core, now);
@@ -288,7 +289,8 @@ void OwnPatterns::Refresh(const storage::PatternId& id, const Offered& offered,
   if (pattern.ok()) {
     Offer(*pattern, offered, core, now, actions);
   } else {
-    TakeBack(id, offered, core, actions);  // a damaged one, too: it may have been private
+    TakeBack(id, offered, core,
+             actions);  // a damaged pattern too, because it may have been private
   }
 }
 
@@ -297,7 +299,8 @@ absl::StatusOr<federation::Actions> OwnPatterns::RefreshAll(federation::GossipCo
   next_look_ = now.now + limits::kOwnPatternsLook;
   federation::Actions actions;
   if (std::exchange(tier_, core.consent()) != core.consent()) {
-    Append(core.WithdrawAdapterDeltas(), &actions);  // made under another promise
+    Append(core.WithdrawAdapterDeltas(),
+           &actions);  // they were made under another privacy guarantee
     TakeBack(releases_.Where([](const storage::ReleaseSources&) { return true; }), core, &actions);
     delta_changed_ = true;
     marks_checked_ = false;
@@ -337,7 +340,7 @@ void OwnPatterns::Offer(const storage::Pattern& pattern, const Offered& offered,
   const absl::StatusOr<federation::SharedPattern> shared =
       ShareablePattern(pattern, *layout_.frame);
   if (!shared.ok()) {
-    LogDebug("a pattern stays here: {}", MessageOf(shared.status()));
+    LogDebug("a pattern is not shared: {}", MessageOf(shared.status()));
     MarkKept(pattern);
     TakeBack(pattern.id, offered, core, actions);
     return;
@@ -347,7 +350,8 @@ void OwnPatterns::Offer(const storage::Pattern& pattern, const Offered& offered,
     TakeBack(pattern.id, offered, core, actions);
     return;
   }
-  // Updates know by themselves whose lessons are in them, perhaps of another version.
+  // Updates are handled separately: they have contributors of their own, perhaps from another
+  // version of the pattern.
   if (!MayLeave(*payload, core.consent(), now)) {
     MarkKept(pattern);
     StopOffering(pattern.id, offered, core, actions);
@@ -365,19 +369,19 @@ void OwnPatterns::Offer(const storage::Pattern& pattern, const Offered& offered,
   federation::SharedPattern version = *shared;
   if (const auto withdrawn = core.PatternWithdrawn(self_, pattern.id)) {
     version.created_ms =
-        std::max(version.created_ms, *withdrawn + 1);  // peers take newer ones only
+        std::max(version.created_ms, *withdrawn + 1);  // peers accept only newer versions
   }
   if (IsOffered(offered, version, core, now)) {
     return;
   }
-  // Of this version only: a client may have made it private meanwhile.
+  // Only this version is marked, because a client may have made the pattern private meanwhile.
   const absl::Status marked =
       patterns_.SetTier(pattern.id, storage::SharingTier::kPublic, pattern.stamp);
   if (!marked.ok()) {
     if (!absl::IsAborted(marked) && !absl::IsNotFound(marked)) {
       LogError("a pattern's tier could not be stored: {}", MessageOf(marked));
     }
-    return;  // what came between is in the log of changes
+    return;  // the change that came between is in the log
   }
   absl::StatusOr<federation::Actions> offer = core.OfferPattern(version, now);
   if (!offer.ok()) {
@@ -411,7 +415,8 @@ void OwnPatterns::MarkAllKept() {
         return absl::OkStatus();
       });
   if (!read.ok()) {
-    LogWarning("patterns that are not offered may be listed as public: {}", MessageOf(read));
+    LogWarning("some patterns that are not offered may still be listed as public: {}",
+               MessageOf(read));
   }
 }
 
@@ -439,7 +444,7 @@ void OwnPatterns::TakeBack(const std::vector<Digest>& updates, federation::Gossi
   }
   std::vector<Digest> gone = updates;
   for (const federation::Item& item : core.Items()) {
-    // An update that was offered again for peers of before updates of banks is noted nowhere.
+    // A copy of an update for older peers (without timestep banks) has no recorded sources.
     if (item.kind == federation::ItemKind::kAdapterDelta && item.origin == self_ &&
         releases_.Find(item.id) == nullptr) {
       gone.push_back(item.id);
@@ -470,7 +475,7 @@ federation::Actions OwnPatterns::Note(federation::Actions offered, OwnCores own,
                                              .patterns = own.patterns,
                                              .contributors = std::move(own.contributors)});
   if (!noted.ok()) {
-    LogError("an update does not leave, as it could not be noted whose lessons are in it: {}",
+    LogError("an update is not offered, because its contributors could not be recorded: {}",
              MessageOf(noted));
     std::erase_if(offered, [](const federation::Action& action) {
       return std::holds_alternative<federation::SendFrame>(action) ||
@@ -526,7 +531,7 @@ absl::StatusOr<federation::Actions> OwnPatterns::OfferNoised(uint64_t round, DpR
       release.Release(std::move(own.update), own.contributors,
                       consents_->ForRelease(privacy::ConsentTier::kDp, now.wall_ms));
   if (!noised.ok()) {
-    return federation::Actions();  // noted; it is tried again
+    return federation::Actions();  // the release has noted the error; it is tried again
   }
   ASSIGN_OR_RETURN(federation::Actions actions,
                    core.OfferUpdate(round, *noised, now, privacy::ShareableKind::kDpAdapterDelta));

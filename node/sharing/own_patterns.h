@@ -21,74 +21,77 @@
 
 namespace ruvd::sharing {
 
-// Keeps what peers are offered of this node's own patterns in step with the store: a pattern that
-// was learned or made public is offered, one that was deleted, expired or made private is taken
-// back, with every delta that it is part of. What peers have by then stays with them. Whoever
-// changes a pattern need not say so: the store's log of changes is followed. The same happens when
-// somebody whose lessons are in a pattern withdraws a consent or it ends. A pattern that may leave
-// is offered anew before its item ends: peers go on to have it, and only what is offered can be
-// taken back. Not thread-safe: the federation actor owns it.
+// Keeps the offers of this node's own patterns in step with the store. A pattern that was learned
+// or made public is offered. A pattern that was deleted, expired or made private is withdrawn,
+// together with every update that contains it, and so is a pattern with lessons of a contributor
+// whose consent was withdrawn or has ended. Changes are found in the store's log of changes, so
+// code that changes a pattern need not report it. A pattern that may leave is offered again before
+// its item expires, because only an offered item can be withdrawn from peers. Not thread-safe: the
+// federation actor owns it.
 //
-// Under the tier `public` patterns and plain updates leave, under `dp` noised updates and noised
-// centroids only, each release charged; under any other nothing does. Noised centroids are of no
-// stored pattern: those of one release are taken back together, when somebody whose lessons are in
-// any of them no longer agrees, since which of them it was would tell where those lessons lie.
+// Under the tier `public` patterns and plain updates leave. Under `dp` only noised updates and
+// noised centroids leave, and each release is charged. Under any other tier nothing leaves from
+// here. A noised centroid belongs to no stored pattern. When a contributor to any centroid of a
+// release no longer agrees, all centroids of that release are withdrawn together, because a single
+// one would reveal where the contributor's lessons lie.
 //
-// Methods return what the owner of the core has to do.
+// Methods return the actions that the owner of the core has to carry out.
 class OwnPatterns {
  public:
-  // Everything borrowed outlives it. Follows the log from its present end on. `consents` may be
-  // null: then patterns are nobody's, and no noised update leaves. A pattern of fewer lessons than
-  // `least_examples` stays, as its embedding says too much of their prompts; its core may be part
-  // of updates. `releases` may be null: then nobody knows after a restart whose lessons are in a
-  // noised update, and it is taken back.
+  // All borrowed objects must outlive this object. It follows the log from the log's present end.
+  // If `consents` is null, patterns have no contributors and no noised update leaves. A pattern
+  // with fewer lessons than `least_examples` does not leave, because its embedding reveals too much
+  // about their prompts; its core may still be part of updates. If `releases` is null, the
+  // contributors of a noised update are unknown after a restart, and the update is withdrawn then.
   OwnPatterns(storage::PatternStore& patterns, UpdateLayout layout, const privacy::NodeId& self,
               const storage::ConsentBook* consents = nullptr, uint32_t least_examples = 1,
               storage::ReleaseSourceStore* releases = nullptr);
 
-  // Removes the items of an earlier life of the node that may not be offered again under `tier`:
-  // patterns that are gone or may no longer leave, updates of which somebody no longer agrees or
-  // nobody knows whose they are. RefreshAll takes back those of patterns that are gone. Those of
-  // peers stay. Returns what it removed.
+  // Removes stored items of this node that may not be offered again under `tier` after a restart:
+  // patterns that are gone or may no longer leave, and updates with a contributor who no longer
+  // agrees or with unknown contributors. Items of peers stay. RefreshAll withdraws the items of
+  // deleted patterns. Returns the removed items.
   std::vector<federation::Item> RemoveTakenBack(std::vector<federation::Item>* items,
                                                 privacy::ConsentTier tier, federation::Instant now);
 
-  // Offers and takes back what the changes since the last call ask for: a page of the log, the rest
-  // in the next call. The errors of PatternStore::Changes.
+  // Offers and withdraws patterns according to the changes since the last call. It handles one page
+  // of the log; the next call handles the rest. Returns the errors of PatternStore::Changes.
   absl::StatusOr<federation::Actions> FollowChanges(federation::GossipCore& core,
                                                     federation::Instant now);
-  // The same for one pattern at once.
+  // Updates the offer of one pattern at once.
   federation::Actions Refresh(const storage::PatternId& id, federation::GossipCore& core,
                               federation::Instant now);
-  // The same for all of them: after a start, a change of consent, or where the log is cut.
+  // Updates the offers of all patterns: after a start, after a change of consent, or if the log was
+  // cut.
   absl::StatusOr<federation::Actions> RefreshAll(federation::GossipCore& core,
                                                  federation::Instant now);
 
-  // The own patterns that peers can get.
+  // Returns the own patterns that peers can get.
   std::set<storage::PatternId> OfferedIds(const federation::GossipCore& core) const;
-  // Whether the own delta is another than the one offered last.
+  // Returns whether the own update differs from the last offered one.
   bool delta_changed() const { return delta_changed_; }
-  // Offers it plain under the number `round`. Nothing under another tier than `public`, or where
-  // nothing was learned.
+  // Offers the own update without noise under the number `round`. Does nothing under a tier other
+  // than `public`, or if nothing was learned.
   absl::StatusOr<federation::Actions> OfferDelta(uint64_t round, federation::GossipCore& core,
                                                  federation::Instant now);
-  // Charges for it and offers it noised. Nothing under another tier than `dp`, before the interval
-  // of `release` is over, or where the delta is made of what was released last. What `release`
-  // refuses it notes itself; such a delta counts as changed.
+  // Charges for the own update and offers it noised. Does nothing under a tier other than `dp`,
+  // before the interval of `release` is over, or if the update contains the same patterns as the
+  // last release. `release` notes its refusals itself; a refused update still counts as changed.
   absl::StatusOr<federation::Actions> OfferNoised(uint64_t round, DpRelease& release,
                                                   federation::GossipCore& core,
                                                   federation::Instant now);
-  // Charges for and offers noised centroids of the lessons, in place of those of the release
-  // before. Nothing under another tier than `dp`, or where none is due; what `centroids` refuses it
-  // notes itself.
+  // Charges for noised centroids of the lessons and offers them instead of the previous ones. Does
+  // nothing under a tier other than `dp`, or if no release is due. `centroids` notes its refusals
+  // itself.
   absl::StatusOr<federation::Actions> OfferCentroids(DpCentroids& centroids,
                                                      federation::GossipCore& core,
                                                      federation::Instant now);
-  // Takes back those that peers can get.
+  // Withdraws the noised centroids that peers can get.
   federation::Actions TakeBackCentroids(federation::GossipCore& core);
-  // What would be offered next under `tier`.
+  // Returns the update that would be offered next under `tier`.
   absl::StatusOr<OwnCores> NextDelta(privacy::ConsentTier tier, federation::Instant now) const;
-  // The patterns that would be under `public`, in order of id. The errors of the store.
+  // Visits the patterns that would leave under `public`, in order of id. Returns the errors of the
+  // store.
   absl::Status ForEachToLeave(
       federation::Instant now,
       const std::function<void(const federation::SharedPattern&)>& visit) const;
@@ -100,36 +103,41 @@ class OwnPatterns {
                 federation::Instant now) const;
   bool MayStillLeave(const federation::Item& item, privacy::ConsentTier tier,
                      federation::Instant now) const;
-  // Notes what an own update was made of before anybody hears of it. Where that fails, nobody does.
+  // Records the sources of an own update before peers learn of it. If that fails, the update is not
+  // offered.
   federation::Actions Note(federation::Actions offered, OwnCores own, federation::GossipCore& core);
-  // Takes updates back, and looks anew at what peers have.
+  // Withdraws updates, and updates the view of what peers can get.
   void TakeBack(const std::vector<Digest>& updates, federation::GossipCore& core,
                 federation::Actions* actions);
-  // The versions of own patterns that peers can get, by updated_ms, and when their items end.
+  // The versions of own patterns that peers can get, by updated_ms, with the end times of their
+  // items.
   using Offered = std::map<storage::PatternId, std::map<int64_t, int64_t>>;
   Offered OfferedBy(const federation::GossipCore& core) const;
-  // Whether peers can get this version, and as long as if it were offered now.
+  // Returns whether peers can get this version for as long as if it were offered now.
   static bool IsOffered(const Offered& offered, const federation::SharedPattern& version,
                         const federation::GossipCore& core, federation::Instant now);
   void Refresh(const storage::PatternId& id, const Offered& offered, federation::GossipCore& core,
                federation::Instant now, federation::Actions* actions);
-  // The same for those whose items end soon, or of all where some ended. The errors of RefreshAll.
+  // Updates the offers of patterns whose items expire soon, or of all patterns if some items have
+  // expired. Returns the errors of RefreshAll.
   absl::StatusOr<federation::Actions> RefreshEnding(federation::GossipCore& core,
                                                     federation::Instant now);
   void Offer(const storage::Pattern& pattern, const Offered& offered, federation::GossipCore& core,
              federation::Instant now, federation::Actions* actions);
-  // Where its row says that peers get it. OK where another version came between.
+  // Marks a public row as private, because peers cannot get the pattern. Does nothing if the
+  // pattern changed meanwhile.
   void MarkKept(const storage::Pattern& pattern);
-  // The same of all of them, under a tier that no pattern leaves under.
+  // Does what MarkKept does for all patterns, under a tier that lets no pattern leave.
   void MarkAllKept();
-  // A pattern itself, and with it the updates that it is part of.
+  // Withdraws a pattern and every update that contains it.
   void StopOffering(const storage::PatternId& id, const Offered& offered,
                     federation::GossipCore& core, federation::Actions* actions);
   void TakeBack(const storage::PatternId& id, const Offered& offered, federation::GossipCore& core,
                 federation::Actions* actions);
-  // The same of what an earlier release of centroids gave.
+  // Withdraws the centroids of an earlier release.
   void TakeBackCentroids(federation::GossipCore& core, federation::Actions* actions);
-  // Offers one and notes whose lessons are in it. Where that cannot be noted nobody gets it.
+  // Offers a centroid and records its contributors first. If they cannot be recorded, the centroid
+  // is not offered.
   absl::Status OfferCentroid(federation::SharedPattern pattern,
                              const std::vector<privacy::Contributor>& contributors,
                              federation::GossipCore& core, federation::Instant now,
@@ -140,16 +148,15 @@ class OwnPatterns {
   const privacy::NodeId self_;
   const storage::ConsentBook* const consents_;
   const uint32_t least_examples_;
-  uint64_t followed_ = 0;  // the number of the last change that was looked at
+  uint64_t followed_ = 0;  // number of the last change that was handled
   OwnReleases releases_;
-  // Own patterns whose cores are part of the newest offered delta, with their updated_ms.
+  // Own patterns whose cores are in the newest offered update, with their updated_ms.
   std::map<storage::PatternId, int64_t> in_newest_;
-  privacy::ConsentTier tier_ =
-      privacy::ConsentTier::kPrivate;  // that the last look at all of them was under
-  TimePoint next_look_{};              // at what ends soon
-  size_t offered_before_ = 0;          // at the last such look, and since then
-  bool marks_checked_ = false;         // under the tier
-  bool delta_changed_ = true;          // since nobody knows what an earlier life offered
+  privacy::ConsentTier tier_ = privacy::ConsentTier::kPrivate;  // tier of the last RefreshAll
+  TimePoint next_look_{};                                       // time of the next RefreshEnding
+  size_t offered_before_ = 0;   // number of offered patterns at the last such check
+  bool marks_checked_ = false;  // under the present tier
+  bool delta_changed_ = true;   // true at first: it is unknown what was offered before the start
 };
 
 }  // namespace ruvd::sharing

@@ -44,7 +44,7 @@ void OwnReleases::Forget(std::span<const Digest> items) {
   }
   if (store_ != nullptr) {
     if (const absl::Status deleted = store_->Delete(items); !deleted.ok()) {
-      LogWarning("what {} update(s) were made of could not be deleted: {}", items.size(),
+      LogWarning("the sources of {} update(s) could not be deleted: {}", items.size(),
                  MessageOf(deleted));
     }
   }

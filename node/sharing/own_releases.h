@@ -15,24 +15,27 @@
 
 namespace ruvd::sharing {
 
-// What the updates and noised centroids were made of that this node offers, also after a restart.
-// Not thread-safe.
+// The sources of the updates and noised centroids that this node offers, kept across restarts. Not
+// thread-safe.
 class OwnReleases {
  public:
-  // `store` may be null: then nothing outlives this.
+  // If `store` is null, nothing is kept across restarts.
   explicit OwnReleases(storage::ReleaseSourceStore* store) : store_(store) {}
 
-  // Reads what an earlier life of the node noted. The errors of ReleaseSourceStore::All.
+  // Reads what was recorded before the start. Returns the errors of ReleaseSourceStore::All.
   absl::Status Load();
-  // Notes a release, durably. The errors of ReleaseSourceStore::Put: then nothing is noted.
+  // Records a release on disk. Returns the errors of ReleaseSourceStore::Put; then nothing is
+  // recorded.
   absl::Status Note(storage::ReleaseSources sources);
-  // Forgets all but `live`; what the disk does not forget is forgotten after the next start.
+  // Forgets all releases except `live`. If deleting from disk fails, they are forgotten after the
+  // next start.
   void KeepOnly(const std::set<Digest>& live);
   void Forget(std::span<const Digest> items);
 
-  // nullptr: nobody knows.
+  // Returns the sources of an item, or nullptr if they are unknown.
   const storage::ReleaseSources* Find(const Digest& item) const;
-  // The newest update, which names patterns; noised centroids name none. nullptr: there is none.
+  // Returns the sources of the newest update, or nullptr if there is no update. Updates name
+  // patterns; noised centroids do not.
   const storage::ReleaseSources* NewestUpdate() const;
   std::vector<Digest> Where(const std::function<bool(const storage::ReleaseSources&)>& which) const;
   const std::map<Digest, storage::ReleaseSources>& all() const { return releases_; }

@@ -16,7 +16,7 @@
 namespace ruvd::sharing {
 namespace {
 
-// The next names of a list, as many as a record has room for.
+// Returns the next names of a list, as many as a record has room for.
 template <typename Name>
 std::vector<Name> NextNames(const std::vector<Name>& names, size_t at) {
   const size_t begin = std::min(at, names.size());
@@ -33,7 +33,7 @@ std::vector<privacy::Withdrawal> OwnWithdrawals::Stored(int64_t now_ms) const {
   }
   absl::StatusOr<std::vector<privacy::Withdrawal>> all = store_->All();
   if (!all.ok()) {
-    LogError("what was taken back before cannot be told to peers again: {} [{}]",
+    LogError("withdrawals from before the start cannot be repeated to peers: {} [{}]",
              MessageOf(all.status()), ReasonOf(all.status()));
     return {};
   }
@@ -77,7 +77,7 @@ absl::StatusOr<privacy::Withdrawal> OwnWithdrawals::Sign(std::vector<Digest> upd
                                              std::move(patterns)));
   if (const absl::Status stored = store_ == nullptr ? absl::OkStatus() : store_->Put(withdrawal);
       !stored.ok()) {
-    LogError("that items were taken back is not noted: {} [{}]", MessageOf(stored),
+    LogError("a withdrawal of items could not be stored: {} [{}]", MessageOf(stored),
              ReasonOf(stored));
   }
   latest_ = withdrawal;
@@ -90,9 +90,9 @@ std::vector<privacy::Withdrawal> OwnWithdrawals::Take(const std::set<PatternName
   std::set<PatternName> patterns;
   for (const auto& [name, created_ms] : std::exchange(patterns_, {})) {
     patterns.insert(name);
-    now_ms = std::max(now_ms, created_ms);  // also where the clock went back
+    now_ms = std::max(now_ms, created_ms);  // even if the clock went back
   }
-  // With what the latest record says, where that fits.
+  // The contents of the latest record are repeated if they fit.
   std::set<Digest> all_updates(latest_.items.begin(), latest_.items.end());
   std::set<PatternName> all_patterns(latest_.patterns.begin(), latest_.patterns.end());
   all_updates.insert(updates.begin(), updates.end());
@@ -111,7 +111,7 @@ std::vector<privacy::Withdrawal> OwnWithdrawals::Take(const std::set<PatternName
     if (record.ok()) {
       records.push_back(*std::move(record));
     } else {
-      LogError("what was taken back is not told to peers: {}", MessageOf(record.status()));
+      LogError("a withdrawal could not be sent to peers: {}", MessageOf(record.status()));
     }
   }
   return records;

@@ -17,36 +17,38 @@
 
 namespace ruvd::sharing {
 
-// How many items a node took back.
+// The number of items that a node withdrew.
 struct TakenBack {
   uint32_t updates = 0;
-  uint32_t patterns = 0;  // each once, however many versions peers could get
+  uint32_t patterns = 0;  // each pattern counts once, even if peers could get several versions
   uint32_t items() const { return updates + patterns; }
 };
 
-// What this node took back of what it had sent, as signed records for its peers. A record goes on
-// to say what the one before said while there is room, so that peers keep few. Not thread-safe.
+// What this node withdrew of its sent items, as signed records for its peers. A new record repeats
+// the contents of the previous one while there is room, so that peers need to keep few records. Not
+// thread-safe.
 class OwnWithdrawals {
  public:
   using PatternName = privacy::Withdrawal::PatternName;
 
-  // `key` outlives this. `store` may be null: then nothing is said again after a restart.
+  // `key` must outlive this object. If `store` is null, nothing is repeated after a restart.
   OwnWithdrawals(const privacy::NodeKey& key, storage::WithdrawalStore* store)
       : key_(key), store_(store) {}
 
-  // The newest records of an earlier life that peers may not have heard of, in order of time, as
-  // many as peers keep of one node.
+  // Returns the newest stored records, which some peers may not know, in order of time; at most as
+  // many as peers keep for one node.
   std::vector<privacy::Withdrawal> Stored(int64_t now_ms) const;
 
-  // Notes one of this node's items that was taken back, or those of a core's actions.
+  // Notes a withdrawn item of this node, or the withdrawn items in a core's actions.
   void Add(const federation::Item& item);
   void Add(const federation::Actions& actions);
-  // Signs and stores what was noted since the last call; what cannot be stored is logged, as
-  // nothing is offered any more either way. `offered`: patterns that peers may get all the same.
+  // Signs and stores what was noted since the last call, and returns the records. A failure to
+  // store is only logged, because the items are no longer offered in either case. `offered` names
+  // the patterns that peers may still get.
   std::vector<privacy::Withdrawal> Take(const std::set<PatternName>& offered, int64_t now_ms);
 
   bool pending() const { return !updates_.empty() || !patterns_.empty(); }
-  // Since the start of the node.
+  // Returns the totals since the start of the node.
   const TakenBack& total() const { return total_; }
 
  private:
@@ -56,7 +58,7 @@ class OwnWithdrawals {
   const privacy::NodeKey& key_;
   storage::WithdrawalStore* const store_;
   std::set<Digest> updates_;
-  std::map<PatternName, int64_t> patterns_;  // with the creation of the newest version
+  std::map<PatternName, int64_t> patterns_;  // with the creation time of the newest version
   privacy::Withdrawal latest_;
   TakenBack total_;
 };

@@ -22,11 +22,11 @@ namespace ruvd::sharing {
 namespace {
 
 constexpr uint32_t kPage = 256;
-// Others may change the pattern between reading and writing it so often.
+// Tries to write a pattern that other code changes between reading and writing.
 constexpr int kTries = 5;
 
-// When a newer version ends: as the operator said of the former one. What ends by itself ends as
-// late as it says; a former one that did, too, says nothing of it.
+// Returns the expiry of a newer version. If the former version expired with its item, the newer one
+// expires with its own item. Otherwise the operator set the expiry, and it is kept.
 int64_t EndOf(const storage::Pattern& former, const storage::Pattern& newer) {
   const bool by_itself =
       newer.expires_ms != 0 && former.expires_ms == former.updated_ms + limits::kItemLifeMillis;
@@ -53,10 +53,11 @@ absl::Status PeerPatterns::Store(const federation::SharedPattern& shared,
                                  const privacy::NodeId& origin,
                                  std::optional<int64_t> withdrawn_ms) {
   if (shared.quality < gate_.quality || shared.examples < gate_.examples) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kPatternTooWeak,
-                 "pattern {} of {} lesson(s) and quality {:.2f} is below what this node takes ({} "
-                 "lessons, privacy.public_examples; {:.2f}, federation.pattern_quality)",
-                 ToHex(shared.id), shared.examples, shared.quality, gate_.examples, gate_.quality);
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kPatternTooWeak,
+        "pattern {} has {} lesson(s) and quality {:.2f}, which is less than this node accepts ({} "
+        "lessons, privacy.public_examples; {:.2f}, federation.pattern_quality)",
+        ToHex(shared.id), shared.examples, shared.quality, gate_.examples, gate_.quality);
   }
   absl::Status stored = StoreOnce(shared, origin, withdrawn_ms);
   for (int i = 1; i < kTries && absl::IsAborted(stored); ++i) {
@@ -127,7 +128,8 @@ absl::Status PeerPatterns::StoreOnce(const federation::SharedPattern& shared,
     return existing.status();
   }
   ASSIGN_OR_RETURN(const bool deleted, patterns_.WasDeleted(shared.id));
-  // Where its origin deleted it, this is a newer one. Nobody knows whether the operator had, too.
+  // If the origin deleted it, this is a newer version. Whether the operator deleted it as well is
+  // unknown.
   const bool unwanted = deleted && shared.created_ms <= withdrawn_ms.value_or(shared.created_ms);
   if (unwanted || (existing.ok() && existing->updated_ms >= shared.created_ms)) {
     return absl::OkStatus();
@@ -150,7 +152,7 @@ absl::Status PeerPatterns::Trim(const privacy::NodeId& origin) {
     const auto oldest = std::ranges::min_element(
         rows, {}, [](const auto& row) { return std::pair(row.second, row.first); });
     const absl::Status deleted = patterns_.Delete(oldest->first);
-    if (!deleted.ok() && !absl::IsNotFound(deleted)) {  // the operator may have been faster
+    if (!deleted.ok() && !absl::IsNotFound(deleted)) {  // the operator may have deleted it already
       return deleted;
     }
     rows.erase(oldest);

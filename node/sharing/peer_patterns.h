@@ -16,54 +16,55 @@
 
 namespace ruvd::sharing {
 
-// What a peer's pattern must claim at least. Claims are not proofs: whoever lies about them is
-// judged by what its patterns do.
+// The least that a peer's pattern must claim. A claim is not a proof; a peer that lies is judged by
+// the effect of its patterns.
 struct PatternGate {
   float quality = 0;  // 0 to 1
   uint32_t examples = 1;
 };
 
-// What peers' shared patterns become in this node's store: at most kMaxPatternsPerOrigin rows of
-// one origin, the newest version of each, none that this node's operator has deleted, none below
-// the gate. Form, model (which names the embedding space) and frame were checked before. For one
-// thread.
+// Stores the shared patterns of peers: at most kMaxPatternsPerOrigin rows per origin and only the
+// newest version of each pattern. Patterns that this node's operator deleted and patterns below the
+// gate are not stored. The format, the model (which defines the embedding space) and the frame must
+// have been checked before. Only one thread may use an object.
 class PeerPatterns {
  public:
-  // `patterns` and `frame` are borrowed.
+  // `patterns` and `frame` must outlive this object.
   PeerPatterns(storage::PatternStore& patterns, const inference::Frame& frame,
                const privacy::NodeId& self, const PatternGate& gate = {})
       : patterns_(patterns), frame_(frame), self_(self), gate_(gate) {}
 
-  // Reads which rows of which peers are stored. Before the first Store.
+  // Reads which rows of which peers are stored. Call it before the first Store.
   absl::Status Load();
 
-  // Stores a checked pattern of `origin`. The operator's expiry of it stays. A version older than
-  // the stored one (peers pass items on in any order) and a deleted pattern change nothing. One
-  // pattern more than the limit removes the origin's oldest. PATTERN_TOO_WEAK; PATTERN_TAKEN for an
-  // id that belongs to another node; the errors of PatternStore::Put.
-  // `withdrawn_ms`: until when its origin took versions back, by their creation: a newer one is
-  // stored although the pattern was deleted.
+  // Stores a checked pattern of `origin`. An expiry time that the operator set is kept. A version
+  // older than the stored one changes nothing (peers forward items in any order), and neither does
+  // a deleted pattern. A pattern above the limit removes the origin's oldest. `withdrawn_ms` is the
+  // creation time up to which the origin withdrew versions: a newer version is stored although the
+  // pattern was deleted. Returns PATTERN_TOO_WEAK, PATTERN_TAKEN for an id that belongs to another
+  // node, and the errors of PatternStore::Put.
   absl::Status Store(const federation::SharedPattern& shared, const privacy::NodeId& origin,
                      std::optional<int64_t> withdrawn_ms = std::nullopt);
 
-  // The same for an item that `core` accepted. One that is too weak or taken is counted, and no
-  // error: its sender may know no better.
+  // Stores an item that `core` accepted. PATTERN_TOO_WEAK and PATTERN_TAKEN are counted and are not
+  // errors here, because the sender may not know this node's limits.
   absl::Status Store(const federation::Item& pattern, const federation::GossipCore& core);
-  // Since the start of the node, by reason.
+  // Returns the refused patterns since the start of the node, counted by reason.
   const std::map<std::string, uint64_t>& refused() const { return refused_; }
 
-  // Removes the version of a pattern that an item is, if it is the one that is stored. The errors
-  // of PatternStore::Delete.
+  // Removes a pattern if the stored version is the one in the item. Returns the errors of
+  // PatternStore::Delete.
   absl::Status Remove(const federation::Item& pattern);
-  // Removes all versions of its sender's patterns that a checked withdrawal covers, also those
-  // whose items are gone. The same errors.
+  // Removes all patterns of its sender that a checked withdrawal covers, even if their items are
+  // gone. Returns the errors of PatternStore::Delete.
   absl::Status Withdraw(const federation::Item& withdrawal);
 
  private:
-  // ABORTED where the pattern changed between reading and writing.
+  // Returns ABORTED if the pattern changed between reading and writing.
   absl::Status StoreOnce(const federation::SharedPattern& shared, const privacy::NodeId& origin,
                          std::optional<int64_t> withdrawn_ms);
-  // Where the stored version is of `origin` and created at `until_ms` at the latest.
+  // Removes the pattern if the stored version belongs to `origin` and was created no later than
+  // `until_ms`.
   absl::Status RemoveUntil(const storage::PatternId& id, const privacy::NodeId& origin,
                            int64_t until_ms);
   absl::Status Trim(const privacy::NodeId& origin);

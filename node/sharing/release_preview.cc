@@ -34,7 +34,7 @@ absl::Status AddPlainPayloads(const PreviewQuestion& question, const OwnCores& o
       });
 }
 
-// Why nothing would leave, of all that can be said without paying.
+// Returns why nothing would leave, as far as this is known without a charge.
 absl::Status Refusal(const PreviewQuestion& question, const OwnCores& own) {
   if (question.tier == privacy::ConsentTier::kPrivate) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
@@ -50,13 +50,13 @@ absl::Status Refusal(const PreviewQuestion& question, const OwnCores& own) {
   }
   if (own.update.banks.empty() && own.left_out > 0) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
-                 "of all {} patterns somebody whose lessons are in them did not agree, or who that "
-                 "is was not noted when they were learned",
+                 "each of the {} patterns contains lessons of a user who did not agree, or lessons "
+                 "whose user was not recorded",
                  own.left_out);
   }
   return own.update.banks.empty() ? Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                                          "nothing was learned that could be shared; feedback on "
-                                          "completions teaches it")
+                                          "nothing was learned yet that could be shared; give "
+                                          "feedback on completions first")
                                   : absl::OkStatus();
 }
 
@@ -73,14 +73,15 @@ absl::StatusOr<CentroidPreview> PreviewCentroids(const PreviewQuestion& question
   if (preview.lessons < preview.release.examples) {
     preview.refusal =
         Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
-              "{} lesson(s) are fewer than the {} that one centroid needs "
-              "(privacy.centroid_examples); more feedback, or more people who agree, helps",
+              "there are {} lesson(s), but one centroid needs {} (privacy.centroid_examples); "
+              "collect more feedback, or ask more users for consent",
               preview.lessons, preview.release.examples);
   }
   return preview;
 }
 
-// A share names its round, sender, set and layout, which are public; all else is masked.
+// A share names its round, sender, member set and layout, which are public; everything else is
+// masked.
 DpRelease::Layout LayoutOfShare(const DpRelease& release) {
   const size_t values = release.View(privacy::ConsentTier::kMasked).values;
   const std::string share =

@@ -14,17 +14,17 @@ namespace ruvd::sharing {
 
 struct PreviewQuestion {
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
-  absl::Status allowed;  // whether this node may choose the tier and contribute
+  absl::Status allowed;  // OK if this node may choose the tier and contribute
   const OwnPatterns* own = nullptr;
   const DpRelease* release = nullptr;
-  const DpCentroids* centroids = nullptr;  // null: none would leave
+  const DpCentroids* centroids = nullptr;  // null: centroids do not leave
   federation::Instant now;
 };
 
-// What would leave next if the operator's tier were `tier`. Spends, noises and offers nothing.
-// Under `dp` it cannot show the values: noise that was drawn to be shown would be a second look at
-// the same update, and would have to be paid for. Under `masked` it shows how many bytes a share
-// has. Errors of the store.
+// Returns what would leave next if the operator's tier were `tier`. It charges, noises and offers
+// nothing. Under `dp` it cannot show the values: drawing noise to show it would be another release
+// of the same update and would cost epsilon. Under `masked` it shows the size of a share in bytes.
+// Returns errors of the store.
 absl::StatusOr<ReleasePreview> PreviewNext(const PreviewQuestion& question);
 
 }  // namespace ruvd::sharing

@@ -32,7 +32,7 @@ privacy::SealContext ReputationContext() {
 
 absl::Status NoReputations() {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "these bytes are no saved verdicts on peers; they are measured again");
+               "the saved verdicts on peers are damaged; peers are measured again");
 }
 
 }  // namespace

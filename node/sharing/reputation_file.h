@@ -17,28 +17,28 @@
 
 namespace ruvd::sharing {
 
-// As bytes, little endian:
+// The encoding as bytes, little endian:
 //   "RVRP", u32 format 1, u32 peers, ascending; each: 32 bytes id, f64 helped, f64 harmed,
 //   32 bytes hash of the last update, f64 helped and f64 harmed of that.
 std::string EncodeReputations(std::span<const federation::ReputationTable::Known> known);
-// Lengths are checked before anything is allocated; INVALID_ARGUMENT for other bytes. Values are
-// ReputationTable::Restore's to check.
+// Decodes the bytes. Lengths are checked before memory is allocated; invalid bytes are
+// INVALID_ARGUMENT. ReputationTable::Restore checks the values.
 absl::StatusOr<std::vector<federation::ReputationTable::Known>> DecodeReputations(
     std::span<const uint8_t> bytes);
 
-// Where a node's verdicts on its peers last over restarts, sealed: whoever harmed would begin as
-// anybody else. Not thread-safe.
+// The sealed file that keeps a node's verdicts on its peers across restarts. Without it a harmful
+// peer would start again with a clean record. Not thread-safe.
 class ReputationFile {
  public:
-  // Without a key nothing lasts.
+  // A file without a key keeps nothing.
   ReputationFile() = default;
   ReputationFile(std::string path, privacy::SealKey key)
       : path_(std::move(path)), key_(std::move(key)) {}
 
-  // None where there is no file. SEAL_BROKEN where it is damaged or of another store; the errors of
-  // reading and of DecodeReputations.
+  // Returns an empty list if there is no file. SEAL_BROKEN means that it is damaged or belongs to
+  // another store. Other errors are those of reading and of DecodeReputations.
   absl::StatusOr<std::vector<federation::ReputationTable::Known>> Load() const;
-  // Replaces the file, whole or not at all. FILE_UNWRITABLE, DISK_FULL.
+  // Replaces the file atomically. Returns FILE_UNWRITABLE or DISK_FULL.
   absl::Status Keep(std::span<const federation::ReputationTable::Known> known) const;
 
  private:

@@ -28,10 +28,10 @@ namespace {
 constexpr uint32_t kPage = 256;
 constexpr float kCoreScale = 1.0F;
 
-// Scales a core to the largest norm that peers accept: a long training run of one lesson exceeds
-// it. The direction, which is what was learned, stays.
+// Scales a core down to the largest norm that peers accept, which a long training run on one lesson
+// can exceed. The direction, which holds what was learned, stays.
 void ClipToBound(std::vector<float>& core) {
-  // Rounding the scaled values to float must not lead above the bound again.
+  // Rounding the scaled values to float must not exceed the bound again.
   constexpr double kMargin = 1e-6;
   const double bound = federation::UpdateRules().max_norm * (1 - kMargin);
   double squares = 0;
@@ -62,8 +62,7 @@ absl::StatusOr<federation::SharedPattern> ShareablePattern(const storage::Patter
                    serving::DecodePatternPayload(pattern.payload));
   if (payload.withheld) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-                 "pattern {} was made private; it is shared once it is stored as public",
-                 ToHex(pattern.id));
+                 "pattern {} is private; store it as public to share it", ToHex(pattern.id));
   }
   std::optional<std::vector<float>> core = CoreForAllT(payload, frame);
   if (!core) {
@@ -78,7 +77,7 @@ absl::StatusOr<federation::SharedPattern> ShareablePattern(const storage::Patter
   shared.task = pattern.task;
   shared.quality = pattern.quality;
   shared.examples = pattern.examples;
-  shared.created_ms = pattern.updated_ms;  // a retrained pattern replaces its older self
+  shared.created_ms = pattern.updated_ms;  // a retrained pattern replaces its older version
   shared.centroid = pattern.embedding;
   shared.cores.push_back(CoreOf(frame, pattern.bank, *std::move(core)));
   return shared;
@@ -100,7 +99,7 @@ absl::StatusOr<storage::Pattern> PatternFromShared(const federation::SharedPatte
   pattern.created_ms = shared.created_ms;
   pattern.updated_ms = shared.created_ms;
   if (IsNoised(shared)) {
-    // With its item: later its sender has no item to take back.
+    // The row expires with its item, because later the sender has no item that it could withdraw.
     pattern.expires_ms = shared.created_ms + limits::kItemLifeMillis;
   }
   const auto core = std::ranges::find_if(shared.cores, [&](const federation::CoreDelta& candidate) {
@@ -134,7 +133,7 @@ absl::StatusOr<OwnCores> OwnUpdate(storage::PatternStore& patterns, const privac
         const absl::StatusOr<serving::PatternPayload> payload =
             serving::DecodePatternPayload(pattern.payload);
         if (!payload.ok()) {
-          LogWarning("left out: pattern {}: {}", ToHex(pattern.id), MessageOf(payload.status()));
+          LogWarning("pattern {} is left out: {}", ToHex(pattern.id), MessageOf(payload.status()));
           return absl::OkStatus();
         }
         const auto core = payload->withheld ? std::nullopt : CoreByBank(*payload, layout);
@@ -173,7 +172,7 @@ absl::StatusOr<std::shared_ptr<const inference::Talora>> FederatedAdapter(
   constexpr std::string_view kName = "federated";
   if (values.size() != layout.banks()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                 "the federated adapter has {} banks where this node has {}", values.size(),
+                 "the federated adapter has {} banks, but this node has {}", values.size(),
                  layout.banks());
   }
   std::vector<std::shared_ptr<const inference::Adapter>> banks;
@@ -199,8 +198,8 @@ absl::Status CheckMayContribute(const privacy::AdmissionCert& certificate) {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
-               "this node's certificate does not let it contribute; ask the cluster's operator for "
-               "one that does");
+               "this node's certificate does not include the role to contribute; ask the cluster's "
+               "operator for one that does");
 }
 
 storage::FederatedItem ToStored(const federation::Item& item, int64_t received_ms) {
@@ -235,7 +234,7 @@ absl::StatusOr<std::vector<federation::Item>> LoadItems(storage::ItemStore& stor
         return true;
       },
       [&](std::string_view key) {
-        LogWarning("stored item {} is damaged, it is fetched from peers again",
+        LogWarning("stored item {} is damaged; it is fetched from peers again",
                    ToHex(AsBytes(key)));
         damaged.emplace_back(key);
       }));

@@ -25,50 +25,53 @@
 #include "storage/items/item_store.h"
 #include "storage/patterns/pattern_store.h"
 
-// Between what nodes exchange and what a node stores and serves.
+// Conversions between what nodes exchange and what a node stores and serves.
 namespace ruvd::sharing {
 
-// What of a pattern may travel: its centroid and its core, never text. FAILED_PRECONDITION if it
-// has no core in this frame, or a client made it private.
+// Returns the part of a pattern that may be shared: its centroid and its core, never text.
+// FAILED_PRECONDITION if it has no core in this frame, or if a client made it private.
 absl::StatusOr<federation::SharedPattern> ShareablePattern(const storage::Pattern& pattern,
                                                            const inference::Frame& frame);
 
-// A peer's pattern as a row of ours: its core becomes an adapter in the frame. `version` numbers
-// the adapter.
+// Returns a peer's pattern as a row of this node's store. Its core becomes an adapter in the frame,
+// with the version `version`.
 absl::StatusOr<storage::Pattern> PatternFromShared(const federation::SharedPattern& shared,
                                                    const privacy::NodeId& origin,
                                                    const inference::Frame& frame, uint32_t version);
 
-// The mean of this node's cores, and whose they are.
+// The mean of this node's cores, and its sources.
 struct OwnCores {
-  federation::AdapterUpdate update;                // no banks: there are no cores
-  std::map<storage::PatternId, int64_t> patterns;  // that it is made of, with their updated_ms
-  std::vector<privacy::Contributor> contributors;  // whose lessons they were trained on, each once
-  size_t left_out = 0;                             // patterns with a core that `may_share` refused
+  federation::AdapterUpdate update;                // no banks if there are no cores
+  std::map<storage::PatternId, int64_t> patterns;  // patterns in the mean, with their updated_ms
+  std::vector<privacy::Contributor>
+      contributors;     // contributors whose lessons trained the cores, each once
+  size_t left_out = 0;  // patterns with a core that `may_share` refused
 };
 
-// Whether those whose lessons a pattern's core was trained on let it leave.
+// Returns whether all contributors to a pattern's core allow it to leave.
 using MaySharePattern = std::function<bool(const serving::PatternPayload&)>;
 
-// The node's own update: the mean of its patterns' cores by bank, weighted by their examples.
-// Exact, because a core is linear in its frame; cores of other banks are aligned. No banks if the
-// node has learned nothing it can share. Passes over patterns that are damaged. `may_share` may be
-// null: all of them may.
+// Returns the node's own update: the mean of its patterns' cores by bank, weighted by their
+// examples. The mean is exact, because a core is linear in its frame; cores with other banks are
+// aligned. There are no banks if nothing can be shared. Damaged patterns are skipped. If
+// `may_share` is null, all patterns may be shared.
 absl::StatusOr<OwnCores> OwnUpdate(storage::PatternStore& patterns, const privacy::NodeId& self,
                                    const UpdateLayout& layout,
                                    const MaySharePattern& may_share = nullptr);
 
-// What is served of a global adapter: its values by bank as an adapter in the frame.
-// UPDATE_INVALID for other sizes and values that are not finite.
+// Returns the served form of a global adapter: its values by bank as an adapter in the frame.
+// UPDATE_INVALID if a size is wrong or a value is not finite.
 absl::StatusOr<std::shared_ptr<const inference::Talora>> FederatedAdapter(
     const federation::BankedValues& values, const UpdateLayout& layout, uint32_t version);
 
-// ROLE_MISSING where a node with this certificate may not offer updates: peers would refuse them.
+// Returns ROLE_MISSING if a node with this certificate may not offer updates, because peers would
+// refuse them.
 absl::Status CheckMayContribute(const privacy::AdmissionCert& certificate);
 
 storage::FederatedItem ToStored(const federation::Item& item, int64_t received_ms);
 absl::StatusOr<federation::Item> FromStored(const storage::FederatedItem& stored);
-// All that can be read. The others are logged, and damaged rows deleted: peers have them again.
+// Returns all readable items. Unreadable ones are logged, and damaged rows are deleted so that they
+// are fetched from peers again.
 absl::StatusOr<std::vector<federation::Item>> LoadItems(storage::ItemStore& store);
 
 }  // namespace ruvd::sharing

@@ -13,10 +13,10 @@
 namespace ruvd::sharing {
 namespace {
 
-// Scales an update to the largest norm that peers accept: a long training run of one lesson exceeds
-// it. The direction, which is what was learned, stays.
+// Scales an update down to the largest norm that peers accept, which a long training run on one
+// lesson can exceed. The direction, which holds what was learned, stays.
 void ClipJointly(federation::AdapterUpdate* update) {
-  // Rounding the scaled values to float must not lead above the bound again.
+  // Rounding the scaled values to float must not exceed the bound again.
   constexpr double kMargin = 1e-6;
   const double bound = federation::UpdateRules().max_norm * (1 - kMargin);
   const double norm = federation::NormOf(*update);

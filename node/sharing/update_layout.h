@@ -16,12 +16,12 @@
 
 namespace ruvd::sharing {
 
-// What the updates of this node are of.
+// The model, frame and banks of this node's updates.
 struct UpdateLayout {
-  const inference::Frame* frame = nullptr;  // outlives the layout
+  const inference::Frame* frame = nullptr;  // must outlive the layout
   Digest model_hash{};                      // of the model package
-  // Of this node's timestep banks, ascending within 0 to 1; none: one bank for all t. Those of
-  // other nodes may differ.
+  // Boundaries of this node's timestep banks, ascending, within 0 to 1. Empty: one bank for all t.
+  // Other nodes may have other banks.
   std::vector<float> boundaries = {};
 
   size_t banks() const { return boundaries.size() + 1; }
@@ -31,23 +31,24 @@ struct UpdateLayout {
   size_t values() const { return banks() * values_per_bank(); }
 };
 
-// What an update of the cluster must look like, whatever its banks.
+// Returns the rules that every update of the cluster must meet, with any banks.
 federation::AdapterUpdateRules RulesOf(const UpdateLayout& layout);
 
-// What a node's training looks like by tenth of t: maskings are drawn evenly.
+// Returns a node's training schedule by tenths of t: maskings are drawn evenly.
 federation::TimestepHistogram EvenSchedule();
 
-// An update of all banks of the layout that began from the frozen model, scaled to the largest norm
-// that peers take where it is longer. `examples`: as the node claims, 0: it does not say.
+// Returns an update of all banks of the layout that began from the frozen model. If its norm
+// exceeds the largest norm that peers accept, it is scaled down to that. `examples` is the number
+// that the node claims; 0 states no number.
 federation::AdapterUpdate UpdateOfBanks(const UpdateLayout& layout, federation::BankedValues banks,
                                         uint64_t examples);
 
-// The core of a pattern by bank of the layout, whatever banks it was trained for (AlignBanks);
-// nullopt where it has none in this frame or one of another size.
+// Returns the core of a pattern by bank of the layout, aligned from the banks that it was trained
+// for (AlignBanks); nullopt if it has no core in this frame, or a core of another size.
 std::optional<federation::BankedValues> CoreByBank(const serving::PatternPayload& payload,
                                                    const UpdateLayout& layout);
 
-// The same as one core for all t: its mean over t.
+// Returns the core of a pattern for all t, which is its mean over t; nullopt as for CoreByBank.
 std::optional<std::vector<float>> CoreForAllT(const serving::PatternPayload& payload,
                                               const inference::Frame& frame);
 

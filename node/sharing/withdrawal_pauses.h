@@ -12,16 +12,17 @@
 
 namespace ruvd::sharing {
 
-// Whose updates are left out for a while, as taking one back makes every node begin its global
-// adapter anew: who does it again and again would keep the cluster from having one. A minute the
-// first time, twice as long each time within a day of the last pause, a day at most. In memory
-// only: a restart begins the adapter anew at most once more. Not thread-safe.
+// Nodes whose updates are left out for a while after they withdrew one. A withdrawal makes every
+// node rebuild its global adapter, so a node that withdraws again and again would keep the cluster
+// from having one. The first pause is a minute; each further one within a day of the last is twice
+// as long, up to a day. Pauses are in memory only: after a restart the adapter is rebuilt at most
+// once more. Not thread-safe.
 class WithdrawalPauses {
  public:
-  // An update of `origin` was taken out of the global adapter.
+  // Notes that an update of `origin` was removed from the global adapter.
   void Note(const privacy::NodeId& origin, TimePoint now);
   bool Paused(const privacy::NodeId& origin, TimePoint now) const;
-  // When somebody's pause ends first; nullopt: nobody has one.
+  // Returns the earliest end of a pause; nullopt if there is no pause.
   std::optional<TimePoint> NextEnd(TimePoint now) const;
 
  private:
@@ -29,7 +30,7 @@ class WithdrawalPauses {
     TimePoint until{};
     Duration length{};
   };
-  std::map<privacy::NodeId, Pause> pauses_;  // also those that ended less than a day ago
+  std::map<privacy::NodeId, Pause> pauses_;  // includes pauses that ended less than a day ago
 };
 
 }  // namespace ruvd::sharing

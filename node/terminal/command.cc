@@ -19,7 +19,7 @@
 namespace ruvd::cli {
 namespace {
 
-// The deepest verb that was recognised, e.g. `pattern ls`.
+// Returns the deepest verb that was recognised, e.g. `pattern ls`.
 const CLI::App& DeepestParsed(const CLI::App& root) {
   const CLI::App* app = &root;
   while (!app->get_subcommands().empty()) {
@@ -32,7 +32,7 @@ std::string FullName(const CLI::App& app) {
   return app.get_parent() == nullptr ? "ruvd" : FullName(*app.get_parent()) + " " + app.get_name();
 }
 
-// The flags that may follow a verb: its own and those of all above it.
+// Returns the flags that may follow a verb: its own flags and those of all its parents.
 std::vector<std::string> FlagsOf(const CLI::App& app) {
   std::vector<std::string> flags;
   for (const CLI::App* at = &app; at != nullptr; at = at->get_parent()) {
@@ -59,8 +59,8 @@ bool LooksLikeFlag(const std::string& argument) {
   return argument.size() > 1 && argument.front() == '-';
 }
 
-// One error for what nobody understood: an unknown flag before anything else, since its value
-// otherwise passes for something else.
+// Returns one error for the arguments that were not understood. An unknown flag is named first,
+// because its value would otherwise look like an argument of its own.
 absl::Status ExplainRemaining(const CLI::App& root, const std::vector<std::string>& remaining) {
   const CLI::App& verb = DeepestParsed(root);
   const std::string name = FullName(verb);
@@ -94,17 +94,17 @@ absl::Status ExplainParseError(const CLI::App& root, const CLI::ParseError& erro
                                                 fmt::join(verbs, ", "), name));
 }
 
-// Files that say how to reach a node; variables stand in for flags that are missing.
+// The flags for files that say how to reach a node. Environment variables replace missing flags.
 class CredentialFlags {
  public:
   void AddTo(CLI::App& root, const CommandContext& context) {
     roots_ = context.Variable("RUVD_TLS_CA");
     token_file_ = context.Variable("RUVD_TOKEN_FILE");
     root.add_option("--tls-ca", roots_,
-                    "Talk TLS; PEM file of whom to trust, or `system`; or RUVD_TLS_CA");
-    root.add_option("--token-file", token_file_,
-                    "File with your token, sent over TLS; or "
-                    "RUVD_TOKEN_FILE");
+                    "Use TLS; PEM file of trusted certificates, or `system` (or set RUVD_TLS_CA)");
+    root.add_option(
+        "--token-file", token_file_,
+        "File with the client's token, which is sent over TLS only (or set RUVD_TOKEN_FILE)");
   }
   client::ClientCredentials Load() const {
     absl::StatusOr<client::ClientCredentials> credentials = ReadFiles();
@@ -115,7 +115,7 @@ class CredentialFlags {
  private:
   absl::StatusOr<client::ClientCredentials> ReadFiles() const {
     client::ClientCredentials credentials;
-    // Tokens are never sent in the clear.
+    // A token is never sent over a plain connection.
     credentials.tls = !roots_.empty() || !token_file_.empty();
     if (!roots_.empty() && roots_ != "system") {
       ASSIGN_OR_RETURN(credentials.roots, ReadFile(roots_, limits::kMaxConfigBytes));
@@ -126,7 +126,7 @@ class CredentialFlags {
     return credentials;
   }
 
-  std::string roots_;  // "system" for those of the system
+  std::string roots_;  // "system" means the root certificates of the system
   std::string token_file_;
 };
 
@@ -139,11 +139,12 @@ absl::Status ParseAndRun(const std::vector<std::string>& arguments, CommandConte
   if (const std::string server = context.Variable("RUVD_SERVER"); !server.empty()) {
     context.server = server;
   }
-  root.add_option("--server", context.server, "Node to talk to, HOST:PORT; or RUVD_SERVER")
+  root.add_option("--server", context.server,
+                  "HOST:PORT of the node to talk to (or set RUVD_SERVER)")
       ->capture_default_str();
   CredentialFlags credentials;
   credentials.AddTo(root, context);
-  root.add_option("--format", format, "table or json")
+  root.add_option("--format", format, "Output format: table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
   VerbTable verbs(root, context);

@@ -60,7 +60,7 @@ std::string ErrorLine(const absl::Status& status) {
       c = ' ';
     }
   }
-  text = Printable(text);  // C1 and what is no UTF-8
+  text = Printable(text);  // replaces C1 control characters and invalid UTF-8
   const std::string reason = ReasonOf(status);
   return reason.empty() ? fmt::format("ruvd: {}", text)
                         : fmt::format("ruvd: {} [{}]", text, reason);

@@ -7,9 +7,9 @@
 
 namespace ruvd::cli {
 
-// While it lives, SIGINT and SIGTERM are noted instead of ending the process, so that long work can
-// leave what it has; afterwards they do what they did before. A second one ends the process. One at
-// a time.
+// While an object of this class lives, the first SIGINT or SIGTERM is noted and does not end the
+// process, so that long work can save what it has. A second signal ends the process. The destructor
+// restores the former handling. Only one object may live at a time.
 class Interrupt {
  public:
   Interrupt();
@@ -17,7 +17,7 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  // Whether a signal came.
+  // Returns whether a signal came.
   bool raised() const;
 
  private:

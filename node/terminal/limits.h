@@ -5,13 +5,13 @@
 
 #include <chrono>
 
-// Limits of verbs that end.
+// Time limits for stopping a node.
 namespace ruvd::limits {
 
-// After SIGTERM: long enough for a stream of a few hundred tokens, short enough for service
-// managers, which kill after 90 s by default, and for impatient people.
+// Time for running requests after SIGTERM: long enough for a stream of a few hundred tokens, and
+// much shorter than the 90 s after which service managers kill a process by default.
 inline constexpr std::chrono::seconds kDrainSeconds(15);
-// Beyond the drain deadline a child hangs and is killed.
+// A child process that runs for longer than this after SIGTERM hangs and is killed.
 inline constexpr std::chrono::seconds kStopSeconds = kDrainSeconds + std::chrono::seconds(5);
 
 }  // namespace ruvd::limits

@@ -10,12 +10,12 @@
 
 namespace ruvd::cli {
 
-// A response as one line of JSON with the field names of the .proto files, zero values included:
-// the stable output of `--format json`.
+// Returns a response as one line of JSON with the field names of the .proto files, including zero
+// values. This is the stable output of `--format json`.
 std::string ToJsonLine(const google::protobuf::Message& message);
 
-// Our own JSON as one line. What is not UTF-8, such as a path or a name of a file, is replaced: the
-// library would end the process.
+// Returns JSON as one line. Bytes that are not UTF-8, as paths may contain, are replaced, because
+// the library would otherwise throw and end the process.
 std::string ToJsonLine(const nlohmann::json& json);
 
 }  // namespace ruvd::cli

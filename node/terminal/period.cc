@@ -31,11 +31,11 @@ absl::StatusOr<int64_t> ParsePeriod(const std::string& text) {
   const auto found = units->find(unit);
   if (error != std::errc() || number <= 0 || found == units->end()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kUsage,
-                 "\"{}\" is no period; write a number and s, m, h or d, for example 2h", text);
+                 "\"{}\" is not a period; write a number and s, m, h or d, for example 2h", text);
   }
   if (number > kMaxPeriodMs / found->second) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kUsage,
-                 "\"{}\" is longer than 36500d, the longest period there may be", text);
+                 "\"{}\" is longer than 36500d, the longest period that is allowed", text);
   }
   return number * found->second;
 }

@@ -10,10 +10,12 @@
 
 namespace ruvd::cli {
 
-// "90s", "15m", "2h" or "7d" in milliseconds. USAGE.
+// Returns a period such as "90s", "15m", "2h" or "7d" in milliseconds. Any other text is a USAGE
+// error.
 absl::StatusOr<int64_t> ParsePeriod(const std::string& text);
 
-// "2026-11-21 19:00:00", UTC; what is before 1970 or after 9999 is shown as the nearest moment.
+// Formats a Unix time in milliseconds as "2026-11-21 19:00:00", in UTC. A time before 1970 or after
+// 9999 is shown as the nearest time in that range.
 std::string FormatTime(int64_t ms);
 
 }  // namespace ruvd::cli

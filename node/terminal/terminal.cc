@@ -108,7 +108,7 @@ std::string FormatTable(const std::vector<std::string>& header,
 }
 
 std::string FormatFields(const std::vector<std::pair<std::string, std::string>>& fields) {
-  std::vector<std::string> names;  // of a file too, as "llama.block_count" is
+  std::vector<std::string> names;  // names may come from a file too, such as "llama.block_count"
   size_t width = 0;
   for (const auto& [name, value] : fields) {
     names.push_back(PrintableLine(name));

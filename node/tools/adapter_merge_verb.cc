@@ -35,7 +35,7 @@ struct MergeFlags {
   inference::MergeOptions options;
 };
 
-// FILE or FILE=WEIGHT, as inference.adapters has them.
+// Reads FILE or FILE=WEIGHT, the notation of inference.adapters.
 absl::StatusOr<inference::MergePart> ReadPart(const std::string& text,
                                               const inference::Model& model) {
   std::string file = text;
@@ -90,29 +90,33 @@ absl::Status Merge(CommandContext& context, MergeFlags& flags) {
 void AddAdapterMergeVerb(VerbTable& verbs) {
   auto flags = std::make_shared<MergeFlags>();
   inference::MergeOptions& options = flags->options;
-  CLI::App& verb = verbs.Add("adapter merge", "Adapters", "One plain LoRA file of several",
+  CLI::App& verb = verbs.Add("adapter merge", "Adapters", "Merge plain LoRA files into one",
                              [flags](CommandContext& context) { return Merge(context, *flags); });
-  verb.add_option("file", flags->files, "FILE or FILE=WEIGHT, plain GGUF-LoRA files")->required();
-  verb.add_option("--model", flags->model, "The model they belong to")->required();
+  verb.add_option("file", flags->files, "Plain GGUF LoRA files, each FILE or FILE=WEIGHT")
+      ->required();
+  verb.add_option("--model", flags->model, "GGUF file of their base model")->required();
   verb.add_option("--out", flags->out, "File to write")->required();
-  verb.add_option("--method", flags->method,
-                  "sum (exact), ties or dare (entry by entry), slerp (between two)")
+  verb.add_option(
+          "--method", flags->method,
+          "Method: sum (exact), ties or dare (entry by entry), or slerp (between two files)")
       ->check(CLI::IsMember({"sum", "ties", "dare", "slerp"}))
       ->capture_default_str();
   verb.add_option("--rank", options.rank,
-                  "Of the result at most; 0 is what is exact, or the largest of the parts")
+                  "Highest rank of the result; 0 means the rank of the exact result, or the "
+                  "highest rank of the inputs")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
-  verb.add_option("--density", options.density, "ties, dare: share of entries that stay")
+  verb.add_option("--density", options.density, "ties, dare: share of entries that are kept")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  verb.add_option("--position", options.position, "slerp: 0 is the first file, 1 the second")
+  verb.add_option("--position", options.position,
+                  "slerp: position from 0 (the first file) to 1 (the second file)")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  verb.add_option("--seed", options.seed, "dare: of the entries that are dropped")
+  verb.add_option("--seed", options.seed, "dare: random seed for the dropped entries")
       ->capture_default_str();
-  verb.add_option("--name", flags->name, "Of the result; default the file's");
-  verb.add_option("--as-version", flags->version, "Of the result")->capture_default_str();
+  verb.add_option("--name", flags->name, "Name of the result; default: the name of the file");
+  verb.add_option("--as-version", flags->version, "Version of the result")->capture_default_str();
 }
 
 }  // namespace ruvd::cli

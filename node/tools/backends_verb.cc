@@ -54,8 +54,8 @@ absl::Status ListBackends(CommandContext& context) {
   for (const inference::Backend* backend : inference::Backends()) {
     const inference::BackendInfo info = backend->Info();
     backends.push_back(
-        {info.name, YesOrNo(info.available), YesOrNo(backend == &inference::DefaultBackend()), info.device,
-         fmt::format("{}", info.threads),
+        {info.name, YesOrNo(info.available), YesOrNo(backend == &inference::DefaultBackend()),
+         info.device, fmt::format("{}", info.threads),
          fmt::format("{:.1f} GiB", static_cast<double>(info.memory_bytes) / (1 << 30)),
          info.reason});
   }
@@ -74,7 +74,7 @@ absl::Status ListBackends(CommandContext& context) {
 }  // namespace
 
 void AddBackendsVerb(VerbTable& verbs) {
-  verbs.Add("model backends", "Models", "What this machine can run models on", ListBackends);
+  verbs.Add("model backends", "Models", "List the compute backends of this machine", ListBackends);
 }
 
 }  // namespace ruvd::cli

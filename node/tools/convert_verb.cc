@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ruvd learn convert`: an autoregressive model becomes a block-diffusion one. Works on files; no
-// node takes part.
+// `ruvd learn convert`: turns an autoregressive model into a block-diffusion model. It works on
+// files and needs no node.
 
 #include <fmt/format.h>
 
@@ -36,7 +36,7 @@
 namespace ruvd::cli {
 namespace {
 
-// Lines of progress of a whole run.
+// Number of progress lines of a whole run.
 constexpr int kReports = 40;
 
 struct ConvertFlags {
@@ -67,7 +67,7 @@ absl::StatusOr<std::vector<inference::TokenId>> ReadStream(const inference::Toke
   return stream;
 }
 
-// Says how far a conversion is.
+// Reports the progress of a conversion.
 class Reporter {
  public:
   Reporter(CommandContext& context, const inference::Conversion& conversion, int steps)
@@ -95,7 +95,7 @@ class Reporter {
   std::string TimeLeft(uint64_t step) const {
     const std::chrono::duration<double> past = std::chrono::steady_clock::now() - began_;
     const double each = past.count() / static_cast<double>(step - began_at_);
-    return fmt::format("{:.1f} s a step, {:.0f} min left", each,
+    return fmt::format("{:.1f} s per step, {:.0f} min left", each,
                        each * static_cast<double>(steps_ - step) / 60);
   }
 
@@ -108,7 +108,7 @@ class Reporter {
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
-// Goes on from a checkpoint where there is one.
+// Continues from a checkpoint if there is one.
 absl::Status Resume(CommandContext& context, const ConvertFlags& flags,
                     inference::Conversion* conversion) {
   const std::string path = flags.CheckpointPath();
@@ -121,7 +121,7 @@ absl::Status Resume(CommandContext& context, const ConvertFlags& flags,
     return Annotate(restored, fmt::format("{}: remove it or name another with --checkpoint",
                                           PrintableLine(path)));
   }
-  context.err << fmt::format("goes on from step {} of {}\n", conversion->step(),
+  context.err << fmt::format("continuing from step {} of {}\n", conversion->step(),
                              PrintableLine(path));
   return absl::OkStatus();
 }
@@ -132,7 +132,7 @@ absl::Status Train(CommandContext& context, const ConvertFlags& flags,
   const auto save = [&] { return WriteFileAtomically(path, conversion->Checkpoint(), 0600); };
   const Interrupt interrupt;
   Reporter reporter(context, *conversion, flags.options.steps);
-  RETURN_IF_ERROR(save());  // what cannot be written is known before the work
+  RETURN_IF_ERROR(save());  // a file that cannot be written is noticed before the work starts
   while (!conversion->done()) {
     const uint64_t step = conversion->step();
     const size_t evaluations = conversion->held_out().size();
@@ -144,8 +144,8 @@ absl::Status Train(CommandContext& context, const ConvertFlags& flags,
     if (interrupt.raised()) {
       RETURN_IF_ERROR(save());
       return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
-                   "stopped at step {} of {}; the same command goes on from {}", conversion->step(),
-                   flags.options.steps, path);
+                   "stopped at step {} of {}; run the same command to continue from {}",
+                   conversion->step(), flags.options.steps, path);
     }
     if (conversion->step() != step &&
         conversion->step() % static_cast<uint64_t>(flags.checkpoint_every) == 0) {
@@ -177,18 +177,18 @@ void Print(CommandContext& context, const ConvertFlags& flags,
     return;
   }
   context.out << fmt::format(
-      "{}: block diffusion, blocks of {}, mask token {}, {} bytes\n"
-      "held-out NELBO {:.4f} -> {:.4f} nats/token over {} crops; of the written file {:.4f}\n",
+      "{}: block diffusion, blocks of {} tokens, mask token {}, {} bytes\n"
+      "held-out NELBO {:.4f} -> {:.4f} nats/token over {} crops; {:.4f} for the written file\n",
       PrintableLine(flags.out), flags.options.block_length, conversion.mask(), written.bytes,
       before, after, conversion.held_out_crops(), written.nelbo);
 }
 
-// What can be refused before anything is read.
+// Makes the checks that need no reading.
 absl::Status CheckFiles(const ConvertFlags& flags) {
   std::error_code ignored;
   if (std::filesystem::exists(flags.out, ignored)) {
-    return UsageError(
-        fmt::format("{} exists; remove it or name another --out", PrintableLine(flags.out)));
+    return UsageError(fmt::format("{} exists already; remove it or name another file with --out",
+                                  PrintableLine(flags.out)));
   }
   return flags.type.empty() ? absl::OkStatus()
                             : inference::ParseQuantizationScheme(flags.type).status();
@@ -208,9 +208,10 @@ absl::Status Convert(CommandContext& context, ConvertFlags& flags) {
   };
   ASSIGN_OR_RETURN(const auto conversion,
                    inference::Conversion::Create(flags.base, read, flags.options, runner));
-  context.err << fmt::format("{} tokens of text, {} crops held out, {} numbers trained, mask {}\n",
-                             conversion->training_tokens(), conversion->held_out_crops(),
-                             conversion->parameters(), conversion->mask());
+  context.err << fmt::format(
+      "{} tokens of text, {} crops held out, {} trained parameters, mask token {}\n",
+      conversion->training_tokens(), conversion->held_out_crops(), conversion->parameters(),
+      conversion->mask());
   RETURN_IF_ERROR(Resume(context, flags, conversion.get()));
   RETURN_IF_ERROR(Train(context, flags, conversion.get()));
   ASSIGN_OR_RETURN(const inference::Conversion::Written written,
@@ -223,34 +224,38 @@ absl::Status Convert(CommandContext& context, ConvertFlags& flags) {
 
 void AddTrainingFlags(CLI::App& verb, ConvertFlags& flags) {
   inference::ConversionOptions& options = flags.options;
-  verb.add_option("--rank", options.rank, "Of the low-rank changes of all linear layers")
+  verb.add_option("--rank", options.rank, "Rank of the low-rank changes of all linear layers")
       ->check(CLI::Range(1, limits::kMaxAdapterRank))
       ->capture_default_str();
-  verb.add_option("--block", options.block_length, "Tokens of a block")
+  verb.add_option("--block", options.block_length, "Tokens per block")
       ->check(CLI::Range(2, 1 << 12))
       ->capture_default_str();
   verb.add_option("--steps", options.steps, "Updates")
       ->check(CLI::Range(1, limits::kMaxTrainingSteps))
       ->capture_default_str();
-  verb.add_option("--batch", options.batch, "Crops of a step")
+  verb.add_option("--batch", options.batch, "Crops per step")
       ->check(CLI::Range(1, limits::kMaxTrainingBatch))
       ->capture_default_str();
-  verb.add_option("--length", options.length, "Tokens of a crop, at most the base's context")
+  verb.add_option("--length", options.length,
+                  "Tokens per crop, at most the context length of the base model")
       ->check(CLI::Range(2, 1 << 16))
       ->capture_default_str();
-  verb.add_option("--learning-rate", options.learning_rate, "Of AdamW, after a warm-up; then falls")
+  verb.add_option("--learning-rate", options.learning_rate,
+                  "Highest learning rate of AdamW; it is reached after a warm-up and then decays")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   verb.add_option("--anneal", options.anneal,
-                  "Share of the steps over which blocks grow from one token; 0 is off")
+                  "Share of the steps over which the block length grows from one token; 0 is off")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  verb.add_option("--seed", options.seed, "Of crops, masks and changes")->capture_default_str();
-  verb.add_option("--valid-crops", options.held_out, "Crops that the NELBO is measured on at most")
+  verb.add_option("--seed", options.seed, "Random seed for crops, masks and initial values")
+      ->capture_default_str();
+  verb.add_option("--valid-crops", options.held_out, "Most crops that the NELBO is measured on")
       ->check(CLI::Range(1, limits::kMaxHeldOutSamples))
       ->capture_default_str();
   verb.add_option("--evaluate-every", options.evaluate_every,
-                  "Steps; 0 is before the first and after the last only")
+                  "Steps between two measurements; 0 measures only before the first step and after "
+                  "the last")
       ->check(CLI::Range(0, limits::kMaxTrainingSteps))
       ->capture_default_str();
 }
@@ -260,30 +265,32 @@ void AddTrainingFlags(CLI::App& verb, ConvertFlags& flags) {
 void AddConvertVerb(VerbTable& verbs) {
   auto flags = std::make_shared<ConvertFlags>();
   CLI::App& verb = verbs.Add("learn convert", "Learning",
-                             "Turn an autoregressive model into a block-diffusion one",
+                             "Turn an autoregressive model into a block-diffusion model",
                              [flags](CommandContext& context) { return Convert(context, *flags); });
   verb.add_option("--base", flags->base, "GGUF file of an autoregressive model (qwen2)")
       ->required();
-  verb.add_option("--text", flags->texts, "What to learn from: text or .jsonl, plain or .zst")
+  verb.add_option("--text", flags->texts, "Training text: text or .jsonl, plain or .zst")
       ->required();
   verb.add_option("--out", flags->out, "GGUF file to write")->required();
   verb.add_option("--valid", flags->valid,
-                  "Text that the NELBO is measured on; default the last twentieth of --text");
+                  "Text on which the NELBO is measured; default: the last twentieth of --text");
   AddTrainingFlags(verb, *flags);
   verb.add_option("--mask-token", flags->options.mask_token,
-                  "Id or text of a token that no text has; default the file's mask or unused one");
-  verb.add_option(
-      "--type", flags->type,
-      "Formats of --out, one of " + inference::QuantizationSchemeNames() + "; default the base's");
+                  "Mask token, as id or text, which no text may contain; default: the mask token "
+                  "or an unused token of the model");
+  verb.add_option("--type", flags->type,
+                  "Tensor formats of --out, one of " + inference::QuantizationSchemeNames() +
+                      "; default: the formats of the base model");
   verb.add_option("--checkpoint", flags->checkpoint,
-                  "Where a stopped run goes on from; default OUT.checkpoint");
+                  "Checkpoint file, from which a stopped run continues; default: OUT.checkpoint");
   verb.add_option("--checkpoint-every", flags->checkpoint_every, "Steps between checkpoints")
       ->check(CLI::Range(1, limits::kMaxTrainingSteps))
       ->capture_default_str();
-  verb.add_option("--memory", flags->memory_mib, "MiB of activations; fewer cost time")
+  verb.add_option("--memory", flags->memory_mib,
+                  "Memory for activations in MiB; less memory takes more time")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  verb.add_option("--threads", flags->threads, "0 is one per core")
+  verb.add_option("--threads", flags->threads, "Compute threads; 0 means one per core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
 }

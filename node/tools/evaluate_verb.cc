@@ -37,7 +37,7 @@ inference::DecodingMode ModeByName(const std::string& name) {
                            : inference::DecodingMode::kDiffusion;
 }
 
-// A counter on the terminal; nothing where standard error goes elsewhere.
+// Shows a counter on the terminal, and nothing if standard error is not a terminal.
 inference::EvaluateProgress Progress(CommandContext& context) {
   const bool visible = ::isatty(STDERR_FILENO) == 1;
   return [&context, visible](int done, int total) {
@@ -100,24 +100,26 @@ void AddEvaluateVerb(VerbTable& verbs) {
   auto flags = std::make_shared<EvaluateFlags>();
   inference::EvaluateOptions& options = flags->options;
   CLI::App& verb =
-      verbs.Add("model evaluate", "Models", "Loss of a model on a text",
+      verbs.Add("model evaluate", "Models", "Measure the loss of a model on a text",
                 [flags](CommandContext& context) { return Evaluate(context, *flags); });
-  verb.add_option("--model", flags->model, "GGUF file")->required();
-  verb.add_option("--text", flags->text, "Text or .jsonl, plain or .zst")->required();
-  verb.add_option("--mode", flags->mode, "mdlm (masked diffusion), block (diffusion) or ar")
+  verb.add_option("--model", flags->model, "GGUF file of the model")->required();
+  verb.add_option("--text", flags->text, "File to measure on: text or .jsonl, plain or .zst")
+      ->required();
+  verb.add_option("--mode", flags->mode,
+                  "Mode: mdlm (masked diffusion), block (block diffusion) or ar (autoregressive)")
       ->check(CLI::IsMember({"mdlm", "block", "ar"}))
       ->capture_default_str();
-  verb.add_option("--sequences", options.sequences, "Crops of the text at most")
+  verb.add_option("--sequences", options.sequences, "Most crops of the text")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
-  verb.add_option("--length", options.sequence_length, "Tokens of a crop")
+  verb.add_option("--length", options.sequence_length, "Tokens per crop")
       ->check(CLI::Range(2, 1 << 20))
       ->capture_default_str();
-  verb.add_option("--samples", options.samples, "Mask draws of a crop")
+  verb.add_option("--samples", options.samples, "Mask draws per crop")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
-  verb.add_option("--seed", options.seed, "Of the masks")->capture_default_str();
-  verb.add_option("--threads", flags->threads, "0 is one per core")
+  verb.add_option("--seed", options.seed, "Random seed of the masks")->capture_default_str();
+  verb.add_option("--threads", flags->threads, "Compute threads; 0 means one per core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
 }

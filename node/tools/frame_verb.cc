@@ -47,7 +47,7 @@ struct FrameFlags {
   int threads = 0;
 };
 
-// `sequences` crops at even distances over the texts.
+// Returns `sequences` crops, evenly spaced over the texts.
 absl::StatusOr<std::vector<inference::TrainingExample>> ReadCrops(const inference::Model& model,
                                                                   const FrameFlags& flags) {
   std::vector<inference::TokenId> stream;
@@ -61,10 +61,10 @@ absl::StatusOr<std::vector<inference::TrainingExample>> ReadCrops(const inferenc
   const size_t whole = stream.size() / length;
   const size_t count = std::min(whole, static_cast<size_t>(flags.sequences));
   if (count == 0) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "the text has {} tokens, fewer than one sequence of {}; give "
-                 "more with --text",
-                 stream.size(), length);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "the text has {} tokens, fewer than one sequence of {} tokens; give more text with --text",
+        stream.size(), length);
   }
   std::vector<inference::TrainingExample> crops(count);
   for (size_t i = 0; i < count; ++i) {
@@ -74,7 +74,7 @@ absl::StatusOr<std::vector<inference::TrainingExample>> ReadCrops(const inferenc
   return crops;
 }
 
-// A counter on the terminal; nothing where standard error goes elsewhere.
+// Shows a counter on the terminal, and nothing if standard error is not a terminal.
 inference::FrameProgress FrameProgressLine(CommandContext& context) {
   const bool visible = ::isatty(STDERR_FILENO) == 1;
   return [&context, visible](uint64_t done, uint64_t all) {
@@ -147,38 +147,40 @@ absl::Status Run(CommandContext& context, const FrameFlags& flags) {
 void AddFrameVerb(VerbTable& verbs) {
   auto flags = std::make_shared<FrameFlags>();
   CLI::App& verb =
-      verbs.Add("model frame", "Models", "The outer factors that a cluster's adapters share",
+      verbs.Add("model frame", "Models",
+                "Compute the frame: the outer factors that the adapters of a cluster share",
                 [flags](CommandContext& context) { return Run(context, *flags); });
-  verb.add_option("--model", flags->model, "GGUF file")->required();
-  verb.add_option("--out", flags->out, "Where to, frame.gguf")->required();
-  verb.add_option("--text", flags->texts, "cov, grad: public text, or .jsonl, plain or .zst");
+  verb.add_option("--model", flags->model, "GGUF file of the model")->required();
+  verb.add_option("--out", flags->out, "GGUF file to write")->required();
+  verb.add_option("--text", flags->texts, "cov, grad: public text; text or .jsonl, plain or .zst");
   verb.add_option("--kind", flags->kind,
-                  "cov (of inputs and output gradients), grad, svd (of "
-                  "weights), random")
+                  "Source of the vectors: cov (covariance of inputs and output gradients), grad, "
+                  "svd (of the weights) or random")
       ->check(CLI::IsMember({"cov", "grad", "svd", "random"}))
       ->capture_default_str();
-  verb.add_option("--rank", flags->rank, "Vectors of each side")
+  verb.add_option("--rank", flags->rank, "Rank of the frame: number of vectors on each side")
       ->check(CLI::Range(1, limits::kMaxAdapterRank))
       ->capture_default_str();
-  verb.add_option("--modules", flags->modules, "qv, attention or all linear layers")
+  verb.add_option("--modules", flags->modules, "Linear layers in the frame: qv, attention or all")
       ->check(CLI::IsMember({"qv", "attention", "all"}))
       ->capture_default_str();
-  verb.add_option("--sequences", flags->sequences, "cov, grad: crops of the text at most")
+  verb.add_option("--sequences", flags->sequences, "cov, grad: most crops of the text")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
-  verb.add_option("--length", flags->length, "cov, grad: tokens of a crop")
+  verb.add_option("--length", flags->length, "cov, grad: tokens per crop")
       ->check(CLI::Range(2, 1 << 16))
       ->capture_default_str();
-  verb.add_option("--batch", flags->batch, "cov, grad: crops run together")
+  verb.add_option("--batch", flags->batch, "cov, grad: crops per batch")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   verb.add_option("--memory", flags->memory_mib,
-                  "cov, grad: MiB of sums; more layers then share a run over the text")
+                  "cov, grad: memory for sums in MiB; with more memory, more layers share one pass "
+                  "over the text")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  verb.add_option("--seed", flags->seed, "Of the masks, or of a random frame")
+  verb.add_option("--seed", flags->seed, "Random seed of the masks, or of a random frame")
       ->capture_default_str();
-  verb.add_option("--threads", flags->threads, "0 is one per core")
+  verb.add_option("--threads", flags->threads, "Compute threads; 0 means one per core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
 }

@@ -23,7 +23,7 @@ namespace ruvd::cli {
 namespace {
 
 constexpr char kModelGroup[] = "Models";
-// Of a text that a file may make very long.
+// Shown bytes of a text, which may be very long in a file.
 constexpr size_t kShownTextBytes = 256;
 
 struct ImportFlags {
@@ -51,7 +51,7 @@ absl::Status Import(CommandContext& context, const ImportFlags& flags) {
   return absl::OkStatus();
 }
 
-// What of the header people ask for, where the file has it.
+// Returns the most useful fields of the header, as far as the file has them.
 std::vector<std::pair<std::string, std::string>> Headline(const inference::GgufReader& file) {
   std::vector<std::pair<std::string, std::string>> fields;
   const auto add_text = [&](const std::string& key) {
@@ -75,7 +75,7 @@ std::vector<std::pair<std::string, std::string>> Headline(const inference::GgufR
   add_text("tokenizer.ggml.pre");
   if (file.GetString("tokenizer.ggml.model").value_or("") == "gpt2" &&
       !file.Has("tokenizer.ggml.pre")) {
-    fields.emplace_back("tokenizer.ggml.pre", "(missing: words are split by the default rules)");
+    fields.emplace_back("tokenizer.ggml.pre", "(missing: the default rules split the words)");
   }
   if (const auto jinja = file.GetString("tokenizer.chat_template"); jinja.ok()) {
     const auto format = inference::RecognizeChatTemplate(*jinja);
@@ -164,20 +164,22 @@ absl::Status Inspect(CommandContext& context, const InspectFlags& flags) {
 
 void AddImport(VerbTable& verbs) {
   auto flags = std::make_shared<ImportFlags>();
-  CLI::App& verb = verbs.Add("model import", kModelGroup, "Convert a Hugging Face folder to GGUF",
-                             [flags](CommandContext& context) { return Import(context, *flags); });
+  CLI::App& verb =
+      verbs.Add("model import", kModelGroup, "Convert a Hugging Face model folder to GGUF",
+                [flags](CommandContext& context) { return Import(context, *flags); });
   verb.add_option("folder", flags->folder,
-                  "With config.json, tokenizer.json and model.safetensors or its index")
+                  "Folder with config.json, tokenizer.json and model.safetensors or its index")
       ->required();
   verb.add_option("--out", flags->out, "GGUF file to write")->required();
-  verb.add_option("--type", flags->type, "One of " + inference::QuantizationSchemeNames())
+  verb.add_option("--type", flags->type,
+                  "Tensor formats, one of " + inference::QuantizationSchemeNames())
       ->required();
-  verb.add_option(
-          "--arch", flags->architecture,
-          "Instead of the one config.json names: dream or llada (diffusion), qwen2 or llama "
-          "(left to right)")
+  verb.add_option("--arch", flags->architecture,
+                  "Architecture, instead of the one that config.json names: dream or llada "
+                  "(diffusion), qwen2 or llama (autoregressive)")
       ->check(CLI::IsMember({"dream", "llada", "llama", "qwen2", "qwen3"}));
-  verb.add_option("--name", flags->name, "general.name; default the folder's name");
+  verb.add_option("--name", flags->name,
+                  "Name of the model (general.name); default: the name of the folder");
 }
 
 }  // namespace
@@ -186,10 +188,10 @@ void AddModelVerbs(VerbTable& verbs) {
   AddImport(verbs);
   auto flags = std::make_shared<InspectFlags>();
   CLI::App& inspect =
-      verbs.Add("model inspect", kModelGroup, "What a GGUF file holds",
+      verbs.Add("model inspect", kModelGroup, "Show the contents of a GGUF file",
                 [flags](CommandContext& context) { return Inspect(context, *flags); });
   inspect.add_option("file", flags->path, "GGUF file")->required();
-  inspect.add_flag("--tensors", flags->tensors, "List them");
+  inspect.add_flag("--tensors", flags->tensors, "List the tensors");
   inspect.add_flag("--keys", flags->keys, "List the metadata");
 }
 

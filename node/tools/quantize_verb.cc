@@ -55,7 +55,7 @@ Totals TotalsOf(const std::vector<inference::TensorPlan>& plan) {
   return totals;
 }
 
-// The format of single tensors: a scheme without exceptions.
+// Reads the format of single tensors, which must be a scheme that uses one format only.
 absl::StatusOr<std::optional<inference::TensorType>> ParseTensorFormat(const std::string& name) {
   if (name.empty()) {
     return std::optional<inference::TensorType>();
@@ -63,7 +63,8 @@ absl::StatusOr<std::optional<inference::TensorType>> ParseTensorFormat(const std
   ASSIGN_OR_RETURN(const inference::QuantizationScheme scheme,
                    inference::ParseQuantizationScheme(name));
   if (scheme.mix != inference::QuantizationScheme::Mix::kNone) {
-    return UsageError(fmt::format("{} is a mix of formats; name a single one, such as q6_k", name));
+    return UsageError(
+        fmt::format("{} is a mix of formats; name a single format, such as q6_k", name));
   }
   return std::optional<inference::TensorType>(scheme.base);
 }
@@ -78,7 +79,7 @@ absl::StatusOr<inference::QuantizeModelOptions> OptionsOf(const QuantizeFlags& f
   return options;
 }
 
-// A counter on the terminal; nothing where standard error goes elsewhere.
+// Shows a counter on the terminal, and nothing if standard error is not a terminal.
 inference::QuantizeProgress Progress(CommandContext& context) {
   const bool visible = ::isatty(STDERR_FILENO) == 1;
   return [&context, visible](uint64_t done, uint64_t total) {
@@ -134,10 +135,12 @@ void PrintTable(CommandContext& context, const std::vector<inference::TensorPlan
   }
   const Totals totals = TotalsOf(plan);
   context.out << FormatTable({"TENSOR", "FROM", "TO", "BYTES", "RMS ERROR", "NOTE"}, rows)
-              << fmt::format("\n{} tensors, {} parameters: {} bytes become {}, {:.2f} bits a value",
-                             plan.size(), totals.values, totals.from_bytes, totals.to_bytes,
-                             8.0 * static_cast<double>(totals.to_bytes) /
-                                 static_cast<double>(std::max<uint64_t>(totals.values, 1)));
+              << fmt::format(
+                     "\n"
+                     "{} tensors, {} parameters: {} bytes become {}, {:.2f} bits per value",
+                     plan.size(), totals.values, totals.from_bytes, totals.to_bytes,
+                     8.0 * static_cast<double>(totals.to_bytes) /
+                         static_cast<double>(std::max<uint64_t>(totals.values, 1)));
   context.out << (flags.dry_run
                       ? std::string("; nothing was written\n")
                       : fmt::format(", rms error {:.4f} %\n", 100 * totals.error.RelativeRms()));
@@ -145,9 +148,9 @@ void PrintTable(CommandContext& context, const std::vector<inference::TensorPlan
 
 absl::Status Quantize(CommandContext& context, const QuantizeFlags& flags) {
   ASSIGN_OR_RETURN(const inference::QuantizeModelOptions options, OptionsOf(flags));
-  std::error_code ignored;  // where one of the files is absent they are not the same
+  std::error_code ignored;  // if one of the files is missing, they are not the same file
   if (std::filesystem::equivalent(flags.in, flags.out, ignored)) {
-    return UsageError("--in and --out are the same file; write to another one");
+    return UsageError("--in and --out are the same file; name another file with --out");
   }
   ASSIGN_OR_RETURN(const auto source, inference::GgufReader::Open(flags.in));
   ASSIGN_OR_RETURN(std::vector<inference::TensorPlan> plan,
@@ -172,24 +175,28 @@ absl::Status Quantize(CommandContext& context, const QuantizeFlags& flags) {
 void AddQuantizeVerb(VerbTable& verbs) {
   auto flags = std::make_shared<QuantizeFlags>();
   CLI::App& verb =
-      verbs.Add("model quantize", "Models", "Write a model in other formats",
+      verbs.Add("model quantize", "Models", "Convert the tensors of a model to other formats",
                 [flags](CommandContext& context) { return Quantize(context, *flags); });
   verb.add_option("--in", flags->in, "GGUF file to read")->required();
   verb.add_option("--out", flags->out, "GGUF file to write")->required();
-  verb.add_option("--type", flags->type, "One of " + inference::QuantizationSchemeNames())
+  verb.add_option("--type", flags->type,
+                  "Tensor formats, one of " + inference::QuantizationSchemeNames())
       ->required();
   verb.add_option("--output-type", flags->output_type,
-                  "Of output.weight; default q6_k below q8_0, as in llama.cpp");
+                  "Format of output.weight; default: q6_k for types below q8_0, as in llama.cpp");
   verb.add_option("--embedding-type", flags->embedding_type,
-                  "Of token_embd.weight; default --type, or the output's where both are one");
-  verb.add_option("--keep", flags->keep, "Leave tensors of this name as they are; * is any text")
+                  "Format of token_embd.weight; default: --type, or the format of output.weight if "
+                  "the two are one tensor");
+  verb.add_option(
+          "--keep", flags->keep,
+          "Do not convert tensors with this name, in which * matches any text; may be repeated")
       ->allow_extra_args(false);
-  verb.add_option("--threads", flags->threads, "0 is one per core")
+  verb.add_option("--threads", flags->threads, "Compute threads; 0 means one per core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   verb.add_flag("--allow-requantize", flags->allow_requantize,
-                "Convert what is quantised already, adding error to error");
-  verb.add_flag("--dry-run", flags->dry_run, "Show formats and sizes, write nothing");
+                "Convert tensors that are quantised already, which adds to their error");
+  verb.add_flag("--dry-run", flags->dry_run, "Show formats and sizes only; write nothing");
 }
 
 }  // namespace ruvd::cli

@@ -7,7 +7,7 @@ namespace ruvd::cli {
 
 class VerbTable;
 
-// The verbs that work on files of models and adapters, without a node.
+// Add the verbs that work on files of models and adapters, without a node.
 void AddAdapterMergeVerb(VerbTable& verbs);  // adapter merge
 void AddModelVerbs(VerbTable& verbs);        // model import, inspect
 void AddEvaluateVerb(VerbTable& verbs);      // model evaluate

@@ -36,7 +36,8 @@ struct WhitenFlags {
   int threads = 0;
 };
 
-// Embeddings of passages at even distances over the documents, as many from each.
+// Returns embeddings of passages that are evenly spaced over the documents, the same number from
+// each document.
 absl::StatusOr<std::vector<float>> EmbedPassages(inference::Transformer& transformer,
                                                  std::span<const std::string> documents,
                                                  const WhitenFlags& flags) {
@@ -63,18 +64,17 @@ absl::Status Whiten(CommandContext& context, const WhitenFlags& flags) {
   ASSIGN_OR_RETURN(const auto documents, inference::ReadTextDocuments(flags.text));
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   ThreadParallelRunner runner(flags.threads > 0 ? flags.threads : cores);
-  ASSIGN_OR_RETURN(
-      const auto transformer,
-      inference::DefaultBackend().Load(model, {.precision = inference::Precision::kFast, .runner = runner}));
+  ASSIGN_OR_RETURN(const auto transformer,
+                   inference::DefaultBackend().Load(
+                       model, {.precision = inference::Precision::kFast, .runner = runner}));
   ASSIGN_OR_RETURN(const std::vector<float> rows, EmbedPassages(*transformer, documents, flags));
   const int width = model->config().width;
   const size_t passages = rows.size() / static_cast<size_t>(width);
   if (passages < static_cast<size_t>(width)) {
-    return Error(
-        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-        "{} has {} passages of {} tokens; give more text, the statistics of {} values want "
-        "as many at least",
-        flags.text, passages, flags.tokens, width);
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "{} has only {} passages of {} tokens; give more text, because statistics of {} "
+                 "values need at least that many passages",
+                 flags.text, passages, flags.tokens, width);
   }
   ASSIGN_OR_RETURN(const inference::Whitening whitening,
                    inference::Whitening::Estimate(model->hash(), rows, width, flags.shrinkage));
@@ -94,22 +94,26 @@ absl::Status Whiten(CommandContext& context, const WhitenFlags& flags) {
 
 void AddWhitenVerb(VerbTable& verbs) {
   auto flags = std::make_shared<WhitenFlags>();
-  CLI::App& verb =
-      verbs.Add("model whiten", "Models", "Statistics that make a model's embeddings comparable",
-                [flags](CommandContext& context) { return Whiten(context, *flags); });
-  verb.add_option("--model", flags->model, "GGUF file")->required();
-  verb.add_option("--text", flags->text, "Ordinary text, or .jsonl, plain or .zst")->required();
-  verb.add_option("--out", flags->out, "Where to; default MODEL.whitening.gguf, which nodes load");
-  verb.add_option("--passages", flags->passages, "Passages of the text at most")
+  CLI::App& verb = verbs.Add("model whiten", "Models",
+                             "Compute the statistics that make a model's embeddings comparable",
+                             [flags](CommandContext& context) { return Whiten(context, *flags); });
+  verb.add_option("--model", flags->model, "GGUF file of the model")->required();
+  verb.add_option("--text", flags->text, "Ordinary text: text or .jsonl, plain or .zst")
+      ->required();
+  verb.add_option("--out", flags->out,
+                  "File to write; default: MODEL.whitening.gguf, which nodes load");
+  verb.add_option("--passages", flags->passages, "Most passages of the text")
       ->check(CLI::Range(2, 1'000'000))
       ->capture_default_str();
-  verb.add_option("--tokens", flags->tokens, "Of a passage; about as long as prompts are")
+  verb.add_option("--tokens", flags->tokens,
+                  "Tokens per passage; choose about the length of prompts")
       ->check(CLI::Range(1, 512))
       ->capture_default_str();
-  verb.add_option("--shrinkage", flags->shrinkage, "Share of the mean variance in all directions")
+  verb.add_option("--shrinkage", flags->shrinkage,
+                  "Share of the mean variance that is added in all directions")
       ->check(CLI::Range(0.0001, 1.0))
       ->capture_default_str();
-  verb.add_option("--threads", flags->threads, "0 is one per core")
+  verb.add_option("--threads", flags->threads, "Compute threads; 0 means one per core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
 }

@@ -38,7 +38,8 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-// Calls `visit` with every line that says something, and its number from 1 on, until an error.
+// Calls `visit` with every line that is not empty or a comment, and its number from 1 on, until an
+// error.
 template <typename Visit>
 absl::Status ForEachLine(std::string_view text, const Visit& visit) {
   for (size_t number = 1; !text.empty(); ++number) {
@@ -52,7 +53,7 @@ absl::Status ForEachLine(std::string_view text, const Visit& visit) {
   return absl::OkStatus();
 }
 
-// 0 for a list with a name that is none.
+// Returns 0 if the list has an unknown name.
 uint32_t RolesNamed(std::string_view list) {
   uint32_t roles = 0;
   while (!list.empty()) {
@@ -100,10 +101,12 @@ absl::Status ApiTokens::Reload() {
         ASSIGN_OR_RETURN(const Entry entry, ParseLine(line, number));
         const bool twice = std::ranges::find(entries, entry.hash, &Entry::hash) != entries.end();
         if (twice || entries.size() >= limits::kMaxApiTokens) {
-          return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid, "{}:{} {}",
-                       path_, number,
-                       twice ? "has a token that is above it, too; give each client its own"
-                             : "is one token too many; remove those of clients that are gone");
+          return Error(
+              absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid, "{}:{} {}", path_,
+              number,
+              twice
+                  ? "repeats a token of a line above; give each client its own token"
+                  : "is one token too many; remove the tokens of clients that are no longer used");
         }
         entries.push_back(entry);
         return absl::OkStatus();
@@ -111,10 +114,10 @@ absl::Status ApiTokens::Reload() {
   Wipe(text);
   RETURN_IF_ERROR(parsed);
   if (entries.empty()) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-                 "{} holds no token, so that nobody could call this node; write a line "
-                 "\"admin TOKEN\"",
-                 path_);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+        "{} holds no token, so no client could call this node; write a line \"admin TOKEN\"",
+        path_);
   }
   const MutexLock lock(mutex_);
   entries_ = std::move(entries);

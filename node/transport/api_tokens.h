@@ -16,20 +16,22 @@
 
 namespace ruvd::transport {
 
-// The bearer tokens of the client API and the roles of each. Only their hashes are kept.
+// The bearer tokens of the client API with their roles. Only hashes of the tokens are kept.
 // Thread-safe.
 class ApiTokens {
  public:
-  // Empty until Reload.
+  // Makes an empty set; call Reload.
   explicit ApiTokens(std::string path) : path_(std::move(path)) {}
 
-  // Reads the file, of mode 0600: a line "ROLE[,ROLE] TOKEN" for each token, # begins a comment.
-  // Roles are observer, contributor and admin. CONFIG_INVALID for anything else, a token outside
-  // kMinApiTokenChars to kMaxApiTokenChars printable characters, one that is there twice, none at
-  // all or more than kMaxApiTokens; errors of ReadSecretFile. On an error the former ones stay.
+  // Reads the file (mode 0600) with a line "ROLE[,ROLE] TOKEN" for each token; # begins a comment.
+  // Roles are observer, contributor and admin. CONFIG_INVALID if a line is invalid, if a token does
+  // not have kMinApiTokenChars to kMaxApiTokenChars printable characters or occurs twice, or if
+  // there is no token or more than kMaxApiTokens. Returns the errors of ReadSecretFile too. After
+  // an error the former tokens stay.
   absl::Status Reload();
 
-  // Bits of privacy/identity/admission.h; 0 for an unknown token. Takes as long whatever the token.
+  // Returns the roles of a token as bits of privacy/identity/admission.h; 0 if the token is
+  // unknown. The time that this takes does not depend on the token.
   uint32_t RolesOf(std::string_view token) const;
 
  private:
@@ -45,9 +47,9 @@ class ApiTokens {
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The token in a client's file: the last word of the first line that is neither empty nor a
-// comment, so that a line of the node's own file will do. CONFIG_INVALID if there is none, errors
-// of ReadSecretFile.
+// Returns the token in a client's file: the last word of the first line that is neither empty nor a
+// comment, so that a line of the node's token file works too. CONFIG_INVALID if there is no token.
+// Returns the errors of ReadSecretFile too.
 absl::StatusOr<std::string> ReadClientToken(const std::string& path);
 
 }  // namespace ruvd::transport

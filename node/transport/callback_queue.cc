@@ -12,8 +12,8 @@
 namespace ruvd::transport {
 namespace {
 
-// A channel takes its part in the queue with its first call. This one leads nowhere: without
-// credentials every call over it fails at once, without any connection.
+// A channel takes a reference to the queue with its first call. This channel leads nowhere: without
+// credentials every call over it fails at once, without a connection.
 std::shared_ptr<grpc::Channel>* ChannelThatStays() {
   struct Call {
     grpc::ClientContext context;
@@ -23,7 +23,7 @@ std::shared_ptr<grpc::Channel>* ChannelThatStays() {
   auto call = std::make_shared<Call>();
   const grpc::Slice nothing;
   call->request = grpc::ByteBuffer(&nothing, 1);
-  // Never destroyed: that is what it is for.
+  // The channel is never destroyed, which keeps the queue alive.
   auto* const channel = new std::shared_ptr<grpc::Channel>(grpc::CreateChannel("nowhere", nullptr));
   grpc::GenericStub(*channel).UnaryCall(&call->context, "/ruvd/nothing", grpc::StubOptions(),
                                         &call->request, &call->response,
@@ -34,8 +34,8 @@ std::shared_ptr<grpc::Channel>* ChannelThatStays() {
 }  // namespace
 
 void KeepCallbackQueue() {
-  // Atomic, as the compiler leaves out a plain pointer that nobody reads: to LeakSanitizer the
-  // channel was lost then.
+  // It is atomic because the compiler would remove a plain pointer that is never read, and
+  // LeakSanitizer would then report a leak.
   static const std::atomic<std::shared_ptr<grpc::Channel>*> kept{ChannelThatStays()};
   (void)kept.load();
 }

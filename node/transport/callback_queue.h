@@ -5,10 +5,11 @@
 
 namespace ruvd::transport {
 
-// Keeps gRPC's queue of callbacks for as long as the process lives. It is one for all, counted by
-// the channels and servers that use the callback API; when the last of them goes, gRPC 1.51 ends it
-// while its own threads are still in it, and at times aborts the process ("ref_counted.h: assertion
-// failed: prior > 0"). Call before the callback API is used. Thread-safe; later calls do nothing.
+// Keeps gRPC's callback queue alive until the process ends. The process has one such queue, counted
+// by the channels and servers that use the callback API. When the last of them ends, gRPC 1.51
+// destroys the queue while its own threads still use it, and sometimes aborts the process
+// ("ref_counted.h: assertion failed: prior > 0"). Call this before the callback API is used.
+// Thread-safe; later calls do nothing.
 void KeepCallbackQueue();
 
 }  // namespace ruvd::transport

@@ -43,9 +43,9 @@ absl::StatusOr<std::unique_ptr<LinkTls>> LinkTls::Create(std::string path) {
 absl::Status LinkTls::Rotate() {
   ASSIGN_OR_RETURN(TlsCertificate next, MakeSelfSignedCertificate());
   const MutexLock lock(mutex_);
-  // Known before gRPC can show it to anybody.
+  // The hash must be known before gRPC can send the certificate to a peer.
   hashes_.push_back(next.hash);
-  // One file for both: its rename changes them together.
+  // Key and certificate are in one file, so that a rename replaces both together.
   if (absl::Status written = WriteFileAtomically(path_, next.private_key + next.certificate, 0600);
       !written.ok()) {
     hashes_.pop_back();
@@ -77,8 +77,8 @@ std::vector<Digest> LinkTls::own_certificates() const {
 }
 
 federation::LinkChannel LinkTls::ChannelOf(const grpc::AuthContext& context) const {
-  // A connection without a certificate does not come this far; were there one, its peer would be
-  // told of a certificate that is nobody's, and refuse.
+  // A connection without a certificate is refused earlier. If there were one, the empty hash would
+  // match no certificate and the peer would refuse.
   return {.peer_certificate = PeerCertificateOf(context).value_or(Digest{}),
           .own_certificates = own_certificates()};
 }

@@ -17,29 +17,31 @@
 
 namespace ruvd::transport {
 
-// To dial another node: TLS 1.3 with this certificate, and no opinion on the other's. Who is there
-// is what the handshake of the link finds out (federation/link/handshake.h).
+// Makes the credentials to dial another node: TLS 1.3 with this certificate. The other node's
+// certificate is not verified here; the handshake of the link does that
+// (federation/link/handshake.h).
 std::shared_ptr<grpc::ChannelCredentials> LinkCredentials(const TlsCertificate& own);
 
-// TLS of a node's links: a key of its own, made at every start and whenever asked, that no
-// authority knows. Thread-safe.
+// The TLS key of a node's links. It is made at every start and by Rotate, and no authority signs
+// it. Thread-safe.
 class LinkTls {
  public:
-  // Keeps the key in `path` (mode 0600), where the server's credentials look for a new one; what
-  // was there is replaced. Errors of RequireTls13, MakeSelfSignedCertificate and writing the file.
+  // Makes a key and writes it to `path` (mode 0600), replacing the file; the server's credentials
+  // watch this file for a new key. Returns the errors of RequireTls13, of MakeSelfSignedCertificate
+  // and of writing the file.
   static absl::StatusOr<std::unique_ptr<LinkTls>> Create(std::string path);
 
-  // Takes a new key for the links that open from now on; those that are open stay. The server's
-  // follow within kTlsReloadSeconds. On an error the former key stays.
+  // Makes a new key for links that open from now on; open links continue. The server uses the new
+  // key within kTlsReloadSeconds. After an error the former key stays.
   absl::Status Rotate();
 
-  // Of the listening side: asks every client for a certificate.
+  // Returns the credentials of the listening side, which ask every client for a certificate.
   std::shared_ptr<grpc::ServerCredentials> server_credentials() const;
-  // Of the dialling side, with the present certificate.
+  // Returns the credentials of the dialling side, with the present certificate.
   std::shared_ptr<grpc::ChannelCredentials> channel_credentials() const;
-  // Hashes of the present certificate and of some before it, the newest last.
+  // Returns the hashes of the present certificate and of some earlier ones, the newest last.
   std::vector<Digest> own_certificates() const;
-  // What the handshake of a link over a connection with this context has to know.
+  // Returns the facts of a TLS connection that the handshake of its link needs.
   federation::LinkChannel ChannelOf(const grpc::AuthContext& context) const;
 
  private:

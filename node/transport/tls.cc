@@ -47,7 +47,8 @@ using ConfPtr = std::unique_ptr<CONF, Freer<NCONF_free>>;
 using PkeyPtr = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 using X509Ptr = std::unique_ptr<X509, Freer<X509_free>>;
 
-// gRPC asks for TLS 1.2 or later; this takes 1.2 away from every context that is made after it.
+// gRPC asks for TLS 1.2 or later. This configuration removes 1.2 from every context that is made
+// later.
 constexpr std::string_view kTls13Only =
     "ruvd = modules\n"
     "[modules]\n"
@@ -58,8 +59,8 @@ constexpr std::string_view kTls13Only =
     "Protocol = ALL, -SSLv3, -TLSv1, -TLSv1.1, -TLSv1.2\n"
     "CipherString = DEFAULT:@SECLEVEL=2\n";
 
-// RFC 5280, 4.1.2.5: no well-defined end. How long a node is a member says its admission
-// certificate.
+// A certificate without a well-defined end (RFC 5280, section 4.1.2.5). The admission certificate
+// decides how long a node is a member.
 constexpr char kNoEnd[] = "99991231235959Z";
 constexpr long kClockSkewSeconds = 24L * 3600;
 
@@ -116,7 +117,7 @@ bool AddNames(X509& certificate, const std::string& names) {
   return extension != nullptr && X509_add_ext(&certificate, extension.get(), -1) == 1;
 }
 
-// Null if OpenSSL fails.
+// Returns null if OpenSSL fails.
 X509Ptr MakeUnsigned(EVP_PKEY& key) {
   X509Ptr certificate(X509_new());
   if (certificate == nullptr) {
@@ -144,17 +145,18 @@ absl::Status CheckTimes(const X509& certificate, const std::string& path, int64_
   if (!early && !late) {
     return absl::OkStatus();
   }
-  return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateExpired,
-               "the TLS certificate {} {}", path,
-               late ? "has expired; put a new one in its place, or check the clock"
-                    : "is not valid yet; check the clock");
+  return Error(
+      absl::StatusCode::kPermissionDenied, reasons::kCertificateExpired,
+      "the TLS certificate {} {}", path,
+      late ? "has expired; replace it, or check the clock" : "is not valid yet; check the clock");
 }
 
 }  // namespace
 
 absl::Status RequireTls13() {
   static const bool required = [] {
-    // First whatever the system has, which would otherwise be loaded later and take this back.
+    // The system's configuration is loaded first, because it would otherwise be loaded later and
+    // undo this one.
     OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG, nullptr);
     const BioPtr text = Reader(kTls13Only);
     const ConfPtr conf(NCONF_new(nullptr));
@@ -169,9 +171,10 @@ absl::StatusOr<TlsCertificate> MakeSelfSignedCertificate(const std::string& subj
   const PkeyPtr key(EVP_EC_gen("P-256"));
   const X509Ptr x509 = key == nullptr ? nullptr : MakeUnsigned(*key);
   if (x509 != nullptr && !AddNames(*x509, subject_alt_name)) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "'{}' cannot stand in a certificate; give names like DNS:node.example,IP:10.0.0.7",
-                 subject_alt_name);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "'{}' cannot be used in a certificate; give names like DNS:node.example,IP:10.0.0.7",
+        subject_alt_name);
   }
   const BioPtr key_text(BIO_new(BIO_s_mem()));
   const BioPtr certificate_text(BIO_new(BIO_s_mem()));
@@ -215,10 +218,14 @@ absl::Status CheckServerCertificate(const std::string& certificate_path,
     return Unusable(certificate_path, "holds no PEM certificate; name the server's certificate");
   }
   if (key == nullptr) {
-    return Unusable(key_path, "holds no PEM private key without a passphrase; name one");
+    return Unusable(key_path,
+                    "holds no PEM private key, or one with a passphrase; name a file with a key "
+                    "without a passphrase");
   }
   if (X509_check_private_key(x509.get(), key.get()) != 1) {
-    return Unusable(key_path, fmt::format("is not the key of {}; name the pair", certificate_path));
+    return Unusable(
+        key_path,
+        fmt::format("is not the key of {}; name a certificate and its own key", certificate_path));
   }
   return CheckTimes(*x509, certificate_path, now_ms);
 }

@@ -21,45 +21,48 @@ class CertificateProviderInterface;
 
 namespace ruvd::transport {
 
-// The name on self-signed certificates, for which a client of theirs asks: the real one proves
-// nothing, and gRPC logs an error for each connection that asks for another.
+// The name on self-signed certificates. Clients must ask for this name, because gRPC logs an error
+// for each connection that asks for another; the name proves nothing.
 inline constexpr char kSelfSignedName[] = "ruvd";
 
 // A TLS key and its certificate, both PEM.
 struct TlsCertificate {
   std::string private_key;
   std::string certificate;
-  Digest hash{};  // of the certificate
+  Digest hash{};  // SHA-256 of the certificate
 };
 
-// Makes this process speak TLS 1.3 and nothing older, in both directions: gRPC 1.51 has no setting
-// for it, OpenSSL's configuration of the process has. Call before the first credentials are made;
-// thread-safe, once is enough. INTERNAL if OpenSSL refuses.
+// Limits this process to TLS 1.3 in both directions, through OpenSSL's configuration of the
+// process, because gRPC 1.51 has no setting for it. Call it before the first credentials are made;
+// one call is enough. Thread-safe. INTERNAL if OpenSSL refuses.
 absl::Status RequireTls13();
 
-// A fresh P-256 key with a self-signed certificate. That of a link says nothing: who holds it is
-// proven by what is signed about its hash. `subject_alt_name` ("DNS:node.example,IP:10.0.0.7") is
-// for clients that look for the name they dial. INVALID_ARGUMENT for a name that OpenSSL does not
-// take, INTERNAL if it fails otherwise.
+// Makes a new P-256 key with a self-signed certificate. A link's certificate proves nothing by
+// itself; signatures over its hash prove who holds it. `subject_alt_name`
+// ("DNS:node.example,IP:10.0.0.7") is for clients that check the name that they dial.
+// INVALID_ARGUMENT if OpenSSL does not accept the name, INTERNAL for other failures of OpenSSL.
 absl::StatusOr<TlsCertificate> MakeSelfSignedCertificate(const std::string& subject_alt_name = "");
 
-// SHA-256 of the DER of the first certificate in a PEM text; nullopt if there is none.
+// Returns the SHA-256 of the DER form of the first certificate in a PEM text; nullopt if there is
+// no certificate.
 std::optional<Digest> CertificateHash(std::string_view pem);
 
-// Of the certificate whose key the other end proved; nullopt on a plain connection.
+// Returns the hash of the certificate whose key the other end proved to hold; nullopt on a plain
+// connection.
 std::optional<Digest> PeerCertificateOf(const grpc::AuthContext& context);
 
-// Whether a server can use the two PEM files at `now_ms`: readable, the key for its owner only, the
-// certificate its key's and in its time. CONFIG_INVALID with what to change, CERTIFICATE_EXPIRED,
-// KEY_FILE_MODE, FILE_NOT_FOUND.
+// Checks that a server can use the two PEM files at `now_ms`: both are readable, only the owner may
+// read the key, and the certificate belongs to the key and is valid now. Errors: CONFIG_INVALID,
+// which says what to change, CERTIFICATE_EXPIRED, KEY_FILE_MODE, FILE_NOT_FOUND.
 absl::Status CheckServerCertificate(const std::string& certificate_path,
                                     const std::string& key_path, int64_t now_ms);
 
-// The key pair of two PEM files, read again within kTlsReloadSeconds after they change.
+// Provides the key pair of two PEM files, which are read again within kTlsReloadSeconds after they
+// change.
 std::shared_ptr<grpc::experimental::CertificateProviderInterface> WatchCertificate(
     const std::string& certificate_path, const std::string& key_path);
 
-// Of a server with that key pair, which asks clients for no certificate.
+// Returns the credentials of a server with this key pair, which asks clients for no certificate.
 std::shared_ptr<grpc::ServerCredentials> ServerCredentials(const std::string& certificate_path,
                                                            const std::string& key_path);
 

@@ -42,18 +42,18 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// Milliseconds left for poll(2), at least 0.
+// Returns the milliseconds until `deadline` for poll(2), at least 0.
 int Remaining(steady_clock::time_point deadline) {
   const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
   return static_cast<int>(std::max<milliseconds::rep>(left.count(), 0));
 }
 
-// By number: glibc 2.36 declares its wrapper without C linkage.
+// Calls the system call by its number, because glibc 2.36 declares its wrapper without C linkage.
 int OpenPidFd(pid_t pid) {
   return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
 }
 
-// Between fork and exec: system calls only, since the parent may have had threads.
+// Runs between fork and exec and uses system calls only, because the parent may have threads.
 [[noreturn]] void BecomeChild(char* const* arguments, char* const* environment, int output,
                               int log) {
   ::setpgid(0, 0);
@@ -128,8 +128,8 @@ absl::StatusOr<std::string> ChildProcess::ReadLine(milliseconds timeout) {
     if (ready <= 0 || ::read(output_fd_, &c, 1) != 1) {
       const auto report = Wait(ready > 0 ? milliseconds(1000) : milliseconds(0));
       return Error(absl::StatusCode::kInternal, reasons::kProcessFailed,
-                   "process {} did not get ready: {}; see its log", pid_,
-                   report ? report->Describe() : "it says nothing");
+                   "process {} did not become ready: {}; see its log", pid_,
+                   report ? report->Describe() : "it printed nothing");
     }
     if (c == '\n') {
       return line;

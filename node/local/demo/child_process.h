@@ -18,20 +18,20 @@ namespace ruvd::cli {
 
 // How a process ended.
 struct ExitReport {
-  int code = 0;    // exit code; 0 where a signal ended it
-  int signal = 0;  // 0 where it exited by itself
+  int code = 0;    // exit code; 0 if a signal ended the process
+  int signal = 0;  // 0 if the process exited by itself
   // "exit code 0" or "signal 9"
   std::string Describe() const;
 };
 
-// A program that runs beside us, in its own process group so that Ctrl-C of the terminal reaches
-// only us. It gets SIGTERM when the thread that started it ends. Not thread-safe.
+// A child process. It has its own process group, so that Ctrl-C in the terminal reaches only the
+// parent. It gets SIGTERM when the thread that started it ends. Not thread-safe.
 class ChildProcess {
  public:
   struct Command {
     std::vector<std::string> arguments;    // arguments[0] is the path of the program
     std::vector<std::string> environment;  // NAME=value
-    std::string log_file;                  // takes its standard error, appended
+    std::string log_file;                  // its standard error is appended to this file
   };
   // PROCESS_FAILED if the program cannot be started.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const Command& command);
@@ -40,15 +40,16 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  // The first line of its standard output without the newline. PROCESS_FAILED if the process ends
-  // or says nothing until the timeout.
+  // Returns the first line of its standard output without the newline. PROCESS_FAILED if the
+  // process ends or prints nothing before the timeout.
   absl::StatusOr<std::string> ReadLine(std::chrono::milliseconds timeout);
   void Signal(int signal) const;
-  // How it ended, or nullopt if it still runs at the timeout.
+  // Waits for the end of the process and says how it ended; nullopt if it still runs at the
+  // timeout.
   std::optional<ExitReport> Wait(std::chrono::milliseconds timeout);
 
   pid_t pid() const { return pid_; }
-  // Readable once the process has ended; for poll(2).
+  // Returns a descriptor for poll(2) that is readable once the process has ended.
   int exit_fd() const { return pid_fd_; }
 
  private:

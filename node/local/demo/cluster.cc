@@ -31,10 +31,10 @@ constexpr uint16_t kUsualMetricsPort = 9420;
 constexpr uint16_t kPortStep = 10;
 constexpr std::streamoff kLogTailBytes = 2000;
 
-// A demo runs on whatever disk there is; the defaults are for nodes that stay.
+// A demo must run even on a small disk; the default reserves are for permanent nodes.
 constexpr uint64_t kDemoSoftReserve = 128ULL << 20;
 constexpr uint64_t kDemoHardReserve = 64ULL << 20;
-// A newcomer watches; in a real cluster a round is much longer.
+// A user watches the demo, so its rounds are much shorter than those of a real cluster.
 constexpr int kDemoRoundSeconds = 2;
 
 absl::StatusOr<std::string> MakeThrowAwayFolder() {
@@ -42,13 +42,15 @@ absl::StatusOr<std::string> MakeThrowAwayFolder() {
   std::string path = std::filesystem::temp_directory_path(error) / "ruvd-demo-XXXXXX";
   if (error || ::mkdtemp(path.data()) == nullptr) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
-                 "cannot make a folder like {}; set TMPDIR to a folder with space", path);
+                 "cannot create a folder like {}; set TMPDIR to a folder on a disk with free space",
+                 path);
   }
   return path;
 }
 
-// The environment of a child: ours without configuration variables, which would beat its file, and
-// without slips of them, which it would refuse.
+// Returns the environment of a child: the environment of this process without configuration
+// variables, which would override the child's file, and without misspelt ones, which the child
+// would refuse.
 std::vector<std::string> ChildEnvironment(
     const std::vector<std::pair<std::string, std::string>>& environment) {
   std::vector<std::string> kept;
@@ -61,7 +63,7 @@ std::vector<std::string> ChildEnvironment(
   return kept;
 }
 
-// The value after " key=" of the ready line; "" where it is missing.
+// Returns the value after " key=" in the ready line, or "" if it is missing.
 std::string Field(const std::string& line, std::string_view key) {
   const std::string mark = fmt::format(" {}=", key);
   const size_t at = line.find(mark);
@@ -124,7 +126,7 @@ absl::Status DemoCluster::AddNode(int index) {
   config.node.name = node.name;
   config.node.data_dir = node.data_dir;
   config.model.path = options_.model;
-  // Ports are fixed before the start, so that a node which comes back is found where it was.
+  // Ports are chosen before the start, so that a node has the same addresses after a restart.
   ASSIGN_OR_RETURN(const uint16_t api, FreePort(wanted(kUsualApiPort)));
   ASSIGN_OR_RETURN(const uint16_t link, FreePort(wanted(kUsualApiPort + 1)));
   ASSIGN_OR_RETURN(const uint16_t metrics, FreePort(wanted(kUsualMetricsPort)));
@@ -134,7 +136,8 @@ absl::Status DemoCluster::AddNode(int index) {
   config.federation.enabled = true;
   config.federation.authority = ToHex(authority_.public_key());
   config.federation.round_seconds = kDemoRoundSeconds;
-  config.privacy.public_examples = 1;  // the demo teaches single lessons, of nobody's words
+  config.privacy.public_examples =
+      1;  // the demo teaches single lessons, and no user's words are in them
   config.federation.seeds.reserve(nodes_.size());
   for (const DemoNode& earlier : nodes_) {
     config.federation.seeds.push_back(earlier.federation);
@@ -165,7 +168,7 @@ absl::Status DemoCluster::StartNode(DemoNode& node) {
   node.id = Field(*line, "id");
   if (!line->starts_with("ready ") || node.api.empty() || node.id.empty()) {
     return Error(absl::StatusCode::kInternal, reasons::kProcessFailed,
-                 "node {} said \"{}\" instead of being ready", node.name, *line);
+                 "node {} printed \"{}\" instead of its ready line", node.name, *line);
   }
   return absl::OkStatus();
 }
@@ -185,7 +188,7 @@ absl::StatusOr<ExitReport> DemoCluster::AwaitEnd(DemoNode& node, std::chrono::se
   node.process.reset();
   if (!report) {
     return Error(absl::StatusCode::kDeadlineExceeded, reasons::kProcessFailed,
-                 "node {} did not end within {} s; the end of its log: {}", node.name,
+                 "node {} did not stop within {} s; the end of its log: {}", node.name,
                  timeout.count(), EndOfLog(node));
   }
   return *report;

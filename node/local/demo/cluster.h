@@ -16,13 +16,13 @@
 
 namespace ruvd::cli {
 
-// A node of a demo cluster: a process of its own.
+// A node of a demo cluster, which is a process of its own.
 struct DemoNode {
   std::string name;
   std::string data_dir;
   std::string config_file;
   std::string log_file;
-  // As the node itself reported them.
+  // Addresses and id that the node reported when it was ready.
   std::string api;
   std::string federation;
   std::string metrics;
@@ -30,20 +30,20 @@ struct DemoNode {
   std::unique_ptr<ChildProcess> process;  // null while it is stopped
 };
 
-// Nodes on loopback in a throw-away folder: keys, authority and certificates are made, each node
-// has the earlier ones as seeds. Not thread-safe.
+// A cluster of nodes on loopback in a temporary folder. Keys, authority and certificates are
+// created, and each node has the earlier nodes as seeds. Not thread-safe.
 class DemoCluster {
  public:
   struct Options {
     int nodes = 3;
     std::string model;  // a GGUF file
     std::vector<std::pair<std::string, std::string>> environment;
-    // Take the documented ports (API 7420, 7430, ...) where they are free, so that `ruvd run` needs
-    // no --server.
+    // Use the documented ports (API 7420, 7430, ...) if they are free, so that `ruvd run` needs no
+    // --server.
     bool usual_ports = false;
   };
-  // Starts one node after the other and waits until each serves. On error nothing is left: the
-  // message quotes the end of the failed node's log.
+  // Starts one node after the other and waits until each serves. On an error everything is removed,
+  // and the message quotes the end of the failed node's log.
   static absl::StatusOr<std::unique_ptr<DemoCluster>> Start(const Options& options);
   // Stops everything and removes the folder.
   ~DemoCluster();
@@ -57,10 +57,11 @@ class DemoCluster {
 
   // Starts a stopped node again with its configuration and data.
   absl::Status StartNode(DemoNode& node);
-  // Sends the signal and waits for the end. PROCESS_FAILED if it does not come in time; the process
-  // is killed then.
+  // Sends the signal and waits for the end of the process. If it does not end in time, it is killed
+  // and the result is PROCESS_FAILED.
   absl::StatusOr<ExitReport> StopNode(DemoNode& node, int signal, std::chrono::seconds timeout);
-  // SIGTERM to all, then waits for all. The first node that did not exit with 0 is the error.
+  // Sends SIGTERM to all nodes and waits for all of them. Returns an error for the first node that
+  // did not exit with 0.
   absl::Status StopAll();
 
  private:
@@ -69,7 +70,7 @@ class DemoCluster {
         folder_(std::move(folder)),
         authority_(std::move(authority)) {}
   absl::Status AddNode(int index);
-  // Waits for a signalled node. A second signal would end it without a drain.
+  // Waits for a node that got its signal. A second signal would end it without draining.
   absl::StatusOr<ExitReport> AwaitEnd(DemoNode& node, std::chrono::seconds timeout);
 
   Options options_;
@@ -78,7 +79,7 @@ class DemoCluster {
   std::vector<DemoNode> nodes_;
 };
 
-// The last lines of a node's log, for error messages.
+// Returns the last lines of a node's log, for error messages.
 std::string EndOfLog(const DemoNode& node);
 
 }  // namespace ruvd::cli

@@ -49,7 +49,8 @@ std::string WhatToTry(const DemoCluster& cluster) {
   const std::string& first = cluster.nodes().front().api;
   const std::string& last = cluster.nodes().back().api;
   return fmt::format(
-      "\nTry in another terminal:\n"
+      "\n"
+      "Try in another terminal:\n"
       "  export PATH={3}:$PATH RUVD_SERVER={0}\n"
       "  ruvd run \"The little boat\"                     # watch it denoise\n"
       "  ruvd rate last --fix \" sailed home at dawn.\"   # teach it\n"
@@ -85,7 +86,8 @@ absl::Status WriteState(const DemoCluster& cluster, const std::string& path) {
   return WriteFileAtomically(path, text, 0600);
 }
 
-// Sleeps until SIGINT or SIGTERM, which are blocked, or until a node ends by itself: an error.
+// Waits until SIGINT or SIGTERM, which are blocked, arrives. Returns an error if a node ends by
+// itself.
 absl::Status WaitForEnd(const DemoCluster& cluster, int signal_fd) {
   std::vector<pollfd> entries = {{.fd = signal_fd, .events = POLLIN, .revents = 0}};
   entries.reserve(cluster.nodes().size() + 1);
@@ -99,7 +101,7 @@ absl::Status WaitForEnd(const DemoCluster& cluster, int signal_fd) {
       const DemoNode& node = cluster.nodes()[i];
       const auto report = node.process->Wait(std::chrono::milliseconds(0));
       return Error(absl::StatusCode::kInternal, reasons::kProcessFailed,
-                   "node {} ended by itself with {}; the end of its log: {}", node.name,
+                   "node {} stopped by itself with {}; the end of its log: {}", node.name,
                    report ? report->Describe() : "an unknown result", EndOfLog(node));
     }
   }
@@ -108,7 +110,8 @@ absl::Status WaitForEnd(const DemoCluster& cluster, int signal_fd) {
 
 absl::Status Demo(CommandContext& context, const DemoFlags& flags) {
   ASSIGN_OR_RETURN(const std::string model, FindModel(context, flags.model));
-  // Blocked from here on: Ctrl-C while nodes start is noticed as soon as they have started.
+  // The signals are blocked from here on: Ctrl-C during the start takes effect as soon as the nodes
+  // have started.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
@@ -137,14 +140,15 @@ absl::Status Demo(CommandContext& context, const DemoFlags& flags) {
 void AddDemoVerb(VerbTable& verbs) {
   auto flags = std::make_shared<DemoFlags>();
   CLI::App& verb = verbs.Add("demo", "Start here",
-                             "A cluster on this machine in a throw-away folder, until Ctrl-C",
+                             "Run a cluster on this machine in a temporary folder, until Ctrl-C",
                              [flags](CommandContext& context) { return Demo(context, *flags); });
-  verb.add_option("--nodes", flags->nodes, "How many")
+  verb.add_option("--nodes", flags->nodes, "Number of nodes")
       ->check(CLI::Range(1, limits::kMaxDemoNodes))
       ->capture_default_str();
-  verb.add_option("--model", flags->model, "GGUF file; default the one that came with ruvd");
+  verb.add_option("--model", flags->model,
+                  "GGUF file of the model; default: the model that came with ruvd");
   verb.add_option("--state-file", flags->state_file,
-                  "Write addresses, process ids and folders here as JSON");
+                  "File to write addresses, process ids and folders to, as JSON");
 }
 
 }  // namespace ruvd::cli

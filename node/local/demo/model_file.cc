@@ -22,7 +22,7 @@ constexpr char kDefaultModel[] = "ruvdllm-29m.q8_0.gguf";
 std::vector<fs::path> PlacesOfDefault() {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  // build/PRESET/node/ruvd in a source tree; bin/ruvd when installed.
+  // The program is build/PRESET/node/ruvd in a source tree and bin/ruvd when installed.
   return {folder / "../../../deploy/models" / kDefaultModel,
           folder / "../share/ruvd/models" / kDefaultModel};
 }
@@ -47,7 +47,7 @@ absl::StatusOr<std::string> FindModel(const CommandContext& context, const std::
     tried.push_back(place.lexically_normal());
   }
   return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
-               "no model file at {}; name a GGUF file with --model or RUVD_MODEL__PATH",
+               "there is no model file at {}; name a GGUF file with --model or RUVD_MODEL__PATH",
                fmt::join(tried, " or "));
 }
 

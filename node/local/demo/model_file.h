@@ -10,9 +10,9 @@
 
 namespace ruvd::cli {
 
-// The model of a demo: `flag`, else RUVD_MODEL__PATH, else the one that came with the program (in
-// deploy/models above it in a source tree, share/ruvd/models beside it when installed).
-// FILE_NOT_FOUND names every place that was looked at.
+// Returns the model file of a demo: `flag`, else RUVD_MODEL__PATH, else the model that came with
+// the program (in deploy/models of a source tree, or in share/ruvd/models of an installation).
+// FILE_NOT_FOUND names every place that was searched.
 absl::StatusOr<std::string> FindModel(const CommandContext& context, const std::string& flag);
 
 }  // namespace ruvd::cli

@@ -18,13 +18,14 @@
 namespace ruvd::cli {
 namespace {
 
-// Binds and listens for a moment: binding alone succeeds beside a listener with SO_REUSEPORT.
+// Binds and listens for a moment, because binding alone also succeeds beside a listener with
+// SO_REUSEPORT.
 std::optional<uint16_t> Probe(uint16_t port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) {
     return std::nullopt;
   }
-  const int reuse = 1;  // a port whose last connections are in TIME_WAIT is free
+  const int reuse = 1;  // treats a port whose last connections are in TIME_WAIT as free
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse));
   sockaddr_in address = {};
   address.sin_family = AF_INET;

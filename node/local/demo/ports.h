@@ -9,8 +9,8 @@
 
 namespace ruvd::cli {
 
-// A TCP port of 127.0.0.1 that nobody listens on now: `wanted` if it is free and not 0, else any.
-// Somebody may take it before the caller binds it.
+// Returns a TCP port of 127.0.0.1 without a listener: `wanted` if that is free and not 0, else any.
+// Another process may take the port before the caller binds it.
 absl::StatusOr<uint16_t> FreePort(uint16_t wanted);
 
 }  // namespace ruvd::cli

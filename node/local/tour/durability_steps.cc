@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The tour's last part: a crash, hostile envelopes, and a stop in good order.
+// The last part of the tour: a crash, hostile envelopes, and an orderly stop.
 
 #include <fmt/format.h>
 
@@ -42,14 +42,15 @@ absl::StatusOr<std::string> CrashAndReturn(Tour& tour) {
   for (const std::string& id : tour.acknowledged) {
     ASSIGN_OR_RETURN(const bool there, HasPattern(tour.a(), id));
     if (!there) {
-      return Unexpected(fmt::format("acknowledged pattern {} is gone", id));
+      return Unexpected(fmt::format("the acknowledged pattern {} is gone", id));
     }
   }
   ASSIGN_OR_RETURN(const double loss, HeldOutLoss(tour.a(), TourLessons()[0].prompt,
                                                   TourLessons()[0].correction, true));
   if (!(loss < tour.loss_before_a)) {
     return Unexpected(
-        fmt::format("the lesson is lost: loss {:.4f}, {:.4f} before it", loss, tour.loss_before_a));
+        fmt::format("the lesson is lost: the loss is {:.4f}, and was {:.4f} before the lesson",
+                    loss, tour.loss_before_a));
   }
   return fmt::format(
       "serving again after {:.2f} s, {} of {} acknowledged patterns there, loss {:.4f}",
@@ -62,7 +63,7 @@ absl::StatusOr<std::map<std::string, uint64_t>> Refused(client::NodeClient& clie
                                          status.refused_envelopes().end());
 }
 
-// Sends by `send` and waits until b counts one more refusal for `reason`.
+// Calls `send` and waits until b counts one more refusal for `reason`.
 absl::Status ExpectRefusal(Tour& tour, const char* reason,
                            const std::function<absl::Status()>& send) {
   ASSIGN_OR_RETURN(auto before, Refused(tour.b()));
@@ -91,7 +92,8 @@ absl::StatusOr<std::string> HostileEnvelopes(Tour& tour) {
   return report;
 }
 
-// SIGTERM while a completion streams: it must be finished, then the node must end with 0.
+// Sends SIGTERM while a completion streams. The completion must finish, and then the node must exit
+// with 0.
 absl::StatusOr<std::string> DrainUnderLoad(Tour& tour) {
   std::promise<void> started;
   inference::v1::Finished finished;

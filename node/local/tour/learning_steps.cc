@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The tour's first half, on node a alone: it answers, is corrected, learns, and does better.
+// The first part of the tour, on node a alone: the node answers, is corrected, learns, and
+// improves.
 
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@
 namespace ruvd::cli {
 namespace {
 
-// One line of a completion for the report.
+// Returns one line of a completion for the report.
 std::string Excerpt(const std::string& text) {
   constexpr size_t kColumns = 60;
   std::string line = Printable(text);
@@ -98,7 +99,7 @@ absl::StatusOr<std::string> LossFell(Tour& tour) {
                      tour.loss_before_a, with, without);
 }
 
-// Shown, not demanded: one lesson says little about other words.
+// This is reported but not required, because one lesson says little about a paraphrase.
 absl::StatusOr<std::string> Paraphrase(Tour& tour) {
   const TourLesson& lesson = TourLessons()[0];
   ASSIGN_OR_RETURN(const double with,

@@ -33,7 +33,8 @@ constexpr federation::LinkId kLink = 1;
 constexpr std::chrono::seconds kPatience(20);
 constexpr milliseconds kTick(100);
 constexpr int64_t kCertificateMillis = 3600 * 1000;
-// Inside the nonce of the signed header: every field still parses, only the signature is wrong.
+// This byte is in the nonce of the signed header, so every field still parses and only the
+// signature is wrong.
 constexpr size_t kForgedByte = 140;
 
 absl::StatusOr<federation::GossipConfig> ConfigOfProbe(const privacy::ClusterAuthority& authority,
@@ -76,7 +77,8 @@ struct LinkProbe::State {
         channel(Connect(address, certificate)),
         stub(channel),
         stream(stub.Link(&context)) {
-    stream->WaitForInitialMetadata();  // or until nobody answers, which the reader finds out
+    stream->WaitForInitialMetadata();  // returns on a failed connection too, which the reader then
+                                       // notices
     reader = std::thread([this] { ReadAll(); });
   }
   ~State() {
@@ -111,7 +113,7 @@ struct LinkProbe::State {
     }
   }
 
-  // The next frame of the peer, or null after a tick. False once the link is closed.
+  // Sets the next frame of the peer, or null after a tick. Returns false once the link is closed.
   bool Next(std::unique_ptr<LinkFrame>* frame) {
     MutexLock lock(mutex);
     if (frames.empty() && !closed) {
@@ -130,7 +132,7 @@ struct LinkProbe::State {
       return absl::OkStatus();
     }
     return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
-                 "the node closed the link of the probe; see its log");
+                 "the node closed the link of the probe; see the node's log");
   }
 
   absl::Status Perform(const federation::Actions& actions) {
@@ -147,7 +149,7 @@ struct LinkProbe::State {
     return absl::OkStatus();
   }
 
-  // Takes part in the protocol until `done` or the deadline.
+  // Takes part in the protocol until `done` returns true or the deadline passes.
   absl::Status RunUntil(const std::function<bool()>& done) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (!done()) {
@@ -193,9 +195,9 @@ absl::StatusOr<std::unique_ptr<LinkProbe>> LinkProbe::Open(
   ASSIGN_OR_RETURN(federation::GossipConfig config, ConfigOfProbe(authority, state.key, model));
   const federation::SharedPattern pattern = HarmlessPattern(config.pattern_rules.dimension);
   const federation::Instant now = federation::Instant::Of(SystemClock());
-  ASSIGN_OR_RETURN(state.core,
-                   federation::GossipCore::Create(std::move(config), state.key, privacy::SecureRandomBytes,
-                                                  /*seed=*/1, now));
+  ASSIGN_OR_RETURN(state.core, federation::GossipCore::Create(std::move(config), state.key,
+                                                              privacy::SecureRandomBytes,
+                                                              /*seed=*/1, now));
   RETURN_IF_ERROR(state.Perform(state.core->OnLinkOpened(kLink, address, now, state.Channel())));
   RETURN_IF_ERROR(state.RunUntil([&] { return state.core->active_links() == 1; }));
   ASSIGN_OR_RETURN(

@@ -12,13 +12,13 @@
 
 namespace ruvd::cli {
 
-// A member of a demo cluster that misbehaves: it is admitted, links to a node like any other, and
-// then sends what an attacker would. Its protocol is the gossip core of real nodes; only the bad
+// A misbehaving member of a demo cluster: it is admitted, links to a node like any other member,
+// and then sends what an attacker would send. It uses the gossip core of real nodes; only the bad
 // frames are made by hand. Not thread-safe.
 class LinkProbe {
  public:
-  // Admits a fresh key by `authority`, links to `address` and shares one harmless pattern without
-  // an adapter, which the bad envelopes are made from. `model` is the file that the cluster serves.
+  // Admits a new key with `authority`, links to `address` and shares one harmless pattern without
+  // an adapter; the bad envelopes are made from it. `model` is the model file of the cluster.
   static absl::StatusOr<std::unique_ptr<LinkProbe>> Open(const std::string& address,
                                                          const privacy::ClusterAuthority& authority,
                                                          const std::string& model);
@@ -26,11 +26,11 @@ class LinkProbe {
   LinkProbe(const LinkProbe&) = delete;
   LinkProbe& operator=(const LinkProbe&) = delete;
 
-  // The probe's own pattern with one bit of its signed header turned.
+  // Sends the probe's pattern with one bit of the signed header flipped.
   absl::Status SendForged();
-  // The probe's own pattern once more, unchanged.
+  // Sends the probe's pattern again, unchanged.
   absl::Status SendReplayed();
-  // The probe's own pattern without the second half of its header.
+  // Sends the probe's pattern without the second half of its header.
   absl::Status SendTruncated();
 
  private:

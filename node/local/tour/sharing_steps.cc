@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The tour's second part: nothing leaves a before consent; after it b and c learn from a.
+// The second part of the tour: before consent nothing leaves node a; after consent b and c learn
+// from a.
 
 #include <fmt/format.h>
 
@@ -11,7 +12,7 @@
 namespace ruvd::cli {
 namespace {
 
-// A gate scores a passage twice, which takes a loaded two-core machine most of a minute.
+// A gate scores a passage twice, which takes most of a minute on a busy machine with two cores.
 constexpr std::chrono::seconds kArrival(180);
 constexpr char kDeltaKind[] = "adapter_delta";
 
@@ -27,7 +28,7 @@ absl::StatusOr<std::string> NothingLeft(Tour& tour) {
           fmt::format("{} has {} patterns before consent", status.name(), status.patterns()));
     }
   }
-  return std::string("0 bytes shared, b and c know nothing");
+  return std::string("0 bytes were shared; b and c have no patterns");
 }
 
 absl::StatusOr<std::string> Linked(Tour& tour) {
@@ -83,7 +84,8 @@ absl::StatusOr<std::string> DeltaArrives(Tour& tour) {
   return report;
 }
 
-// A node serves the average only after its own gate found that general text does not suffer.
+// A node serves the average only after its own gate found that the loss on general text did not
+// rise too much.
 absl::StatusOr<std::string> DeltaServed(Tour& tour) {
   std::string report;
   for (size_t i = 1; i < tour.clients.size(); ++i) {
@@ -123,8 +125,8 @@ const TourStep kSharingSteps[] = {
     {"consent on a, tier public", Consent},
     {"the pattern reaches b and c", PatternArrives},
     {"the adapter delta reaches b and c", DeltaArrives},
-    {"their gates passed it: the federated adapter serves", DeltaServed},
-    {"b's loss of the correction fell", LossFellOnB},
+    {"their gates accepted it: the federated adapter serves", DeltaServed},
+    {"b's loss on the correction fell", LossFellOnB},
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace ruvd::cli {
 namespace {
 
-// Masks drawn from this seed; the trainer draws from its own.
+// The masks are drawn from this seed; the trainer uses a seed of its own.
 constexpr uint64_t kHeldOutSeed = 20'261'120;
 constexpr uint32_t kHeldOutSamples = 64;
 constexpr uint32_t kNewTokens = 32;
@@ -97,7 +97,7 @@ absl::StatusOr<double> WaitUntil(std::string_view what, std::chrono::seconds tim
       return passed.count();
     }
     if (passed > timeout) {
-      return Unexpected(fmt::format("not within {} s: {}", timeout.count(), what));
+      return Unexpected(fmt::format("this did not happen within {} s: {}", timeout.count(), what));
     }
     std::this_thread::sleep_for(kAskEvery);
   }

@@ -18,8 +18,7 @@
 
 namespace ruvd::cli {
 
-// A prompt, what its completion should have been, and the same said in other words, which no
-// lesson contains.
+// A prompt, its corrected completion, and a paraphrase of both that no lesson contains.
 struct TourLesson {
   std::string_view prompt;
   std::string_view correction;
@@ -27,7 +26,7 @@ struct TourLesson {
   std::string_view unseen_completion;
 };
 
-// What the steps of the tour share. Nodes a, b and c are nodes()[0] to [2].
+// The state that the steps of the tour share. Nodes a, b and c are nodes()[0] to [2].
 struct Tour {
   std::unique_ptr<DemoCluster> cluster;
   std::string model;
@@ -35,7 +34,7 @@ struct Tour {
 
   std::string response_id;                // of the first completion
   std::string pattern_id;                 // of the first lesson
-  std::vector<std::string> acknowledged;  // every pattern a answered with
+  std::vector<std::string> acknowledged;  // every pattern that node a acknowledged
   double loss_before_a = 0;               // of the corrected text, nats per token
   double loss_before_b = 0;
 
@@ -45,28 +44,29 @@ struct Tour {
   DemoNode& node(size_t index) const { return cluster->nodes()[index]; }
 };
 
-// One step: does something, and says what was measured, or fails with what was expected.
+// One step of the tour. `run` returns what was measured, or an error that says what was expected.
 struct TourStep {
   std::string_view title;
   std::function<absl::StatusOr<std::string>(Tour&)> run;
 };
 
-// The steps in order; each group in a file of this folder.
+// Return the steps in order; each group has its own file in this folder.
 std::span<const TourStep> LearningSteps();
 std::span<const TourStep> SharingSteps();
 std::span<const TourStep> DurabilitySteps();
 
-// The lesson of the tour, and further ones.
+// Returns the lesson of the tour, and further lessons.
 std::span<const TourLesson> TourLessons();
 
-// A failed expectation.
+// Returns the error of a failed expectation.
 absl::Status Unexpected(std::string_view what);
 
-// Nats per token of `completion` after `prompt` on masks of a fixed seed that training never saw.
+// Returns the loss of `completion` after `prompt`, in nats per token, on masks of a fixed seed that
+// training never used.
 absl::StatusOr<double> HeldOutLoss(client::NodeClient& client, std::string_view prompt,
                                    std::string_view completion, bool with_adapters);
 
-// Generates after `prompt` greedily; the text goes to `text` if it is not null.
+// Completes `prompt` with the default sampling and appends the text to `text` if it is not null.
 absl::StatusOr<inference::v1::Finished> Complete(client::NodeClient& client,
                                                  std::string_view prompt, std::string* text);
 
@@ -75,12 +75,12 @@ absl::StatusOr<learning::v1::SubmitFeedbackResponse> Correct(client::NodeClient&
                                                              const std::string& response_id,
                                                              std::string_view correction);
 
-// Asks `holds` until it is true; the seconds that took. Fails with `what` at the timeout; an error
-// of `holds` ends it at once.
+// Calls `holds` until it returns true, and returns the seconds that this took. At the timeout the
+// error names `what`; an error of `holds` ends the wait at once.
 absl::StatusOr<double> WaitUntil(std::string_view what, std::chrono::seconds timeout,
                                  const std::function<absl::StatusOr<bool>()>& holds);
 
-// Whether the node lists this pattern.
+// Returns whether the node lists this pattern.
 absl::StatusOr<bool> HasPattern(client::NodeClient& client, const std::string& id);
 
 }  // namespace ruvd::cli

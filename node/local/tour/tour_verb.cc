@@ -31,7 +31,7 @@ absl::StatusOr<std::string> StartCluster(Tour& tour, const CommandContext& conte
   return report;
 }
 
-// Prints one step with its result and time; whether it held.
+// Runs a step and prints its result and time. Returns whether the step held.
 bool RunStep(CommandContext& context, const TourStep& step, int number, Tour& tour) {
   const auto begin = std::chrono::steady_clock::now();
   const absl::StatusOr<std::string> result = step.run(tour);
@@ -47,7 +47,8 @@ absl::Status RunTour(CommandContext& context, const std::string& model_flag) {
   const auto begin = std::chrono::steady_clock::now();
   Tour tour;
   ASSIGN_OR_RETURN(tour.model, FindModel(context, model_flag));
-  context.out << fmt::format("a tour of a cluster of {} nodes with {}\n", kNodes, tour.model);
+  context.out << fmt::format("tour of a cluster of {} nodes with the model {}\n", kNodes,
+                             tour.model);
   std::vector<TourStep> steps = {
       {"start three nodes", [&](Tour& shared) { return StartCluster(shared, context); }}};
   for (const auto group : {LearningSteps(), SharingSteps(), DurabilitySteps()}) {
@@ -57,7 +58,7 @@ absl::Status RunTour(CommandContext& context, const std::string& model_flag) {
   int number = 0;
   for (const TourStep& step : steps) {
     if (!RunStep(context, step, ++number, tour)) {
-      break;  // later steps build on this one
+      break;  // later steps depend on this one
     }
     ++held;
   }
@@ -72,7 +73,7 @@ absl::Status RunTour(CommandContext& context, const std::string& model_flag) {
     }
   }
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kProcessFailed,
-               "step {} of the tour failed: {}; its result and the logs are above", number,
+               "step {} of the tour failed: {}; see its result and the logs above", number,
                steps[static_cast<size_t>(number) - 1].title);
 }
 
@@ -80,10 +81,10 @@ absl::Status RunTour(CommandContext& context, const std::string& model_flag) {
 
 void AddTourVerb(VerbTable& verbs) {
   auto model = std::make_shared<std::string>();
-  CLI::App& verb =
-      verbs.Add("tour", "Start here", "Every promise of the demo, checked step by step",
-                [model](CommandContext& context) { return RunTour(context, *model); });
-  verb.add_option("--model", *model, "GGUF file; default the one that came with ruvd");
+  CLI::App& verb = verbs.Add("tour", "Start here", "Check every promise of the demo, step by step",
+                             [model](CommandContext& context) { return RunTour(context, *model); });
+  verb.add_option("--model", *model,
+                  "GGUF file of the model; default: the model that came with ruvd");
 }
 
 }  // namespace ruvd::cli

@@ -40,8 +40,8 @@ TEST(CliTerminalTest, PeriodsOfAHundredYearsAndNoMore) {
   EXPECT_EQ(ParsePeriod("36500d").value(), int64_t{36'500} * 86'400'000);
   EXPECT_THAT(MessageOf(ParsePeriod("36501d").status()), HasSubstr("36500d"));
   EXPECT_THAT(MessageOf(ParsePeriod("9223372036854775807d").status()), HasSubstr("36500d"));
-  EXPECT_THAT(MessageOf(ParsePeriod("2w").status()), HasSubstr("no period"));
-  EXPECT_THAT(MessageOf(ParsePeriod("0h").status()), HasSubstr("no period"));
+  EXPECT_THAT(MessageOf(ParsePeriod("2w").status()), HasSubstr("not a period"));
+  EXPECT_THAT(MessageOf(ParsePeriod("0h").status()), HasSubstr("not a period"));
 }
 
 RC_GTEST_PROP(CliTerminalProperty, PrintableKeepsNoControlAndIsStable, (const std::string& text)) {

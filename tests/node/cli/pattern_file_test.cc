@@ -165,12 +165,12 @@ TEST(PatternFileTest, LinesThatAreMissingOrTooManyAreNoticed) {
   const size_t second = bytes.find('\n', first) + 1;
   EXPECT_THAT(MessageOf(ReadAll(bytes.substr(0, first) + bytes.substr(second)).status()),
               HasSubstr("has 1 patterns, but its last line counts 2"));
-  EXPECT_THAT(MessageOf(ReadAll(bytes + "\n").status()), HasSubstr("something follows"));
+  EXPECT_THAT(MessageOf(ReadAll(bytes + "\n").status()), HasSubstr("more data after"));
 }
 
 TEST(PatternFileTest, ForeignFilesAreToldApart) {
-  EXPECT_THAT(MessageOf(ReadAll("PNG").status()), HasSubstr("no export of `ruvd pattern export`"));
-  EXPECT_THAT(MessageOf(ReadAll("{}\n").status()), HasSubstr("no export"));
+  EXPECT_THAT(MessageOf(ReadAll("PNG").status()), HasSubstr("not a file of `ruvd pattern export`"));
+  EXPECT_THAT(MessageOf(ReadAll("{}\n").status()), HasSubstr("not a file of"));
   std::string newer = Written(TwoValues(), {});
   newer.replace(newer.find(":1"), 2, ":2");
   EXPECT_THAT(MessageOf(ReadAll(newer).status()), HasSubstr("has version 2"));
@@ -179,8 +179,8 @@ TEST(PatternFileTest, ForeignFilesAreToldApart) {
 TEST(PatternFileTest, ALineSaysWhatIsWrongWithIt) {
   using Json = nlohmann::ordered_json;
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["embedding"] = "AACAPw=="; }),
-              HasSubstr("has 4 bytes, the first line says 2 values"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["embedding"] = "AACAPwAAAM"; }), HasSubstr("no base64"));
+              HasSubstr("has 4 bytes, but the first line says 2 values"));
+  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["embedding"] = "AACAPwAAAM"; }), HasSubstr("not base64"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["embedding"] = "AACAPwAAwH8="; }),
               HasSubstr("not finite"));
   // What no node stores: `import --check` found nothing wrong with it.
@@ -188,11 +188,12 @@ TEST(PatternFileTest, ALineSaysWhatIsWrongWithIt) {
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["bank"] = 3; }), HasSubstr("from 0 to 2"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["tier"] = "dp"; }), HasSubstr("use private or public"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["quality"] = 1.5; }), HasSubstr("\"quality\" is 1.5"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["quality"] = "good"; }), HasSubstr("no number"));
+  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["quality"] = "good"; }), HasSubstr("not a number"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["uses"] = -1; }), HasSubstr("\"uses\""));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["bank"] = 1.0; }), HasSubstr("no whole number"));
+  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["bank"] = 1.0; }), HasSubstr("not a whole number"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["id"] = "00"; }), HasSubstr("not 32 hexadecimal"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["tier"] = "secret"; }), HasSubstr("none of private"));
+  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["tier"] = "secret"; }),
+              HasSubstr("is not private, masked"));
   EXPECT_THAT(ErrorOf([](Json* j) { j->erase("origin"); }), HasSubstr("\"origin\" is missing"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["colour"] = 1; }), HasSubstr("\"colour\" is not a key"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["task"] = Json::array(); }), HasSubstr("is a list"));
@@ -200,7 +201,7 @@ TEST(PatternFileTest, ALineSaysWhatIsWrongWithIt) {
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["task"] = nullptr; }), HasSubstr("is null"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["task"] = std::string(257, 'x'); }),
               HasSubstr("has 257 bytes"));
-  EXPECT_THAT(ErrorOf([](Json* j) { *j = 7; }), HasSubstr("no object"));
+  EXPECT_THAT(ErrorOf([](Json* j) { *j = 7; }), HasSubstr("not an object"));
 }
 
 TEST(PatternFileTest, AFileSaysThatAdaptersWereLeftOut) {
@@ -225,7 +226,7 @@ TEST(PatternFileTest, AKeyThatIsThereTwiceIsRefused) {
   const std::string whole = Written(TwoValues(), {SomePattern()});
   std::string twice = whole;
   twice.replace(twice.find("{\"id\""), 1, "{\"bank\":0,");
-  EXPECT_THAT(MessageOf(ReadAll(twice).status()), HasSubstr("\"bank\" is there twice"));
+  EXPECT_THAT(MessageOf(ReadAll(twice).status()), HasSubstr("\"bank\" occurs twice"));
 }
 
 }  // namespace

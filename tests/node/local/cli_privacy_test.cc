@@ -80,7 +80,8 @@ TEST_F(CliPrivacyTest, AnExportedLedgerSaysWhatTheStoreSays) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("7 entries"), HasSubstr("--key " + Id())));
   EXPECT_EQ(err_.str(), "");
   EXPECT_EQ(Verify({"--key", Id()}), 0) << err_.str();
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("the ledger is right"), HasSubstr("of the node that")));
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("the ledger is valid"), HasSubstr("belongs to the node that")));
   EXPECT_EQ(Verify({"--format", "json", "--delta", "1e-5"}), 0) << err_.str();
   const json file = json::parse(out_.str());
   EXPECT_EQ(file["ok"], true);
@@ -154,7 +155,8 @@ TEST_F(CliPrivacyTest, VerifyComparesTheNode) {
   EXPECT_EQ(Verify({"--key", ToHex(Key().public_key())}), 0) << err_.str();
   EXPECT_EQ(Verify({"--key", config_.node.data_dir + "/node.key"}), 0) << err_.str();
   EXPECT_EQ(Verify({"--key", std::string(64, 'a')}), 1);
-  EXPECT_THAT(err_.str(), AllOf(HasSubstr("is of node " + Id()), HasSubstr("SIGNATURE_INVALID")));
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr("belongs to node " + Id()), HasSubstr("SIGNATURE_INVALID")));
   const std::string other = (folder_ / "other.key").string();
   ASSERT_TRUE(privacy::NodeKey::LoadOrCreate(other).ok());
   EXPECT_EQ(Verify({"--key", other}), 1);
@@ -250,7 +252,7 @@ TEST_F(CliPrivacyTest, AnEmptyLedgerIsFine) {
 
 TEST_F(CliPrivacyTest, AStoreInUseAMissingStoreAndAMissingKeyAreErrors) {
   EXPECT_EQ(Run({"privacy", "status"}), 1);
-  EXPECT_THAT(err_.str(), HasSubstr("there is no store"));
+  EXPECT_THAT(err_.str(), HasSubstr("no store was found"));
   EXPECT_FALSE(fs::exists(config_.node.data_dir));
   Spend(1);
   {
@@ -261,7 +263,7 @@ TEST_F(CliPrivacyTest, AStoreInUseAMissingStoreAndAMissingKeyAreErrors) {
   const std::string key = config_.node.data_dir + "/node.key";
   fs::rename(key, folder_ / "kept");
   EXPECT_EQ(Run({"privacy", "export", "--out", file_}), 1);
-  EXPECT_THAT(err_.str(), AllOf(HasSubstr("FILE_NOT_FOUND"), HasSubstr("put it back")));
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("FILE_NOT_FOUND"), HasSubstr("restore the file")));
   EXPECT_FALSE(fs::exists(key)) << "a new key would be of another node";
   EXPECT_FALSE(fs::exists(file_));
 }

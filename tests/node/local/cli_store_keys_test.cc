@@ -255,7 +255,7 @@ TEST_F(CliStoreKeysTest, ANewPassphraseIsToBePutIntoTheConfiguration) {
   const std::string second = PassphraseFile("second", "the second passphrase");
   EXPECT_EQ(Run({"store", "rotate", "--keep-old-key", (folder_ / "k").string()}), 2);
   ASSERT_EQ(Run({"store", "rotate", "--new-passphrase-file", second}), 0) << err_.str();
-  EXPECT_THAT(out_.str(), HasSubstr("storage.passphrase_file must hold the new passphrase"));
+  EXPECT_THAT(out_.str(), HasSubstr("put the new passphrase into storage.passphrase_file"));
 }
 
 // A new key was made in the place of the missing one, and the store blamed for not opening.

@@ -28,7 +28,7 @@ TEST_F(CliStoreTest, StatusAndVerifyOfAStoreThatIsWell) {
   EXPECT_EQ(Run({"store", "status"}), 0);
   EXPECT_THAT(out_.str(), HasSubstr("family/meta"));
   EXPECT_EQ(Run({"store", "verify"}), 0);
-  EXPECT_THAT(out_.str(), HasSubstr("everything is as it should be"));
+  EXPECT_THAT(out_.str(), HasSubstr("no problems were found"));
 }
 
 TEST_F(CliStoreTest, AStoreInUseIsLeftAlone) {
@@ -150,7 +150,7 @@ TEST_F(CliStoreTest, EraseWantsOneThingToErase) {
   EXPECT_THAT(err_.str(), HasSubstr("--collection"));
   EXPECT_EQ(Run({"store", "erase", "--user", "a", "--collection", "0"}), 2);
   EXPECT_EQ(Run({"store", "erase", "--running", "--collection", "0"}), 2);
-  EXPECT_THAT(err_.str(), HasSubstr("does not run"));
+  EXPECT_THAT(err_.str(), HasSubstr("only while the node is stopped"));
 }
 
 TEST_F(CliStoreTest, RotatesCompactsAndErases) {

@@ -352,7 +352,7 @@ TEST_F(NodeJoinTest, ARevokedNodeIsOutAlsoAfterARestartAndPeersLearnIt) {
   Join("c", Token());
   StartOther("b", node_->federation_address());
   ASSERT_TRUE(Await([&] { return IsLinked(*node_, others_[0]->id()); }));
-  EXPECT_THAT(Run({"revoke", "nobody"}, 2), HasSubstr("is called nobody"));
+  EXPECT_THAT(Run({"revoke", "nobody"}, 2), HasSubstr("no member called nobody"));
   EXPECT_THAT(Run({"revoke", others_[0]->id()}, 0), HasSubstr("list 1 names 1 node(s)"));
   EXPECT_TRUE(Await([&] { return !IsLinked(*node_, others_[0]->id()); }));
   // Another member hears of it when its link opens, and refuses b by itself.

@@ -135,7 +135,7 @@ TEST_F(NodeWithdrawalTest, WhereNothingLeftNothingIsSaidToRemain) {
 TEST_F(NodeWithdrawalTest, ARevocationSaysWhatRemainsAndThatPeersDropTheItems) {
   ASSERT_NO_FATAL_FAILURE(SharePlain());
   ASSERT_EQ(Run({"consent", "revoke"}), 0) << out_.str();
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("sharing is off"), HasSubstr("they drop these items")));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("sharing is off"), HasSubstr("deletes these items")));
   ExpectPlainItemsAreSaidToRemain();
 }
 

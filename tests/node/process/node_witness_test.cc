@@ -129,7 +129,7 @@ TEST_F(NodeWitnessTest, TheCommandLineShowsThem) {
   EXPECT_THAT(Run({"witness", "ls"}), AllOf(HasSubstr(id), HasSubstr("CONTEXT_TOO_LONG")));
   EXPECT_THAT(Run({"witness", "ls", "--failed"}), Not(HasSubstr(id)));
   EXPECT_THAT(Run({"witness", "ls", "--since", "1h", "--limit", "1"}), HasSubstr("more: --page"));
-  EXPECT_THAT(Run({"witness", "ls", "--since", "1x"}), HasSubstr("is no period"));
+  EXPECT_THAT(Run({"witness", "ls", "--since", "1x"}), HasSubstr("is not a period"));
   EXPECT_THAT(Run({"witness", "show", id}), HasSubstr("generation"));
   EXPECT_THAT(Run({"witness", "show", "nothing"}), HasSubstr("NOT_FOUND"));
   EXPECT_THAT(Run({"witness", "stats", "--interval", "1h"}),

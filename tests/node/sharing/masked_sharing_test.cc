@@ -412,7 +412,7 @@ TEST_F(MaskedSharingTest, NodesThatAreTooFewForASumSaySo) {
                 testing::HasSubstr("takes 4 nodes, and 3 said"))
         << i;
   }
-  EXPECT_THAT(MessageOf(nodes_[3].sharing->View().waits), testing::HasSubstr("tier is another"));
+  EXPECT_THAT(MessageOf(nodes_[3].sharing->View().waits), testing::HasSubstr("tier is not masked"));
   SetTier(3, privacy::ConsentTier::kMasked);
   RunToRound(5);
   EXPECT_THAT(MessageOf(nodes_[0].sharing->View().waits), testing::HasSubstr("same patterns"));

@@ -100,7 +100,7 @@ TEST_F(CliConvertTest, WritesABlockDiffusionModelAndSaysWhatItGained) {
   EXPECT_EQ((*model)->config().block_length, 4);
   EXPECT_FALSE(Exists("out.gguf.checkpoint"));
   ASSERT_EQ(Convert("plain.gguf", {"--valid", Path("text.txt")}), 0) << err_.str();
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("blocks of 4, mask token 257"), HasSubstr("->")));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("blocks of 4 tokens, mask token 257"), HasSubstr("->")));
 }
 
 TEST_F(CliConvertTest, AnInterruptLeavesACheckpointThatTheSameCommandGoesOnFrom) {
@@ -114,7 +114,7 @@ TEST_F(CliConvertTest, AnInterruptLeavesACheckpointThatTheSameCommandGoesOnFrom)
   EXPECT_NE(Convert("out.gguf", {"--seed", "2"}), 0);
   EXPECT_THAT(err_.str(), HasSubstr("another training run"));
   ASSERT_EQ(Convert("out.gguf"), 0) << err_.str();
-  EXPECT_THAT(err_.str(), AllOf(HasSubstr("goes on from step 4"), Not(HasSubstr("step 3 of"))));
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("continuing from step 4"), Not(HasSubstr("step 3 of"))));
   EXPECT_EQ(Bytes("out.gguf"), Bytes("whole.gguf"));
   EXPECT_FALSE(Exists("out.gguf.checkpoint"));
 }
@@ -130,7 +130,7 @@ TEST_F(CliConvertTest, CheckpointsAreWrittenWhereTheFlagSays) {
 
 TEST_F(CliConvertTest, WhatCannotWorkIsSaidAtOnce) {
   EXPECT_EQ(Convert("base.gguf"), 2);
-  EXPECT_THAT(err_.str(), HasSubstr("exists; remove it or name another --out"));
+  EXPECT_THAT(err_.str(), HasSubstr("exists already; remove it or name another file with --out"));
   EXPECT_NE(Convert("out.gguf", {"--type", "q9"}), 0);
   EXPECT_THAT(err_.str(), HasSubstr("q4_k_m"));
   EXPECT_NE(Convert("absent/out.gguf"), 0);
