@@ -28,7 +28,7 @@ using train::NetworkShape;
 
 // Share of the text that is held out where none is given.
 constexpr size_t kHeldOutShare = 20;
-// Rows of the embedding decoded together.
+// Rows of the embedding that are decoded together
 constexpr size_t kRows = 1024;
 
 template <typename... Args>
@@ -52,12 +52,13 @@ absl::Status CheckBase(const ModelConfig& config) {
         "a model of architecture \"{}\" has no diffusion form that this build runs", traits.name));
   }
   if (!config.causal) {
-    return unsupported("the base's attention is not causal, so it is no language model");
+    return unsupported(
+        "the base's attention is not causal, so the base is not an autoregressive language model");
   }
   if (config.sliding_window > 0) {
-    return unsupported(
-        fmt::format("the base's attention ends after {} tokens, which blocks do not have",
-                    config.sliding_window));
+    return unsupported(fmt::format(
+        "the base's attention is limited to {} tokens, which block diffusion does not support",
+        config.sliding_window));
   }
   return absl::OkStatus();
 }
@@ -93,13 +94,14 @@ absl::Status CheckTexts(const ConversionTexts& texts, int length, TokenId mask) 
   }
   for (const std::vector<TokenId>* stream : {&texts.train, &texts.held_out}) {
     if (std::ranges::find(*stream, mask) != stream->end()) {
-      return Refused("the text has token {}, which is to be the mask; choose another", mask);
+      return Refused(
+          "the text contains token {}, which was chosen as the mask; choose another token", mask);
     }
   }
   return absl::OkStatus();
 }
 
-// The last part of the text is held out where no other text is.
+// Holds out the last part of the text if there is no other held-out text.
 void HoldOut(ConversionTexts* texts, int length) {
   if (!texts->held_out.empty()) {
     return;
