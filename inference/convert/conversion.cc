@@ -26,7 +26,7 @@ using train::ChangeSet;
 using train::ModelWeights;
 using train::NetworkShape;
 
-// Share of the text that is held out where none is given.
+// One part in this many of the text is held out if no held-out text is given.
 constexpr size_t kHeldOutShare = 20;
 // Rows of the embedding that are decoded together
 constexpr size_t kRows = 1024;

@@ -12,7 +12,7 @@
 namespace ruvd::inference::generation {
 namespace {
 
-constexpr int kStabilityTokens = 16;  // hold nearly all the mass of a position that is settled
+constexpr int kStabilityTokens = 16;  // they hold nearly all the mass of a settled position
 
 ProposerOptions ProposerOf(const Plan& plan) {
   const SamplingOptions& options = plan.options;

@@ -59,7 +59,7 @@ class Tally {
   static double Mean(std::span<const double> values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   }
-  // Sum of squared distances from the mean.
+  // Returns the sum of squared distances from the mean.
   static double SquaredDistances(std::span<const double> values) {
     const double mean = Mean(values);
     double squares = 0;

@@ -17,7 +17,7 @@
 
 namespace ruvd::inference {
 
-// When a completion asks for other adapters while it is denoised.
+// When a completion looks for other adapters while it is being denoised.
 enum class DgrStrategy : uint8_t {
   kEntropy,        // the mean normalised entropy is above a threshold
   kConfidenceGap,  // the mean margin is below a threshold

@@ -36,7 +36,7 @@ class CommitRule {
     // Masked positions whose proposals the step needs, ascending. If empty, the step commits
     // nothing and no forward is spent on it.
     std::vector<int> evaluate;
-    // Committed positions that become masks again, ascending, after the step's commits.
+    // Committed positions that become masks again after the step's commits, ascending.
     std::vector<int> remask;
   };
 
@@ -51,7 +51,7 @@ class CommitRule {
   // duplicates.
   virtual std::vector<size_t> Choose(const CommitScope& scope, std::span<const Proposal> proposals,
                                      Random& random) = 0;
-  // True where a committed position of the active scope may become a mask again.
+  // Returns true if a committed position of the active scope may become a mask again.
   virtual bool remasks() const { return false; }
 };
 
