@@ -128,7 +128,7 @@ class Generation {
   // Takes the outputs of those sequences, in order.
   virtual void TakeOutputs(std::span<const ForwardOutput> outputs) = 0;
   // Returns the hidden states whose logits are needed after this forward; empty if the forward only
-  // filled a cache. Valid until EndRound.
+  // filled a cache. The result is valid until EndRound.
   virtual LogitsInput WantedLogits() const = 0;
   // The number of rows of logits that must be passed to one TakeLogits call
   virtual int rows_together() const = 0;

@@ -54,7 +54,7 @@ class Base : public Generation {
   absl::Status CheckSound(const Proposal& proposal) const;
   // Lets the session's memory change rows of logits that were computed from these hidden states.
   void AdjustLogits(std::span<const float> hidden, size_t rows, std::span<float> logits) const;
-  // Notes a commit for trail(), where it is recorded.
+  // Adds a commit to trail() if recording is on.
   void NoteCommit(const Proposal& proposal, std::span<const float> hidden);
   bool watched() const { return watcher_ != nullptr; }
   // `hidden` has one row for each proposal.
@@ -115,7 +115,7 @@ class MaskedBase : public Base {
   // Returns the rows that a forward starting at position `begin` must return for the predictions of
   // evaluate_, each once, ascending.
   std::vector<int> PredictingRows(int begin) const;
-  // Reads them: `hidden` holds PredictingRows(begin), `before` the row before `begin`.
+  // Reads these rows: `hidden` holds PredictingRows(begin), `before` the row before `begin`.
   void ReadHidden(int branch, int begin, std::span<const float> hidden,
                   std::span<const float> before);
 

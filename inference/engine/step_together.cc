@@ -37,7 +37,7 @@ absl::Status ForwardAll(std::span<Generation* const> generations, Transformer& t
   return absl::OkStatus();
 }
 
-// Some rows of a generation within one chunk of logits.
+// A part of a chunk of logits: some rows of one generation.
 struct Piece {
   Generation* generation;
   size_t rows;

@@ -88,7 +88,7 @@ RoutingDecision Explore(const RoutingDecision& best, const RouteSet& open, doubl
                         Random& random);
 
 // Chooses a route for each request from the costs of the routes and the probability that each is
-// good enough. Immutable, hence thread-safe.
+// good enough. Routers are immutable, hence thread-safe.
 class Router {
  public:
   struct Entry {

@@ -13,7 +13,7 @@
 namespace ruvd::inference {
 namespace {
 
-// Logistic regression: logit = w x + b.
+// A logistic regression: logit = w x + b.
 class Logistic final : public Scorer {
  public:
   explicit Logistic(const ScorerShape& shape) : Scorer(shape, shape.inputs + 1) {}

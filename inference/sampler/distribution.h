@@ -25,7 +25,8 @@ struct RowSummary {
   float margin = 0;   // probability of `best` minus that of the runner-up
   float entropy = 0;  // of the whole vocabulary, in nats
 
-  // Softmax probability (and its logarithm) over the whole vocabulary of a token with this logit.
+  // Return the softmax probability, and its logarithm, over the whole vocabulary of a token with
+  // this logit.
   float Probability(float logit) const;
   float LogProbability(float logit) const { return logit - maximum - log_mass; }
 };
