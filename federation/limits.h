@@ -68,8 +68,8 @@ inline constexpr double kChecksPerSecond = 1400;
 inline constexpr double kCheckBurst = 8192;
 inline constexpr double kChecksPerSecondOfPeer = 20;
 inline constexpr double kCheckBurstOfPeer = 2048;
-// The same limits for data that this node asked the peer for: half of the total, so that a single
-// peer cannot use it up.
+// These two limits apply to data that this node asked the peer for: half of the total, so that a
+// single peer cannot use it up.
 inline constexpr double kAwaitedChecksPerSecondOfPeer = 700;
 inline constexpr double kAwaitedCheckBurstOfPeer = 4096;
 inline constexpr size_t kMaxAddressBytes = 255;
@@ -174,7 +174,7 @@ inline constexpr Duration kInvalidHalfLife = seconds(600);
 inline constexpr double kMisbehaviourAllowed = 4;
 inline constexpr Duration kMisbehaviourHalfLife = seconds(300);
 inline constexpr double kBrokenPromiseWeight = 1;
-// Of promises found broken at the same time only this many count, because they have one cause.
+// Broken promises of one peer that count when they are found together, because they have one cause.
 inline constexpr size_t kMaxBrokenAtOnce = 4;
 inline constexpr double kEarlyGraftWeight = 1;
 // Grafts in this time are not early: one may cross a Prune, and clocks differ at the end of a
@@ -276,8 +276,8 @@ inline constexpr size_t kMaxWithdrawalsPerOrigin = 64;
 inline constexpr uint64_t kMaxWithdrawalBytes = 4096;
 // Ids of refused, superseded and dropped items, so that they are not fetched again, 48 B each
 inline constexpr size_t kMaxTombstones = 65'536;
-// Manifests that are awaited, and payloads in transfer. Of both, and of the memory for payloads,
-// one link gets its FairShare: half of what the others leave.
+// Manifests that are awaited, and payloads in transfer. One link gets its FairShare of
+// both, and of the memory for payloads: half of what the others leave.
 inline constexpr size_t kMaxWanted = 4096;
 inline constexpr size_t kMaxTransfers = 256;
 // Received first chunks of payloads whose transfers were given up: two of the largest payloads
@@ -362,7 +362,7 @@ inline constexpr size_t kMaxTargetBytes = 128;
 inline constexpr uint32_t kMaxUpdateBanks = 16;
 inline constexpr uint32_t kMaxRank = 256;
 inline constexpr size_t kMaxCores = 4096;
-// Rows of an FFA factor. The widest layer of a 70B model has 28,672 outputs.
+// The most rows of an FFA factor. The widest layer of a 70B model has 28,672 outputs.
 inline constexpr uint32_t kMaxFactorRows = 65'536;
 // Updates that are combined together. The time for pairwise distances grows with the square: 256
 // updates of 131,072 values take about a second.

@@ -48,7 +48,7 @@ struct GateOptions {
   bool commits_harmless = false;
 };
 
-// Return whether a bank shows a gain, or a loss. A gain that is not finite shows neither.
+// Return whether a bank shows a gain, or the opposite. A gain that is not finite shows neither.
 bool ShowsGain(const BankScore& score, const GateOptions& options);
 bool ShowsHarm(const BankScore& score, const GateOptions& options);
 

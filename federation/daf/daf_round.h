@@ -109,7 +109,8 @@ struct GlobalAdapterState {
 // guarded by the gate. If a bank is rolled back, its optimiser keeps its state. Not thread-safe.
 class GlobalAdapter {
  public:
-  // Makes an adapter of zeros. INVALID_ARGUMENT for optimiser options out of range.
+  // Makes an adapter whose values are zero. Returns INVALID_ARGUMENT for optimiser options out of
+  // range.
   static absl::StatusOr<GlobalAdapter> Create(size_t banks, size_t values_per_bank,
                                               const OuterOptions& options);
 
@@ -122,12 +123,13 @@ class GlobalAdapter {
   const BankedValues& values() const { return values_; }
   uint64_t round() const { return round_; }
 
-  // Applies a round's delta. `noise_variance`: of the privacy noise in each value of a bank's
-  // delta, one for each bank; empty: none. `contributors`: DafRoundResult's; a bank without any is
-  // not moved, not even by momentum, and its optimiser counts no step; empty: all have some.
-  // Without `evaluate` everything is committed: for experiments and nodes without held-out text.
-  // The round counts up, whatever the verdicts. INVALID_ARGUMENT for other banks or a variance that
-  // is none; errors of GateBanks; then nothing has changed.
+  // Applies a round's delta and counts the round up, whatever the verdicts. `noise_variance` is the
+  // variance of the privacy noise in each value of a bank's delta, one for each bank; empty means
+  // no noise. `contributors` is that of DafRoundResult: a bank without contributors is not moved,
+  // not even by momentum, and its optimiser counts no step; empty means that all banks have some.
+  // Without `evaluate` everything is committed, for experiments and nodes without held-out text.
+  // Returns INVALID_ARGUMENT for other banks or an impossible variance, and the errors of
+  // GateBanks; then nothing is changed.
   absl::StatusOr<GateOutcome> Apply(const BankedValues& delta,
                                     std::span<const double> noise_variance,
                                     const ShadowEvaluation& evaluate, const GateOptions& gate,

@@ -21,8 +21,9 @@ struct OuterOptions {
   };
   Kind kind = Kind::kPlain;
   double step = 1;  // above 0, at most 1
-  // kMomentum: 0 to below 1. With 0.9, Nesterov and step 0.7, five rounds were worse than plain
-  // averages
+
+  // Used by kMomentum; 0 to below 1. With 0.9, Nesterov and step 0.7, five rounds were worse than
+  // plain averages.
   double momentum = 0.9;
   bool nesterov = false;
   // Used by kAdam
@@ -49,7 +50,7 @@ class OuterOptimizer {
     State state;
   };
 
-  // Makes an optimiser for this many values. INVALID_ARGUMENT for an option out of range.
+  // Makes an optimiser for this many values. Returns INVALID_ARGUMENT for an option out of range.
   static absl::StatusOr<OuterOptimizer> Create(size_t values, const OuterOptions& options);
   // Continues from a saved state. INVALID_ARGUMENT also for a state of another size or kind, or
   // with values that no round produces.

@@ -55,9 +55,9 @@ class TrimmedMean final : public AggregationRule {
   double clip_norm_;
 };
 
-// Multi-Krum (Blanchard et al. 2017). The score of an update is the sum of its squared distances to
-// its n - f - 2 nearest others; the result is the mean of the n - f - 2 updates with the lowest
-// scores. f is lowered until n >= 2f + 3. Below five updates SelfClipRule is used.
+// The rule Multi-Krum (Blanchard et al. 2017). The score of an update is the sum of its squared
+// distances to its n - f - 2 nearest others; the result is the mean of the n - f - 2 updates with
+// the lowest scores. f is lowered until n >= 2f + 3. Below five updates SelfClipRule is used.
 class MultiKrumRule final : public AggregationRule {
  public:
   explicit MultiKrumRule(double faulty = kFaultyShare) : faulty_(faulty) {}

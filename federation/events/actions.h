@@ -63,7 +63,7 @@ struct SendFrame {
   std::shared_ptr<const v1::Frame> frame;
 };
 // Close a link after the frames before this action were written. The state machine has forgotten
-// the link already: no OnLinkClosed for it (one is ignored). The status says why, with a reason.
+// the link, so OnLinkClosed is not needed (it would be ignored). The status has the reason.
 struct CloseLink {
   LinkId link = 0;
   absl::Status status;

@@ -13,7 +13,7 @@ namespace ruvd::federation {
 using Fingerprint = std::array<uint8_t, 16>;
 
 // The sum of ids mod 2^256, and their number; anti-entropy compares sets by it. Ids are hashes of
-// signed messages, so an attacker cannot choose ids that cancel out. A plain value.
+// signed messages, so an attacker cannot choose ids that cancel out. This is a plain value.
 struct IdSum {
   std::array<uint64_t, 4> words{};  // little endian
   uint64_t count = 0;

@@ -23,8 +23,8 @@ struct ClusterItem {
 struct ClusterOptions {
   int clusters = 4;  // the most clusters; never more than distinct items
   int tasks = 1;
-  // Length of the one-hot vectors beside the embedding of length 1: at 1, two items of different
-  // banks are as far apart as orthogonal embeddings.
+  // Length of the one-hot vectors that are appended to the embedding of length 1. With a length of
+  // 1, two items of different banks are as far apart as two orthogonal embeddings.
   float bank_weight = 0.5F;
   float task_weight = 0.5F;
   int max_iterations = 32;

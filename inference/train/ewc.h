@@ -29,8 +29,9 @@ namespace ruvd::inference::train {
 struct EwcOptions {
   double strength = 0;     // at least 0; 0: no penalty
   double fisher_rate = 0;  // 0 <= rate < 1; 0: the Fisher information is not followed
-  // Sequences of a step whose gradients are squared, at least 1, spread over those of its first
-  // batch that do not follow the frozen network; each takes memory for all parameters.
+  // Number of sequences of a step whose gradients are squared, at least 1. They are spread over the
+  // sequences of the step's first batch that do not follow the frozen network. Each takes memory
+  // for a gradient of all parameters.
   int examples = 4;
 };
 

@@ -22,9 +22,10 @@ namespace ruvd::inference {
 
 // Frames estimated from the inputs and output gradients of linear layers on ordinary text.
 
-// Sums over rows of what a frame is made of: x x^T and g g^T for FrameKind::kCovariance, g x^T for
-// kGradient, x being a layer's input and g the derivative of the loss by its output. Layers that
-// share their input share its sum. In float32, added in the order of the calls. Not thread-safe.
+// Sums over rows from which a frame is made: x x^T and g g^T for FrameKind::kCovariance, g x^T for
+// kGradient, where x is a layer's input and g the derivative of the loss by its output. Layers with
+// the same input share one sum. Sums are in float32 and added in the order of the calls. Not
+// thread-safe.
 class FrameStatistics final : public train::LinearObserver<float> {
  public:
   // Observes only these layers and ignores all others. Borrows `runner`.

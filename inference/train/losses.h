@@ -20,7 +20,7 @@ namespace ruvd::inference {
 struct TrainingExample {
   std::vector<TokenId> prompt;
   std::vector<TokenId> completion;
-  float weight = 1.0F;  // reward weight
+  float weight = 1.0F;  // weight of its loss, for example a reward
 };
 
 // Two completions of a prompt, the first of which is preferred.

@@ -23,8 +23,8 @@ namespace train {
 class TrainingRun;
 }
 
-// Options of a short training. The defaults suit one corrected text of 30 to 60 tokens on the 29M
-// model: about 56 forwards, a few seconds on one core.
+// The options of a short training. The defaults suit one corrected text of 30 to 60 tokens on the
+// 29M model: about 56 forwards, a few seconds on one core.
 struct TrainingOptions {
   int rank = 2;
   int steps = 20;
