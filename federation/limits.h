@@ -177,8 +177,8 @@ inline constexpr double kBrokenPromiseWeight = 1;
 // Broken promises of one peer that count when they are found together, because they have one cause.
 inline constexpr size_t kMaxBrokenAtOnce = 4;
 inline constexpr double kEarlyGraftWeight = 1;
-// Grafts in this time are not early: one may cross a Prune, and clocks differ at the end of a
-// backoff
+// A Graft does not count as early in this time after a Prune, because the two may cross, and in
+// this time before the backoff ends, because clocks differ.
 inline constexpr Duration kGraftGrace = seconds(10);
 // One flood may come from a node that was cut off for long, a second one may not.
 inline constexpr double kFloodWeight = 8;

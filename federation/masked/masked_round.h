@@ -153,8 +153,9 @@ class MaskedRound {
   void AskForInput(Instant now, MaskedSteps& steps);
   void TakeSum(MaskedSteps& steps);
   void EndAttempt();
-  // Candidates that signed another set than most did: a key that was late for them alone cannot be
-  // told from another view of the group, which fresh keys would not mend.
+  // Returns candidates that signed another set than most did. Either a key reached only them too
+  // late, or they have another view of the group, which fresh keys would not change; the two cases
+  // cannot be distinguished.
   std::set<privacy::NodeId> Dissenters(const std::set<privacy::NodeId>& failed) const;
   // Makes a statement in this node's name.
   void Say(ItemKind kind, std::string payload, MaskedSteps& steps);

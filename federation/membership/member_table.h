@@ -58,11 +58,11 @@ class MemberTable {
   // Merges records that this node, or another node of its process, has verified.
   void Restore(std::shared_ptr<const RecordBase> base, TimePoint now);
 
-  // What an accusation from a peer was.
+  // The result of applying an accusation from a peer.
   enum class Accused { kNothingNew, kFirst, kFurther, kRefute, kUnknown };
-  // kFirst: nobody suspected the member until now; like kFurther, a further accuser, it is worth
-  // passing on. kRefute: it is of this node's own newest record. kUnknown: of a record that this
-  // node lacks.
+  // Checks and counts an accusation. kFirst: it is the first against this member; kFurther: it is a
+  // further one. Both should be passed on. kRefute: it accuses this node's own newest record.
+  // kUnknown: it is about a record that this node lacks.
   absl::StatusOr<Accused> ApplyAccusation(const privacy::Envelope& envelope, Instant now);
   // Signs that a member did not answer. Returns nullptr if that is not new.
   std::shared_ptr<const privacy::Envelope> Accuse(const privacy::NodeId& id, Instant now);

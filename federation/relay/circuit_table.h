@@ -50,7 +50,7 @@ class CircuitTable {
   // Sends a frame from one end to the other, now or at a later Tick. LIMIT_EXCEEDED if too much
   // data waits; the caller then ends the circuit. `from` must be known.
   absl::Status Pass(CircuitEnd from, const v1::RelayFrame& frame, TimePoint now);
-  // Whether an end can have received so many frames, and has not said so before.
+  // Returns whether an end can have received this many frames and has not acknowledged them before.
   bool Acknowledges(CircuitEnd end, uint64_t received) const;
   // The end has received this many frames, so more may be sent to it. Has no effect if Acknowledges
   // returns false.
