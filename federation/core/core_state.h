@@ -186,7 +186,7 @@ struct GossipCore::State {
   // Takes the revocation list that the peer of a link announced. Returns false if that ended the
   // link.
   bool LearnRevocations(LinkId id, const std::string& bytes, Instant now);
-  // One that came over an open link. It may close that link.
+  // Takes a list that came over an open link. This may close that link.
   absl::Status OnRevocations(Link& link, const std::string& bytes, Instant now);
   void PassOnRevocations(LinkId except);
   void SendRevocations(const Link& link);

@@ -51,7 +51,8 @@ class GossipCore {
   GossipCore(const GossipCore&) = delete;
   GossipCore& operator=(const GossipCore&) = delete;
 
-  // ---- Inputs from the network.
+  // ---- Inputs from the network
+
   // A link is open. `dialed_address` is the address of the Dial action, or "" for an accepted link.
   Actions OnLinkOpened(LinkId link, const std::string& dialed_address, Instant now,
                        LinkChannel channel = {});
@@ -64,14 +65,17 @@ class GossipCore {
   // Must be called every 100 to 500 ms.
   Actions OnTick(Instant now);
 
-  // ---- Inputs from this node.
-  // Items read back from the store; expired ones, those of members that are kept out by evidence,
-  // and own ones that may no longer leave, give ItemDropped. An own update or pattern is taken for
-  // one that the tier allowed when it was offered: whoever lowers the tier drops what was stored
-  // before the new record is. After SetConsent and before any link.
+  // ---- Inputs from this node
+
+  // Takes items read back from the store. Expired items, items of members that are kept out by
+  // evidence, and own items that may no longer be shared give ItemDropped. An own update or pattern
+  // is assumed to have been allowed by the tier when it was offered, so a caller that lowers the
+  // tier must drop what was stored before the new consent record. Must be called after SetConsent
+  // and before any link opens.
   Actions Restore(std::vector<Item> items, Instant now);
-  // What Evidence gave in an earlier life: those members are kept out from the start. Each proof is
-  // checked again; what is over, or proves nothing, is left out. Right after Create.
+  // Takes the result of Evidence before the restart: these members are kept out from the start.
+  // Each proof is checked again; proofs that have expired or are invalid are left out. Must be
+  // called right after Create.
   Actions RestoreEvidence(const std::vector<std::string>& proofs, Instant now);
   // Takes verified records of members known before the restart, or from other nodes of the process.
   // The base is shared, not copied. Must be called right after Create.
@@ -124,7 +128,8 @@ class GossipCore {
   // Returns whether no link is left after Drain.
   bool drained() const;
 
-  // ---- The certificate, and views of the state.
+  // ---- The certificate, and views of the state
+
   // Continues with a newer certificate of this node's key: links that open show it, and so does a
   // new record of this node. Open links stay until the earlier certificate ends. Errors:
   // CERTIFICATE_*, KEY_INVALID for a certificate of another key, cluster or name.

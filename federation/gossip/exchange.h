@@ -38,7 +38,7 @@ namespace ruvd::federation {
 
 // Gossip of items: fresh manifests are pushed over the mesh, payloads are pulled over any link, and
 // anti-entropy finds what was missed. A node spreads an item only after it has checked all of it.
-// An error of an On... method means that the message had no effect; the caller counts it. Not
+// An error of a handler (On*) means that the message had no effect; the caller counts it. Not
 // thread-safe.
 class ItemExchange {
  public:
@@ -102,7 +102,7 @@ class ItemExchange {
   // A link whose peer has an item.
   struct Holder {
     LinkId link = 0;
-    bool pushed = false;  // unasked: a second time is a replay
+    bool pushed = false;  // pushed without a request: a second push is a replay
   };
   struct Holders {
     std::vector<Holder> links;

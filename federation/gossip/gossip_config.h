@@ -37,8 +37,8 @@ struct GossipConfig {
   uint32_t version_max = limits::kProtocolVersion;
   // Whether this node carries circuits between neighbours that cannot dial each other
   bool relay = true;
-  // False: plain SWIM, for comparison. Its timeouts consider neither this node's own slowness nor
-  // the number of accusers
+  // False selects plain SWIM, for comparison. Its timeouts consider neither this node's own
+  // slowness nor the number of accusers
   bool lifeguard = true;
   // Shared by nodes of one cluster in one process, so that each record is verified and stored once;
   // null for a node that runs alone

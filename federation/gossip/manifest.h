@@ -14,8 +14,8 @@
 
 namespace ruvd::federation {
 
-// Body types of envelopes. The first AdmissionCert::kBytes bytes of such a body are the sender's
-// certificate, so that every receiver can check an envelope, in any order.
+// The body type of an envelope with a manifest. The first AdmissionCert::kBytes bytes of such a
+// body are the sender's certificate, so that every receiver can check an envelope, in any order.
 inline constexpr uint16_t kBodyManifest = 2;
 
 // The signed description of a payload: the body of envelopes of purposes 2, 3 and 4.

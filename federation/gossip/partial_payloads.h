@@ -22,7 +22,7 @@ class PartialPayloads {
 
   // Keeps `chunks`, whole chunks starting from the first. Does nothing if it is empty.
   void Keep(const Digest& id, std::string chunks);
-  // Removes and returns the chunks of an item; empty if there are none.
+  // Removes and returns the chunks of an item; empty if none were kept.
   std::string Take(const Digest& id);
   size_t bytes() const { return bytes_; }
 

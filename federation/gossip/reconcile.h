@@ -34,7 +34,7 @@ class ReconSource {
   virtual void ForEach(
       const IdRange& range,
       const std::function<void(const Digest& key, const Digest& id)>& visit) const = 0;
-  // Whether keys differ from ids, so that lists hold both.
+  // Returns whether keys differ from ids, so that lists contain both.
   virtual bool keyed() const = 0;
 };
 

@@ -68,7 +68,7 @@ bool WithdrawalIndex::Covers(const Item& item) const {
   if (item.kind != ItemKind::kPattern) {
     return false;
   }
-  // The whole pattern is read only where its name was taken back: this is asked of every item.
+  // The whole pattern is read only if its name was withdrawn, because every item is checked here.
   const auto id = SharedPatternId(AsBytes(*item.payload));
   const auto until = id ? PatternWithdrawn(item.origin, *id) : std::nullopt;
   if (!until) {

@@ -71,7 +71,7 @@ class MaskedRoundItems {
  private:
   struct Said {
     MaskStatements statements;
-    // Payloads by kind. A second payload of a kind has the same bytes or is a contradiction.
+    // The payloads by kind. A second payload of a kind has the same bytes or is a contradiction.
     std::map<ItemKind, std::shared_ptr<const std::string>> payloads;
   };
   // Returns every set that a member signed in an attempt, by hash.

@@ -27,8 +27,8 @@ bool OfHandshake(const inference::Frame& frame) {
   return frame.has_hello() || frame.has_hello_ack() || frame.has_hello_proof();
 }
 
-// What an end says that gave up before the last frame of the handshake reached it. Only a sealed
-// one could say more than that the link ends.
+// The Goaway of an end that gave up before the last frame of the handshake reached it. It only says
+// that the link ends, because it is not sealed and nothing more in it could be trusted.
 std::optional<inference::Frame> CrossingGoaway(const std::string& opening) {
   inference::Frame frame;
   if (opening.size() > limits::kMaxFrameBytes || !frame.ParseFromString(opening) ||
@@ -116,9 +116,10 @@ absl::StatusOr<std::optional<inference::Frame>> RelayedLinks::Unwrap(LinkId link
   }
   inference::Frame inner;
   if (bytes.size() > limits::kMaxFrameBytes || !inner.ParseFromString(bytes)) {
-    return entry.channel ? Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
-                                 "circuit carried bytes that are no frame; update the sending node")
-                         : Broken("spoiled a frame of the handshake");
+    return entry.channel
+               ? Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+                       "circuit carried bytes that are not a frame; update the sending node")
+               : Broken("altered a frame of the handshake");
   }
   return std::optional<inference::Frame>(std::move(inner));
 }

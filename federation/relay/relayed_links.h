@@ -29,11 +29,12 @@ class RelayedLinks {
 
   // Adds a link over a circuit that no other link uses.
   LinkId Add(CircuitEnd circuit, privacy::ChannelKey key);
-  // Returns the link over a circuit; nullopt if there is none.
+  // Returns the link over a circuit; nullopt for an unknown circuit.
   std::optional<LinkId> Find(CircuitEnd circuit) const;
   // Returns the circuit of a link; nullopt for a link that is gone.
   std::optional<CircuitEnd> CircuitOf(LinkId link) const;
-  // The handshake is done: seals frames from now on. KEY_INVALID for an invalid key of the peer.
+  // The handshake is done: seals frames from now on. Returns KEY_INVALID for an invalid key of
+  // the peer.
   absl::Status Secure(LinkId link, const privacy::ChannelKey::PublicKey& peer, bool dialed,
                       const Digest& session);
   // Returns the frame that carries `frame` to the relay; nullopt for a link that is gone.
