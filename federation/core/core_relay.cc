@@ -323,7 +323,7 @@ void GossipCore::State::OnRelayClose(const Link& link, const v1::RelayClose& clo
   Link& inner = links.at(*id);
   inner.excused = !inner.active;
   relayed.Remove(*id);
-  // This is no evidence that the node at the other end failed; the relay's own link to it would be.
+  // This does not show that the node at the other end failed; only its own link to the relay could.
   ForgetLink(*id, /*hopeless=*/false, /*lost=*/false, now);
 }
 

@@ -31,8 +31,8 @@ LocalNode MakeLocal(const GossipConfig& config, const privacy::NodeKey& key) {
 
 constexpr ItemKind kMaskKinds[] = {ItemKind::kMaskKey, ItemKind::kMaskSet, ItemKind::kMaskShare};
 
-// Returns the least private kind that a stored item may have. Updates do not state whether they are
-// noised.
+// Returns the kind of a stored item for the consent tiers. Items do not state whether they are
+// noised, so this assumes that they are: the kind that the most tiers allow.
 privacy::ShareableKind LeastShareable(ItemKind kind) {
   if (IsMaskItem(kind)) {
     return privacy::ShareableKind::kMaskedSum;

@@ -159,7 +159,7 @@ absl::Status ItemExchange::CheckNumber(const PendingItem& item, bool solicited) 
   }
   table_.Bury(item.id, item.header.expires_ms);
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kEquivocation,
-               "node {} signed two messages under one number; all its messages are ignored",
+               "node {} signed two messages under one number; its items are ignored",
                item.manifest.certificate.name);
 }
 

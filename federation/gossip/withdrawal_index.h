@@ -47,7 +47,7 @@ class WithdrawalIndex {
 absl::Status WithdrawnItem(std::string_view name);
 
 // Decodes a withdrawal of the member whose key is `key`; it can withdraw only items of its own.
-// Errors: WITHDRAWAL_INVALID, SIGNATURE_INVALID.
+// Returns WITHDRAWAL_INVALID or SIGNATURE_INVALID for a bad one.
 absl::StatusOr<privacy::Withdrawal> DecodeWithdrawal(std::string_view payload,
                                                      const privacy::NodeId& sender,
                                                      const privacy::PublicKey& key);
