@@ -41,7 +41,7 @@ bool KnowsProof(uint32_t version, const v1::EquivocationProof& proof) {
 void GossipCore::State::CloseGraylisted(Link& link, Instant now) {
   CloseWithGoaway(link,
                   Error(absl::StatusCode::kPermissionDenied, reasons::kGraylisted,
-                        "this node takes no links of the member for what it did; see its log"),
+                        "this node refuses links of the member because of its behaviour; see its log"),
                   now);
 }
 

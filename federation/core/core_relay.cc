@@ -240,7 +240,7 @@ absl::Status GossipCore::State::AcceptCircuit(Link& link, CircuitEnd end,
   }
   if (Graylisted(source)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kGraylisted,
-                 "this node takes no links of the member for what it did; see its log");
+                 "this node refuses links of the member because of its behaviour; see its log");
   }
   if (Linked(source) && !LinkedByRelay(source)) {
     return Error(absl::StatusCode::kAlreadyExists, reasons::kDuplicateLink,
