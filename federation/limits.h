@@ -276,8 +276,8 @@ inline constexpr size_t kMaxWithdrawalsPerOrigin = 64;
 inline constexpr uint64_t kMaxWithdrawalBytes = 4096;
 // Ids of refused, superseded and dropped items, so that they are not fetched again, 48 B each
 inline constexpr size_t kMaxTombstones = 65'536;
-// Manifests that are awaited, and payloads in transfer. One link gets its FairShare of
-// both, and of the memory for payloads: half of what the others leave.
+// Manifests that are awaited, and payloads in transfer. One link gets its FairShare of both, and of
+// the memory for payloads: half of what the others leave.
 inline constexpr size_t kMaxWanted = 4096;
 inline constexpr size_t kMaxTransfers = 256;
 // Received first chunks of payloads whose transfers were given up: two of the largest payloads

@@ -39,10 +39,11 @@ bool KnowsProof(uint32_t version, const v1::EquivocationProof& proof) {
 }  // namespace
 
 void GossipCore::State::CloseGraylisted(Link& link, Instant now) {
-  CloseWithGoaway(link,
-                  Error(absl::StatusCode::kPermissionDenied, reasons::kGraylisted,
-                        "this node refuses links of the member because of its behaviour; see its log"),
-                  now);
+  CloseWithGoaway(
+      link,
+      Error(absl::StatusCode::kPermissionDenied, reasons::kGraylisted,
+            "this node refuses links of the member because of its behaviour; see its log"),
+      now);
 }
 
 bool GossipCore::State::CloseIfGraylisted(LinkId id, Instant now) {

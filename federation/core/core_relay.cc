@@ -264,7 +264,8 @@ absl::Status GossipCore::State::CarryCircuit(Link& link, CircuitEnd end,
   const auto found = link_of.find(target);
   if (found == link_of.end() || RelayedLinks::IsRelayed(found->second) ||
       links.at(found->second).version < limits::kVersionWithRelay) {
-    return NoRelay("node has no direct link to the member that knows circuits");
+    return NoRelay(
+        "node has no direct link to the member, or the member does not support circuits");
   }
   Link& other = links.at(found->second);
   const CircuitEnd to = {.link = other.id, .circuit = NextCircuit(other)};

@@ -152,7 +152,7 @@ absl::Status ReadHeader(ByteReader& reader, AdapterUpdate* update) {
   }
   const auto boundaries = reader.Read<uint8_t>();
   if (reader.failed() || *boundaries >= limits::kMaxUpdateBanks) {
-    return Invalid("is truncated in its head or has too many banks");
+    return Invalid("is truncated in its header or has too many banks");
   }
   update->model_hash = *model_hash;
   update->frame_id = *frame_id;

@@ -25,7 +25,7 @@ absl::StatusOr<privacy::Withdrawal> DecodeWithdrawal(std::string_view payload,
   ASSIGN_OR_RETURN(privacy::Withdrawal withdrawal, privacy::Withdrawal::Parse(AsBytes(payload)));
   if (withdrawal.node != sender) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kWithdrawalInvalid,
-                 "node {} takes back what node {} sent; only the sender can", ToHex(sender),
+                 "node {} tried to take back what node {} sent; only the sender can", ToHex(sender),
                  ToHex(withdrawal.node));
   }
   RETURN_IF_ERROR(withdrawal.Verify(key));

@@ -122,8 +122,7 @@ absl::Status Handshake::BindChannel(const Introduction& introduction) {
   if (!ours) {
     return OtherChannel(
         "the peer sees a TLS certificate that is not this node's: something between the nodes "
-        "reads "
-        "their link; let them reach each other directly, without a proxy that ends TLS");
+        "reads their link; let them reach each other directly, without a proxy that ends TLS");
   }
   const std::string& own_seen = own_.seen_certificate();
   binding_ = Sha256(

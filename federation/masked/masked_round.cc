@@ -34,11 +34,11 @@ absl::Status CheckSchedule(const MaskedSchedule& schedule) {
       schedule.attempt_ms <= limits::kMaxMaskAttemptMillis) {
     return absl::OkStatus();
   }
-  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "a masked round with keys until {} ms, shares until {} ms and attempts of {} ms; "
-               "give times that ascend, at most {} ms",
-               schedule.keys_ms, schedule.shares_ms, schedule.attempt_ms,
-               limits::kMaxMaskAttemptMillis);
+  return Error(
+      absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+      "a masked round cannot have keys until {} ms, shares until {} ms and attempts of {} ms; "
+      "give ascending times of at most {} ms",
+      schedule.keys_ms, schedule.shares_ms, schedule.attempt_ms, limits::kMaxMaskAttemptMillis);
 }
 
 absl::Status CheckGroup(const std::vector<privacy::NodeId>& group) {
@@ -48,7 +48,7 @@ absl::Status CheckGroup(const std::vector<privacy::NodeId>& group) {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "a masked round of {} members; give {} to {}, ascending by id", group.size(),
+               "a masked round has {} members; give {} to {}, sorted by id", group.size(),
                limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
 }
 
@@ -187,8 +187,8 @@ MaskedSteps MaskedRound::Advance(Instant now) {
     if (attempt_ + 1U == limits::kMaxMaskAttempts ||
         Candidates().size() < limits::kMinCliqueMembers) {
       End(Error(absl::StatusCode::kAborted, reasons::kMaskedRoundFailed,
-                "masked round {} ended without a sum after {} attempt(s), {} of {} members left; "
-                "the next round begins with all",
+                "masked round {} ended without a sum after {} attempt(s), with {} of {} members "
+                "left; the next round begins with all members",
                 config_.round.round, attempt_ + 1, Candidates().size(), config_.group.size()),
           steps);
       break;
@@ -278,8 +278,8 @@ absl::StatusOr<MaskedSteps> MaskedRound::Provide(uint8_t attempt, privacy::maski
   const bool open = !ended_ && attempt == attempt_ && part_.asked && part_.session != nullptr;
   if (!open || Elapsed(now) >= config_.schedule.attempt_ms) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskReused,
-                 "no share is wanted in attempt {} of masked round {}; keys of an attempt mask "
-                 "once, and not after its end",
+                 "attempt {} of masked round {} needs no share now; a key masks only once, and "
+                 "only before its attempt ends",
                  attempt, config_.round.round);
   }
   // Whatever happens below, this key is not used again.

@@ -24,7 +24,7 @@ namespace {
 absl::Status TooFew(size_t takers) {
   return Error(
       absl::StatusCode::kFailedPrecondition, reasons::kCliqueInvalid,
-      "a masked sum takes {} nodes, and {} announced in the round before that they take part "
+      "a masked sum needs {} nodes, but {} announced in the round before that they take part "
       "under the same configuration; wait for more",
       limits::kMinCliqueMembers, takers);
 }
@@ -63,8 +63,8 @@ absl::StatusOr<MaskedRounds> MaskedRounds::Create(MaskedRoundsConfig config) {
   if (!ascending || config.period_ms / attempts < config.attempt_ms) {
     return Error(
         absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-        "masked rounds every {} ms of {} attempts of {} ms; give a longer period, and times "
-        "of an attempt that ascend",
+        "masked rounds every {} ms cannot have {} attempts of {} ms; give a longer period, and "
+        "ascending times for an attempt",
         config.period_ms, attempts, config.attempt_ms);
   }
   return MaskedRounds(std::move(config));
@@ -179,7 +179,7 @@ absl::StatusOr<MaskedSteps> MaskedRounds::Provide(uint64_t round, uint8_t attemp
   const auto group = group_of_.find(config_.self);
   if (group == group_of_.end() || round != number_) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskReused,
-                 "masked round {} is over, no share is wanted; wait for the next one", round);
+                 "masked round {} is over and needs no share; wait for the next one", round);
   }
   ASSIGN_OR_RETURN(MaskedSteps steps,
                    groups_[group->second].Provide(attempt, std::move(input), now));

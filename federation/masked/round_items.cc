@@ -62,7 +62,7 @@ absl::StatusOr<uint8_t> MaskedRoundItems::Read(ItemKind kind, std::string_view p
   RETURN_IF_ERROR(CheckLayout(item.update.layout));
   if (item.update.values.size() != values_) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kMaskLayoutMismatch,
-                 "a share of {} values in a masked sum of {}; update the sending node",
+                 "a share has {} values in a masked sum of {} values; update the sending node",
                  item.update.values.size(), values_);
   }
   statements.shared_with = item.update.set;
@@ -71,9 +71,10 @@ absl::StatusOr<uint8_t> MaskedRoundItems::Read(ItemKind kind, std::string_view p
 
 absl::StatusOr<MaskedRoundItems::Added> MaskedRoundItems::Add(const Item& item) {
   if (!IsMaskItem(item.kind) || item.round != round_.round) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                 "an item of kind {} and round {} in masked round {}; it came late or early",
-                 ItemKindName(item.kind), item.round, round_.round);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+        "an item of kind {} and round {} does not belong to masked round {}; it came late or early",
+        ItemKindName(item.kind), item.round, round_.round);
   }
   return Add(item.kind, item.origin, item.payload);
 }

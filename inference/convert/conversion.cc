@@ -74,8 +74,8 @@ absl::Status CheckOptions(const ConversionOptions& options, const ModelConfig& c
   }
   if (options.batch < 1 || options.batch > limits::kMaxTrainingBatch || options.held_out < 1 ||
       options.held_out > limits::kMaxHeldOutSamples) {
-    return Refused("a batch has 1 to {} crops, and 1 to {} are held out", limits::kMaxTrainingBatch,
-                   limits::kMaxHeldOutSamples);
+    return Refused("choose a batch of 1 to {} crops, and 1 to {} held-out crops",
+                   limits::kMaxTrainingBatch, limits::kMaxHeldOutSamples);
   }
   if (!(options.anneal >= 0) || !(options.anneal <= 1)) {
     return Refused("the share of the steps over which the block grows is {}; choose 0 to 1",

@@ -40,6 +40,7 @@ struct SamplingOptions {
   int logprobs = -1;  // -1: no log-probabilities
 
   // How positions are chosen; not read in autoregressive mode. 0 means the default of each option.
+
   // nullopt: threshold if there is a confidence_threshold, position in blocks with one token per
   // step, else low_confidence
   std::optional<SamplerKind> sampler;
