@@ -9,7 +9,8 @@
 
 namespace ruvd::federation {
 
-// The time of an input to a pure state machine: monotonic for durations, wall for what is signed.
+// The time of an input to a pure state machine: monotonic for durations, wall-clock for what is
+// signed.
 struct Instant {
   TimePoint now;
   int64_t wall_ms = 0;

@@ -8,17 +8,18 @@
 
 #include "base/clock.h"
 
-// Limits of the federation room (reliability-gossip section 2.4). Reasons stand beside them.
+// Limits of the federation room. The reasons stand beside them.
 namespace ruvd::limits {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // Version 2 adds indirect checks, signed suspicion, the mesh and reconciliation of membership;
-// version 3 adds evidence of equivocation and links that drain; version 4 revocations over open
-// links, updates of banks, withdrawals and masked rounds; version 5 circuits through a relay.
+// version 3 adds evidence of equivocation and links that drain; version 4 adds revocations over
+// open links, updates of banks, withdrawals and masked rounds; version 5 adds circuits through a
+// relay.
 inline constexpr uint32_t kProtocolVersion = 5;
-// A cluster is updated node by node: the version before is spoken, too.
+// A cluster is updated node by node, so older versions are spoken, too.
 inline constexpr uint32_t kProtocolVersionMin = 1;
 inline constexpr uint32_t kVersionWithMesh = 2;
 inline constexpr uint32_t kVersionWithEvidence = 3;
@@ -30,74 +31,77 @@ inline constexpr uint32_t kVersionWithWithdrawals = 4;
 inline constexpr uint32_t kVersionWithRelay = 5;
 
 // ---- Links
-// One chunk with its Merkle path and room for growth; gRPC is told twice this.
+// One chunk with its Merkle path and room for growth. gRPC is configured with twice this size.
 inline constexpr size_t kMaxFrameBytes = 128 << 10;
-// A revocation list of 2,000 nodes goes with the opening of a link and over open ones, half of a
-// frame. Longer ones are handed out by the operator.
+// A revocation list is sent when a link opens and over open links. This limit, half of a frame, is
+// enough for 2,000 nodes; longer lists are distributed by the operator.
 inline constexpr size_t kMaxAnnouncedRevocationBytes = 64 << 10;
-// Links of all kinds; beyond this an idle one makes room, or a newcomer dials somebody else.
+// Links of all kinds. At the limit an idle link is closed, or a newcomer must dial another node.
 inline constexpr size_t kMaxLinks = 64;
-// A dial that neither succeeded nor failed by then is counted as failed.
+// A dial that has neither succeeded nor failed by then counts as failed.
 inline constexpr Duration kDialTimeout = seconds(10);
 inline constexpr Duration kHandshakeTimeout = seconds(5);
 inline constexpr Duration kPingPeriod = seconds(5);
-// Silence that ends a link, whoever is to blame: its peer was suspected long before.
+// Silence that ends a link, whatever its cause; the peer was suspected long before.
 inline constexpr Duration kLinkTimeout = seconds(15);
-// Pings of one link that wait for their answer, 24 B each: those that others ask for, too.
+// Pings of one link that wait for an answer, including those on behalf of others, 24 B each
 inline constexpr size_t kMaxOpenPings = 16;
-// A link outside the mesh without use; the dialler closes it, the other side in case it does not.
+// A link outside the mesh without use for this long. The dialler closes it; if it does not, the
+// other side closes it after the longer time.
 inline constexpr Duration kIdleLink = seconds(5);
 inline constexpr Duration kIdleLinkAccepted = seconds(60);
-// How long a node that leaves may take to finish its transfers; a service manager has little more
-// patience. It is done when for this long nobody asked it for anything.
+// kDrainMax: how long a leaving node may take to finish its transfers; service managers wait only a
+// little longer. kDrainQuiet: it is done when no peer asked for anything for this long.
 inline constexpr Duration kDrainMax = seconds(10);
 inline constexpr Duration kDrainQuiet = seconds(1);
 inline constexpr Duration kBackoffBase = milliseconds(500);
 inline constexpr Duration kBackoffMax = seconds(60);
-// Seeds and silent members are where a partition heals: they are tried oftener.
+// Seeds and silent members are where a partition heals, so they are dialled more often.
 inline constexpr Duration kSeedBackoffMax = seconds(5);
-// Frames per second and burst of one link. A chunk stream of 64 KiB chunks at 30 MB/s stays below.
+// Frames per second and burst of one link. A stream of 64 KiB chunks at 30 MB/s stays below.
 inline constexpr double kFramesPerSecond = 500;
 inline constexpr double kFrameBurst = 2000;
-// Signatures checked for peers: at 69 us each a tenth of a core, with room for a node that comes to
-// a large cluster. A peer of a busy mesh causes one or two a second; its burst is two exchanges of
-// kMaxRecordsPerExchange.
+// Signatures checked for peers. At 69 us each this is a tenth of a core, with enough burst for a
+// node that joins a large cluster. A peer in a busy mesh causes one or two checks a second; its
+// burst covers two exchanges of kMaxRecordsPerExchange.
 inline constexpr double kChecksPerSecond = 1400;
 inline constexpr double kCheckBurst = 8192;
 inline constexpr double kChecksPerSecondOfPeer = 20;
 inline constexpr double kCheckBurstOfPeer = 2048;
-// Of what this node asked a peer for: half of all, so that no one peer can use it up.
+// These two limits apply to data that this node asked the peer for: half of the total, so that a
+// single peer cannot use it up.
 inline constexpr double kAwaitedChecksPerSecondOfPeer = 700;
 inline constexpr double kAwaitedCheckBurstOfPeer = 4096;
 inline constexpr size_t kMaxAddressBytes = 255;
 inline constexpr size_t kMaxGoawayText = 256;
-// Addresses with a history of dialling.
+// Addresses with a history of dials
 inline constexpr size_t kMaxAddresses = 256;
 
 // ---- Relay
-// Circuits that a node carries, and those of them that run over one link: a node behind a relay
-// finds its neighbours, and no node has all of what a relay can give.
+// Circuits that a node carries, and how many of them run over one link. A node behind a relay finds
+// enough neighbours, and no node gets all the capacity of a relay.
 inline constexpr size_t kMaxCircuits = 256;
 inline constexpr size_t kMaxCircuitsOfLink = 16;
-// Links that run through relays, half of kMaxLinks, and those that go through one relay, whichever
-// side began: whoever reaches all its neighbours through one relay hears what that one lets
-// through.
+// Links that run through relays (half of kMaxLinks), and links through any one relay, whichever
+// side began them. A node that reaches all its neighbours through one relay hears only what this
+// relay lets through.
 inline constexpr size_t kMaxRelayedLinks = 32;
 inline constexpr size_t kMaxRelayedLinksOfRelay = 8;
-// Circuits that a peer begins over its link to others: each costs a frame to somebody else.
+// Circuits that a peer begins over its link; each costs a frame to another node
 inline constexpr double kCircuitsPerSecond = 2;
 inline constexpr double kCircuitBurst = 16;
-// Circuits that others begin through a peer to this node, each with the checks of a handshake: so
-// many in so long, of which one member gets its FairShare.
+// Circuits that others begin through a peer to this node, each with the checks of a handshake: this
+// many within the window, of which one member gets its FairShare.
 inline constexpr size_t kMaxOpenings = 16;
 inline constexpr Duration kOpeningsWindow = seconds(8);
-// Frames of circuits that ended while they were under way, beside those that a link may bring
-// anyway: a window of the least frames of each circuit that one link has.
+// Frames of circuits that ended while the frames were in transit, in addition to those that a link
+// may bring anyway: one window of minimal frames for each circuit of a link.
 inline constexpr double kStrayFramesPerSecond = 500;
 inline constexpr double kStrayFrameBurst = 2048;
-// What a circuit may carry, both ways together, and all circuits of a relay. What is beyond waits,
-// up to so much in each direction: an exchange of kMaxRecordsPerExchange, and four chunks. A frame
-// counts as at least so many bytes, so that a circuit carries as many frames as any link.
+// What a circuit may carry in both directions together, and what all circuits of a relay may carry.
+// Data beyond that waits, up to the queue limits in each direction: an exchange of
+// kMaxRecordsPerExchange and four chunks. A frame counts as at least kLeastRelayedBytes, so that a
+// circuit carries as many frames as any link.
 inline constexpr double kCircuitBytesPerSecond = 1 << 20;
 inline constexpr double kCircuitByteBurst = 1 << 20;
 inline constexpr double kRelayBytesPerSecond = 8 << 20;
@@ -105,239 +109,252 @@ inline constexpr double kRelayByteBurst = 8 << 20;
 inline constexpr size_t kMaxCircuitQueueBytes = 1 << 20;
 inline constexpr size_t kMaxRelayQueueBytes = 16 << 20;
 inline constexpr size_t kLeastRelayedBytes = 4 << 10;
-// Bytes of a circuit that are under way from the relay to one end: those of kMaxCircuitsOfLink fit
-// into what a slow link may have waiting, with room for its own. The end says what came whenever
-// that is so much; with a whole frame more that is less than the window.
+// Bytes of a circuit that are in transit from the relay to one end. The windows of
+// kMaxCircuitsOfLink circuits fit into what a slow link may queue, and leave room for its own
+// frames. The end acknowledges every kRelayAckBytes; with a whole frame on top, that is less than
+// the window.
 inline constexpr size_t kRelayWindowBytes = 192 << 10;
 inline constexpr size_t kRelayAckBytes = 48 << 10;
 static_assert(kRelayAckBytes + kMaxFrameBytes < kRelayWindowBytes);
-// A circuit that carries nothing for so long is gone: its ends ping each other every 5 s.
+// A circuit that carries nothing for this long is gone, because its ends ping each other every 5 s.
 inline constexpr Duration kIdleCircuit = seconds(30);
-// Dials to a member that failed in a row, before a relay is asked. To ask in vain costs little, and
-// a firewall that swallows a dial makes it take kDialTimeout.
+// Failed dials to a member in a row before a relay is asked. Asking in vain costs little, and a
+// firewall that swallows a dial makes it take kDialTimeout.
 inline constexpr int kDialsBeforeRelay = 1;
-// Neighbours that are asked for one member, one after the other, and members looked for at once.
+// Neighbours that are asked for one member, one after the other, and members searched for at the
+// same time
 inline constexpr size_t kMaxRelaysAsked = 4;
 inline constexpr size_t kMaxRelaySearches = 8;
-// Members with a history of such searches, and relays with one of failures.
+// Members with a history of such searches, and relays with a history of failures
 inline constexpr size_t kMaxRelayTargets = 256;
-// A relay that lost or spoiled what it carried is asked last for so long.
+// A relay that lost or altered what it carried is asked last for this long.
 inline constexpr Duration kRelayDistrust = seconds(600);
 
 // ---- Mesh (gossipsub v1.1: D, Dlo, Dhi, Dscore, Dout and their times)
 inline constexpr size_t kMeshDegree = 6;
 inline constexpr size_t kMeshLow = 5;
 inline constexpr size_t kMeshHigh = 12;
-// Neighbours of the best score that a prune always keeps, and links that this node itself chose: an
-// attacker that dials us cannot surround us.
+// kMeshBest: neighbours with the best scores that a prune always keeps. kMeshOutbound: links that
+// this node chose itself, so that an attacker that dials it cannot surround it.
 inline constexpr size_t kMeshBest = 4;
 inline constexpr size_t kMeshOutbound = 2;
 inline constexpr Duration kHeartbeat = seconds(1);
 inline constexpr Duration kPruneBackoff = seconds(60);
 inline constexpr Duration kPruneBackoffMax = seconds(3600);
-// A member is a newcomer for so long after its certificate began: whoever admits a crowd finds out
-// before the crowd carries the mesh.
+// A member is a newcomer for this long after its certificate began, so that an operator who admits
+// a crowd by mistake notices it before the crowd carries the mesh.
 inline constexpr int64_t kProbationMillis = 10LL * 60 * 1000;
-// Records that a pruned neighbour is given to dial instead.
+// Records that a pruned neighbour gets, as other members to dial
 inline constexpr size_t kMaxPeerExchange = 16;
-// Every so often one neighbour more, at random: groups that formed apart grow together.
+// One random neighbour is added this often, so that groups that formed separately grow together.
 inline constexpr Duration kMixPeriod = seconds(60);
-// Members drawn to find one worth dialling.
+// Members drawn to find one that is worth dialling
 inline constexpr size_t kDialDraws = 64;
-// How often one silent member is dialled, per member of the cluster, and at least: however large
-// the cluster, some ten tries a second find out that a partition healed.
+// How often one silent member is dialled: the time per member of the cluster, and the minimum.
+// Whatever the size of the cluster, about ten attempts a second find out that a partition healed.
 inline constexpr Duration kHealDialPerMember = milliseconds(100);
 inline constexpr Duration kHealDialMin = seconds(1);
 
 // ---- Peer scores (gossipsub v1.1; P1, P2, P4 and P7 of it)
-// A minute and a half in the mesh is worth one point, and no more: those who are there anyhow must
-// not outweigh those who give.
+// 100 s in the mesh are worth one point, and no more: peers that are merely present must not
+// outweigh those that deliver.
 inline constexpr Duration kMeshTimeCap = seconds(100);
 inline constexpr double kMeshTimeWeight = 1;
-// Payloads delivered, half a point each and ten at most: enough to forgive three copies that the
-// path made, too little to pay for forgeries.
+// Payloads delivered: half a point each and ten at most. This forgives three duplicates that the
+// network made, but does not pay for forgeries.
 inline constexpr double kDeliveryWeight = 0.5;
 inline constexpr double kMaxDeliveries = 20;
 inline constexpr Duration kDeliveryHalfLife = seconds(1200);
-// Invalid messages count squared, one for what no honest node sends and less for what a path may
-// double: two forgeries end the mesh, ten or eleven the link.
+// Invalid messages count squared: one for a message that no honest node sends, less for one that
+// the network may duplicate. Two forgeries end the mesh membership, ten or eleven the link.
 inline constexpr double kReplayWeight = 0.25;
 inline constexpr Duration kInvalidHalfLife = seconds(600);
-// Misbehaviour up to here is an accident: an item that was withdrawn between announcement and
-// request, a Graft after a restart that forgot the backoff. What exceeds it counts squared.
+// Misbehaviour up to this value is an accident: an item that was withdrawn between announcement and
+// request, a Graft after a restart that forgot the backoff. The excess counts squared.
 inline constexpr double kMisbehaviourAllowed = 4;
 inline constexpr Duration kMisbehaviourHalfLife = seconds(300);
 inline constexpr double kBrokenPromiseWeight = 1;
-// Promises that are counted of those found broken at once: they have one cause.
+// Broken promises of one peer that count when they are found together, because they have one cause.
 inline constexpr size_t kMaxBrokenAtOnce = 4;
 inline constexpr double kEarlyGraftWeight = 1;
-// A Graft and the Prune that it crosses; and what clocks differ by at the end of a backoff.
+// A Graft does not count as early in this time after a Prune, because the two may cross, and in
+// this time before the backoff ends, because clocks differ.
 inline constexpr Duration kGraftGrace = seconds(10);
-// One flood may be a node that was cut off for long, two are none.
+// One flood may come from a node that was cut off for long, a second one may not.
 inline constexpr double kFloodWeight = 8;
-// Below this a peer is kept out, so long at first, then twice as long, up to 21 hours.
+// A peer below this score is kept out: at first for this time, then for twice as long each time, up
+// to 21 hours.
 inline constexpr double kGraylistScore = -100;
 inline constexpr Duration kGraylistTime = seconds(600);
 inline constexpr int kGraylistDoublings = 7;
 inline constexpr Duration kGraylistMemory = seconds(24 * 3600);
-// Peers with counts, and peers that are or were kept out, 120 B each.
+// Peers with counts, and peers that are or were kept out, 120 B each
 inline constexpr size_t kMaxScores = 256;
 inline constexpr size_t kMaxPromisesPerLink = 128;
-// Every so often a mesh whose median neighbour gave nothing lately takes in up to so many that did.
+// A mesh whose median neighbour delivered nothing lately adds this many members that did, this
+// often.
 inline constexpr Duration kOpportunityPeriod = seconds(60);
 inline constexpr double kOpportunityScore = 1.5;
 inline constexpr size_t kOpportunityGrafts = 2;
 
 // ---- Membership
-// The member signs its record anew this often times ClusterScale, and when it changes or refutes.
+// The member signs its record anew at this period times ClusterScale, and when the record changes
+// or refutes a suspicion.
 inline constexpr Duration kRecordPeriod = seconds(600);
-// A record lives three periods: nine hours suit the largest cluster, with room.
+// A record lives three periods. Even the largest cluster needs only nine hours.
 inline constexpr int64_t kRecordLifeMaxMillis = 24LL * 3600 * 1000;
-// 16,384 x 600 B = 10 MB.
+// 16,384 records of 600 B are 10 MB.
 inline constexpr size_t kMaxRecords = 16'384;
-// Members whose updates are judged by what they did before.
+// Members whose past updates are remembered, to judge new ones
 inline constexpr size_t kMaxMembers = 1024;
 inline constexpr size_t kMaxRecordsPerFrame = 64;
-// Records sent in one exchange: 0.6 MB. What is missing still comes with the next one, a second
-// later.
+// Records sent in one exchange: 0.6 MB. The next exchange, a second later, sends what is still
+// missing.
 inline constexpr size_t kMaxRecordsPerExchange = 1024;
 // Version 1 refuses older records as stale (10 minutes).
 inline constexpr int64_t kRecordForwardMillis = 8 * 60 * 1000;
-// Changes kept beside a shared base, besides a quarter of the base.
+// Changes kept beside a shared base, in addition to a quarter of the base
 inline constexpr size_t kMaxRecordChanges = 64;
-// Records looked at for expiry in one tick.
+// Records checked for expiry in one tick
 inline constexpr size_t kSweepRecords = 8;
-// Members that this node has or had a link with, of which it remembers when it heard them.
+// Members that this node has or had a link with, and of which it remembers when it last heard them
 inline constexpr size_t kMaxViews = 256;
 
-// ---- Failure detection (SWIM; Lifeguard, arXiv 1707.00788; values of reliability-gossip 2.1)
-// A neighbour that is silent for this long after a ping fails the check.
+// ---- Failure detection (SWIM; Lifeguard, arXiv 1707.00788)
+// A neighbour that does not answer a ping for this long fails the check.
 inline constexpr Duration kPingTimeout = seconds(3);
 // A check repeats its ping and asks helpers this often.
 inline constexpr Duration kProbeStep = seconds(1);
 inline constexpr size_t kIndirectChecks = 3;
-// A helper that did not reach the target says so after this share of the timeout.
+// A helper that did not reach the target reports this after this share of the timeout.
 inline constexpr int kNackPercent = 80;
-// Members that are not neighbours of a suspect and yet look for themselves.
+// Members that are not neighbours of a suspect and still check it themselves
 inline constexpr double kWitnesses = 4;
-// Targets of others that this node tries to reach at once.
+// Targets that this node tries to reach for others at the same time
 inline constexpr size_t kMaxErrands = 64;
 inline constexpr int kMaxLocalHealth = 8;
-// The owner ticks every 100 to 500 ms: a pause this long means that the node itself was stalled.
+// The owner ticks every 100 to 500 ms, so a pause this long means that the node itself stalled.
 inline constexpr Duration kStallGap = milliseconds(1500);
 inline constexpr double kSuspicionMult = 4;
 inline constexpr double kSuspicionMaxMult = 6;
-// Takes the place of SWIM's probe interval: with up to 2.7 s until the first of six neighbours
-// pings and 3 s until it suspects, a crash among 100 nodes is known in 4 x 2 x 0.6 s more.
+// Takes the place of SWIM's probe interval. It takes up to 2.7 s until the first of six neighbours
+// pings and 3 s until it suspects; then a crash among 100 nodes is known after another 4 x 2 x 0.6
+// s.
 inline constexpr Duration kSuspicionUnit = milliseconds(600);
 inline constexpr size_t kSuspicionConfirmations = 3;
 inline constexpr size_t kSuspicionConfirmationsFew = 2;
 inline constexpr size_t kManyMembers = 16;
 inline constexpr size_t kMaxSuspects = 4096;
-// An accusation is evidence for as long as a partition may last before members are forgotten.
+// An accusation counts as evidence for as long as a partition may last before members are
+// forgotten.
 inline constexpr int64_t kAccusationLifeMillis = 3600LL * 1000;
 inline constexpr size_t kMaxAccusationsPerFrame = 64;
-// Accusations that wait to be checked, of all links, 0.8 KB each.
+// Accusations from all links that wait to be checked, 0.8 KB each
 inline constexpr size_t kMaxAccusationsWaiting = 256;
-// Open accusations that a new neighbour is told.
+// Open accusations that a new neighbour is told
 inline constexpr size_t kMaxAccusationsPerLink = 256;
-// A refutation costs a signature and a push to everybody.
+// A refutation costs a signature and a push to all members.
 inline constexpr Duration kRefutePeriod = milliseconds(200);
 
 // ---- Items
 inline constexpr size_t kChunkBytes = 64 << 10;
-// An r 32 core set of a 7B model with four banks is 4 MB.
+// A core set of rank 32 for a 7B model with four banks takes 4 MB.
 inline constexpr uint64_t kMaxPayloadBytes = 8 << 20;
-// Live items, and the memory their payloads may take (payload cache of section 2.4). A newcomer
-// catches up ten thousand patterns, and the updates of a round beside them.
+// Live items, and the memory that their payloads may take. This lets a newcomer fetch ten thousand
+// patterns, and the updates of a round beside them.
 inline constexpr size_t kMaxItems = 16'384;
 inline constexpr uint64_t kMaxPayloadMemory = 64 << 20;
-// Newest items kept of one origin: rounds overlap by a few, patterns are what a node learned
-// lately.
+// Newest items kept of one origin: the updates of overlapping rounds, and the patterns that a node
+// learned lately
 inline constexpr size_t kMaxDeltasPerOrigin = 8;
 inline constexpr size_t kMaxPatternsPerOrigin = 256;
-// Of each kind of a masked round: two rounds with kMaxMaskAttempts each.
+// For each kind of item of masked rounds: two rounds with kMaxMaskAttempts each
 inline constexpr size_t kMaxMaskItemsPerOrigin = 6;
-// Each names up to 128 items and patterns; one that says all that an older one says replaces it.
+// Each withdrawal names up to 128 items and patterns. One that contains all of an older one
+// replaces it.
 inline constexpr size_t kMaxWithdrawalsPerOrigin = 64;
 inline constexpr uint64_t kMaxWithdrawalBytes = 4096;
-// Ids of refused, superseded and dropped items, so that they are not fetched again (48 B each).
+// Ids of refused, superseded and dropped items, so that they are not fetched again, 48 B each
 inline constexpr size_t kMaxTombstones = 65'536;
-// Manifests waited for and payloads in transfer. Of these, and of the memory of payloads, one link
-// gets its FairShare: half of what the others leave.
+// Manifests that are awaited, and payloads in transfer. One link gets its FairShare of both, and of
+// the memory for payloads: half of what the others leave.
 inline constexpr size_t kMaxWanted = 4096;
 inline constexpr size_t kMaxTransfers = 256;
-// First chunks of payloads whose transfers were given up: two of the largest payloads.
+// Received first chunks of payloads whose transfers were given up: two of the largest payloads
 inline constexpr size_t kMaxPartialBytes = 16 << 20;
-// Who else may be asked for an item.
+// Other peers that may be asked for an item
 inline constexpr size_t kMaxAnnouncers = 8;
-// Chunks under way, one of each item: four whole ones of a peer, or its FairShare, and sixteen in
-// all, or as many small payloads as have their bytes. A peer that is late is asked for one at a
-// time. A request counts as at least so many.
+// Bytes requested at the same time, one chunk per item: four whole chunks from a peer (or its
+// FairShare) and sixteen in total, or as many small payloads as have these bytes. A late peer is
+// asked for one at a time. A request counts as at least kLeastRequestBytes.
 inline constexpr uint64_t kMaxRequestBytesOfPeer = 4 * kChunkBytes;
 inline constexpr uint64_t kMaxRequestBytes = 16 * kChunkBytes;
 inline constexpr uint64_t kLeastRequestBytes = 2 << 10;
-// Requests for chunks over one link: with all else that is sent, below what the peer allows.
+// Requests for chunks over one link. Together with all other frames this is below what the peer
+// allows.
 inline constexpr double kRequestsPerSecond = 400;
 inline constexpr double kRequestBurst = 1000;
-// Answers to one link that an item is gone: at once as many as one link is asked for, should all of
-// them be withdrawn, and few to somebody who asks on.
+// Answers to one link that an item is gone. The burst covers all requests of one link, in case all
+// these items are withdrawn; the rate is low for a peer that goes on asking.
 inline constexpr double kDenialsPerSecond = 100;
 inline constexpr size_t kDenialBurst = kMaxWanted / 2;
-// max(this, 3 x round trip) without an answer: ask the next announcer.
+// Time without an answer after which the next announcer is asked: max(this, 3 x round trip).
 inline constexpr Duration kRequestTimeout = milliseconds(400);
 inline constexpr Duration kRequestTimeoutMax = seconds(10);
-// Rounds through all announcers before a transfer is given up; anti-entropy finds it again.
+// Rounds through all announcers before a transfer is given up; anti-entropy finds the item again.
 inline constexpr int kMaxAttempts = 16;
 inline constexpr size_t kMaxIdsPerFrame = 500;
-// Ids whose pushes are counted per link, to tell a replay from a crossing answer (40 B each).
+// Ids whose pushes are counted per link, to distinguish a replay from an answer that crossed a
+// push, 40 B each
 inline constexpr size_t kMaxPushesTracked = 8192;
-// A manifest this old is announced, not pushed, since the receiver refuses old pushes.
+// A manifest older than this is announced instead of pushed, because the receiver refuses old
+// pushes.
 inline constexpr int64_t kPushAgeMillis = 5 * 60 * 1000;
 inline constexpr int64_t kItemLifeMillis = 7LL * 24 * 3600 * 1000;
-// A withdrawal outlives what it names, for nodes that were away; no longer than its certificate.
+// A withdrawal outlives the items that it names, for nodes that were away, but not its certificate.
 inline constexpr int64_t kWithdrawalLifeMillis = 30LL * 24 * 3600 * 1000;
 
 // ---- Masked rounds
-// Clocks differ by seconds, and gossip brings a key to all in two: whose key is later is not in
-// the attempt's set.
+// Time to collect keys. Clocks differ by seconds, and gossip brings a key to all members in two
+// seconds. A later key is not in the attempt's set.
 inline constexpr int64_t kMaskKeysMillis = 20'000;
-// A share of four MiB passes ten slow links in half a minute.
+// Time to collect shares: a share of 4 MiB passes ten slow links in half a minute.
 inline constexpr int64_t kMaskSharesMillis = 60'000;
 inline constexpr int64_t kMaskAttemptMillis = 90'000;
 inline constexpr int64_t kMaxMaskAttemptMillis = 3600LL * 1000;
-// A round of three attempts, and time to noise the next update.
+// Time for a round of three attempts and for noising the next update
 inline constexpr int64_t kMaskedPeriodMillis = 600'000;
-// Nothing is made of an item after its round; who was away must not find it full of them.
+// An item has no use after its round, so a node that was away must not find the round's items.
 inline constexpr int64_t kMaskItemLifeMillis = 3 * kMaxMaskAttemptMillis;
 
 // ---- Evidence
-// Members of which a proof is kept, 0.8 KB each. In a cluster with more of them the issuer has to
-// act; a new neighbour is told of all in four frames.
+// Members of which a proof of equivocation is kept, 0.8 KB each. If a cluster has more of them, the
+// issuer has to act. A new neighbour gets all proofs in four frames.
 inline constexpr size_t kMaxEvidence = 256;
 inline constexpr size_t kMaxProofsPerFrame = 64;
-// Proofs that wait to be checked, of all links.
+// Proofs from all links that wait to be checked
 inline constexpr size_t kMaxEvidenceWaiting = 256;
-// How long an equivocator is kept out after both its messages are over. A node whose store was put
-// back from a copy is one, too: its operator gives it a new key, or waits.
+// How long an equivocator is kept out after both its messages have expired. A node whose store was
+// restored from a backup becomes one, too: its operator gives it a new key, or waits.
 inline constexpr int64_t kEvidenceLifeMillis = 24LL * 3600 * 1000;
 
 // ---- Anti-entropy
 inline constexpr Duration kReconPeriod = seconds(30);
 inline constexpr Duration kReconPeriodBusy = seconds(1);
-// Exchanges at the busy period after a new link or a difference.
+// Exchanges at the busy period after a new link or a difference
 inline constexpr int kReconBusyExchanges = 10;
-// Share of exchanges with members outside the mesh, and during the busy period.
+// Share of the exchanges that go to members outside the mesh, normally and during the busy period
 inline constexpr double kReconOutside = 0.5;
 inline constexpr double kReconOutsideBusy = 0.125;
-// A range with at most this many ids is listed, a larger one split into as many parts.
+// A range with at most kReconListIds ids is listed; a larger one is split into kReconSplit parts.
 inline constexpr size_t kReconListIds = 16;
 inline constexpr size_t kReconSplit = 16;
 inline constexpr size_t kMaxReconRanges = 512;
-// Messages per second and burst of one link: each costs up to one pass over all ids (0.1 ms).
+// Reconciliation messages per second and burst of one link. Each costs up to one pass over all ids
+// (0.1 ms).
 inline constexpr double kReconPerSecond = 20;
 inline constexpr double kReconBurst = 120;
-// Payloads whose hash tree is kept while their chunks are asked for.
+// Payloads whose hash tree is cached while their chunks are requested
 inline constexpr size_t kMaxTreesCached = 16;
 
 // ---- Updates and patterns
@@ -345,14 +362,14 @@ inline constexpr size_t kMaxTargetBytes = 128;
 inline constexpr uint32_t kMaxUpdateBanks = 16;
 inline constexpr uint32_t kMaxRank = 256;
 inline constexpr size_t kMaxCores = 4096;
-// Rows of an FFA factor: the widest layer of a 70B model has 28,672 outputs.
+// The most rows of an FFA factor. The widest layer of a 70B model has 28,672 outputs.
 inline constexpr uint32_t kMaxFactorRows = 65'536;
-// Updates that are combined at once. Pairwise distances grow as its square: 256 of 131,072 values
-// take about a second.
+// Updates that are combined together. The time for pairwise distances grows with the square: 256
+// updates of 131,072 values take about a second.
 inline constexpr size_t kMaxContributions = 256;
-// An update that began from a global adapter of so many rounds ago says little about today's.
+// An update that began from a global adapter more rounds ago says little about today's adapter.
 inline constexpr uint64_t kMaxStaleness = 16;
-// Distances that a clip radius is learned from.
+// Distances from which a clip radius is learned
 inline constexpr size_t kMaxClipDistances = 64;
 inline constexpr size_t kMaxSharedTaskBytes = 64;
 inline constexpr size_t kMaxPatternDimension = 16'384;

@@ -12,8 +12,8 @@
 
 namespace ruvd::federation {
 
-// What the parts of the room know about this node. Fixed after construction, but for the
-// certificate, which is renewed; outlives the parts.
+// What the parts of the room know about this node. It must outlive them. It is fixed after
+// construction, except for the certificate, which is renewed.
 struct LocalNode {
   const privacy::NodeKey* key = nullptr;
   privacy::AdmissionCert certificate;

@@ -3,40 +3,40 @@
 
 #pragma once
 
-// Error reasons that only this room gives; the others are in base/reasons.h. The same rule holds: a
-// name is never reused for another cause.
+// Error reasons that only this room gives; the others are in base/reasons.h. As there, a name is
+// never reused for another cause.
 namespace ruvd::reasons {
 
-// A link outside the mesh that nobody used, or that made room for another one.
+// The link was outside the mesh and not used, or it made room for another link.
 inline constexpr char kLinkIdle[] = "LINK_IDLE";
 
-// A member signed two messages under one number.
+// The member signed two messages under one number.
 inline constexpr char kEquivocation[] = "EQUIVOCATION";
 
-// More signatures to check than this node spends on its peers; nobody is to blame.
+// There are more signatures to check than this node spends on its peers. The peer is not to blame.
 inline constexpr char kBusy[] = "BUSY";
 
-// A member that this node takes no links of, for what it did.
+// This node accepts no links from the member, because of its behaviour.
 inline constexpr char kGraylisted[] = "GRAYLISTED";
 
-// What its sender took back. Whoever passed it on is not to blame.
+// The sender took this item back. The peer that passed it on is not to blame.
 inline constexpr char kWithdrawn[] = "WITHDRAWN";
 
-// The two ends of a link do not see the same TLS channel: somebody stands between them, or one of
-// them speaks plain text.
+// The two ends of a link do not see the same TLS channel: a third party stands between them, or one
+// of them speaks plain text.
 inline constexpr char kChannelBinding[] = "CHANNEL_BINDING";
 
-// A neighbour that does not relay, or has no link to who was asked for.
+// The neighbour does not relay, or has no link to the wanted member.
 inline constexpr char kNoRelay[] = "NO_RELAY";
 
-// What came through a relay was altered, left out or led elsewhere, or the relay lost its other
-// link. Another way leads there.
+// What came through a relay was altered, left out or misdirected, or the relay lost its other link.
+// Another relay may work.
 inline constexpr char kRelayBroken[] = "RELAY_BROKEN";
 
 // A masked round ended without a sum: too few members were left, or too many attempts failed.
 inline constexpr char kMaskedRoundFailed[] = "MASKED_ROUND_FAILED";
 
-// The update of a node that is counted already, in a masked sum.
+// The update belongs to a node that is already counted in a masked sum.
 inline constexpr char kInMaskedSum[] = "IN_MASKED_SUM";
 
 }  // namespace ruvd::reasons

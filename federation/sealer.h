@@ -14,11 +14,11 @@
 
 namespace ruvd::federation {
 
-// Signs this node's envelopes and numbers them from 1 in every boot. Not thread-safe.
+// Signs this node's envelopes and numbers them, starting from 1 at every boot. Not thread-safe.
 class Sealer {
  public:
   using Entropy = std::function<void(std::span<uint8_t>)>;
-  // `local` outlives the sealer.
+  // `local` must outlive the sealer.
   Sealer(const LocalNode& local, Entropy entropy) : local_(&local), entropy_(std::move(entropy)) {}
 
   absl::StatusOr<privacy::Envelope> Seal(privacy::EnvelopePurpose purpose, uint16_t body_type,

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How a GossipCore leaves: nothing new begins, what runs may end, then the links do. Those through
-// relays, whose ids are the highest, end before the links that carry them.
+// How a GossipCore leaves: it begins nothing new, lets running transfers end, and then ends the
+// links. Links through relays, which have the highest ids, end before the links that carry them.
 
 #include <algorithm>
 #include <ranges>
@@ -19,7 +19,7 @@ namespace {
 
 absl::Status Draining() {
   return Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
-               "node is shutting down; it comes back with its next start");
+               "node is shutting down; dial it again after its next start");
 }
 
 }  // namespace
@@ -64,11 +64,11 @@ void GossipCore::State::TickDrain(Instant now) {
   }
 }
 
-// The peer leaves: it is no neighbour any more, and what runs between both may end.
+// The peer leaves: it is no longer a neighbour, and running transfers between both nodes may end.
 void GossipCore::State::OnPeerDrains(Link& link, Duration patience, Instant now) {
   mesh.OnPrune(link.id, limits::kPruneBackoff, now.now);
   link.drains_until = now.now + std::min<Duration>(patience, limits::kDrainMax) +
-                      limits::kDrainQuiet;  // the peer should end it itself
+                      limits::kDrainQuiet;  // the peer should end the link itself
 }
 
 }  // namespace ruvd::federation

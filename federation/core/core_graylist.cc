@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whom GossipCore keeps out: members that are known to have equivocated, and peers whose score fell
-// too low.
+// The members that GossipCore keeps out: those that are known to have equivocated, and peers whose
+// score fell too low.
 
 #include <memory>
 #include <utility>
@@ -19,8 +19,8 @@
 namespace ruvd::federation {
 namespace {
 
-// Whether a peer of this version can check the proof: an earlier one takes messages of masked
-// rounds, and so proofs about them, for what nobody honest sends.
+// Returns whether a peer of this version can check the proof. Earlier versions take messages of
+// masked rounds, and so proofs about them, for messages that no honest node sends.
 bool KnowsProof(uint32_t version, const v1::EquivocationProof& proof) {
   if (version < limits::kVersionWithEvidence || version >= limits::kVersionWithMasking) {
     return version >= limits::kVersionWithEvidence;
@@ -39,10 +39,11 @@ bool KnowsProof(uint32_t version, const v1::EquivocationProof& proof) {
 }  // namespace
 
 void GossipCore::State::CloseGraylisted(Link& link, Instant now) {
-  CloseWithGoaway(link,
-                  Error(absl::StatusCode::kPermissionDenied, reasons::kGraylisted,
-                        "this node takes no links of the member for what it did; see its log"),
-                  now);
+  CloseWithGoaway(
+      link,
+      Error(absl::StatusCode::kPermissionDenied, reasons::kGraylisted,
+            "this node refuses links of the member because of its behaviour; see its log"),
+      now);
 }
 
 bool GossipCore::State::CloseIfGraylisted(LinkId id, Instant now) {
@@ -72,8 +73,7 @@ absl::Status GossipCore::State::OnVersion3Frame(Link& link, const Frame& frame,
   return OnVersion5Frame(link, frame, now);
 }
 
-absl::Status GossipCore::State::OnEvidence(Link& link, const v1::Evidence& message,
-                                           Instant now) {
+absl::Status GossipCore::State::OnEvidence(Link& link, const v1::Evidence& message, Instant now) {
   if (static_cast<size_t>(message.proofs_size()) > limits::kMaxProofsPerFrame) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                  "frame has {} proofs where {} are allowed; update the sending node",
@@ -85,10 +85,10 @@ absl::Status GossipCore::State::OnEvidence(Link& link, const v1::Evidence& messa
     if (status.ok()) {
       status = ApplyEvidence(proof, from, now);
       if (!links.contains(from)) {
-        return absl::OkStatus();  // it was evidence of the peer itself
+        return absl::OkStatus();  // the proof was about the peer itself
       }
     }
-    // Those behind the first that met no time were not looked at.
+    // The proofs after the first one that found no time were not checked either, so they wait, too.
     const bool sized = proof.equivocation().size() == privacy::Equivocation::kBytes &&
                        proof.certificate().size() == privacy::AdmissionCert::kBytes;
     if (ReasonOf(status) == reasons::kBusy && sized) {
@@ -98,16 +98,16 @@ absl::Status GossipCore::State::OnEvidence(Link& link, const v1::Evidence& messa
       evidence_backlog.Add(from, known);
     }
   }
-  // Nothing behind a proof that proves nothing is looked at: each costs three signatures.
+  // Stops at an invalid proof, because each check costs three signatures.
   return status;
 }
 
-absl::Status GossipCore::State::ApplyEvidence(const v1::EquivocationProof& proof,
-                                              LinkId from, Instant now) {
+absl::Status GossipCore::State::ApplyEvidence(const v1::EquivocationProof& proof, LinkId from,
+                                              Instant now) {
   privacy::NodeId id{};
   const auto applied = evidence.Apply(proof, now, &id);
   if (ReasonOf(applied.status()) == reasons::kNodeRevoked) {
-    return absl::OkStatus();  // nobody listens to that member anyway
+    return absl::OkStatus();  // messages of a revoked member are ignored anyway
   }
   RETURN_IF_ERROR(applied.status());
   if (*applied == EvidenceTable::Applied::kKnown) {
@@ -117,7 +117,7 @@ absl::Status GossipCore::State::ApplyEvidence(const v1::EquivocationProof& proof
   return absl::OkStatus();
 }
 
-// At the cost of whoever sent it, as when it came.
+// The link that sent a proof pays for its check, as when the proof arrived.
 void GossipCore::State::RetryEvidence(Instant now) {
   for (const LinkId from : evidence_backlog.links()) {
     certificates.budget().Charge(from, /*awaited=*/false, now.now);
@@ -139,7 +139,7 @@ void GossipCore::State::RetryEvidence(Instant now) {
 void GossipCore::State::Convict(const std::vector<Conviction>& convictions, Instant now) {
   for (const Conviction& conviction : convictions) {
     const auto applied = evidence.Add(conviction, now);
-    if (applied.ok()) {  // else both messages are over, or their certificate is
+    if (applied.ok()) {  // otherwise both messages have expired, or their certificate has
       ActOnEvidence(conviction.equivocation.sender(), *applied, /*except=*/0, now);
     }
   }
@@ -148,10 +148,11 @@ void GossipCore::State::Convict(const std::vector<Conviction>& convictions, Inst
 void GossipCore::State::ActOnEvidence(const privacy::NodeId& id, EvidenceTable::Applied applied,
                                       LinkId except, Instant now) {
   if (applied == EvidenceTable::Applied::kOwn && !std::exchange(own_evidence_reported, true)) {
-    outbox.Refuse(/*link=*/0,
-                  Error(absl::StatusCode::kFailedPrecondition, reasons::kEquivocation,
-                        "peers can show two messages of this node under one number; its key is in "
-                        "use twice, or its store was put back from a copy: give it a new key"));
+    outbox.Refuse(
+        /*link=*/0,
+        Error(absl::StatusCode::kFailedPrecondition, reasons::kEquivocation,
+              "peers have proof that this node signed two messages under one number; its key is in "
+              "use twice, or its store was restored from a backup: give it a new key"));
   }
   if (applied != EvidenceTable::Applied::kNew) {
     return;

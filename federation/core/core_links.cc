@@ -16,8 +16,8 @@
 namespace ruvd::federation {
 namespace {
 
-// How much a refusal counts against the peer: nothing for what an honest one may cause whose clock
-// or configuration is wrong.
+// Returns how much a refusal counts against the peer: nothing for causes that an honest peer may
+// have if its clock or configuration is wrong.
 double OffenceOf(const std::string& reason) {
   const bool innocent = reason == reasons::kModelMismatch || reason == reasons::kFrameMismatch ||
                         reason == reasons::kUpdateInvalid || reason == reasons::kWrongDimension ||
@@ -26,7 +26,7 @@ double OffenceOf(const std::string& reason) {
   return innocent ? 0 : reason == reasons::kReplayed ? limits::kReplayWeight : 1;
 }
 
-// Text of a peer for our logs: printable and short.
+// Makes a peer's text printable and short, for this node's logs.
 std::string Printable(const std::string& text) {
   std::string out = text.substr(0, limits::kMaxGoawayText);
   std::replace_if(out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -40,8 +40,9 @@ bool IsReason(const std::string& text) {
 }
 
 absl::Status IdleLink() {
-  return Error(absl::StatusCode::kUnavailable, reasons::kLinkIdle,
-               "link is not part of the mesh and made room; dial again when there is a need");
+  return Error(
+      absl::StatusCode::kUnavailable, reasons::kLinkIdle,
+      "link is not part of the mesh and made room for another; dial again when it is needed");
 }
 
 }  // namespace
@@ -144,7 +145,8 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
 
 bool GossipCore::State::Refuse(Link& link, const absl::Status& status, Instant now) {
   if (ReasonOf(status) == reasons::kBusy) {
-    ++outbox.counters().refused[reasons::kBusy];  // counted only: there are too many already
+    ++outbox.counters()
+          .refused[reasons::kBusy];  // only counted, because there are too many already
     return true;
   }
   outbox.Refuse(link.id, status);
@@ -194,17 +196,16 @@ void GossipCore::State::OnGoaway(Link& link, const v1::Goaway& goaway, Instant n
   }
   const std::string reason =
       IsReason(goaway.reason()) ? goaway.reason() : std::string(reasons::kEnvelopeMalformed);
-  // That of the former certificate, where this node has a new one.
+  // The peer refused the earlier certificate, and this node has a new one by now.
   const bool renewed =
       reason == reasons::kCertificateExpired && local.certificate.CheckTime(now.wall_ms).ok();
   const bool passing = renewed || reason == reasons::kNodeDraining ||
                        reason == reasons::kDuplicateLink || reason == reasons::kDeadlineExceeded ||
                        reason == reasons::kLinkIdle || reason == reasons::kLimitExceeded ||
                        reason == reasons::kRevocationStale;
-  outbox.Emit(
-      CloseLink{.link = id,
-                .status = Error(absl::StatusCode::kUnavailable, reason, "peer ended the link: {}",
-                                Printable(goaway.message()))});
+  outbox.Emit(CloseLink{.link = id,
+                        .status = Error(absl::StatusCode::kUnavailable, reason,
+                                        "peer ended the link: {}", Printable(goaway.message()))});
   link.excused = true;
   ForgetLink(id, /*hopeless=*/!passing, /*lost=*/false, now);
 }
@@ -215,7 +216,7 @@ void GossipCore::State::OnHandshakeFrame(Link& link, const Frame& frame, Instant
     for (const auto& [other_id, other] : links) {
       if (frame.has_hello() && other.dialed && other.handshake &&
           other.handshake->nonce() == frame.hello().introduction().nonce()) {
-        dialer.OnSelf(other.dialed_address);  // our own Hello came back
+        dialer.OnSelf(other.dialed_address);  // the node received its own Hello
       }
     }
     const LinkId id = link.id;
@@ -236,10 +237,11 @@ void GossipCore::State::OnHandshakeFrame(Link& link, const Frame& frame, Instant
 bool GossipCore::State::KeepsNewLink(const Link& old_link, const Link& new_link,
                                      const privacy::NodeId& peer) const {
   if (old_link.relayed != new_link.relayed) {
-    return old_link.relayed;  // nobody has to carry a direct one
+    return old_link.relayed;  // a direct link needs no relay
   }
   const bool same_dialer = old_link.dialed == new_link.dialed;
-  // The dialler of both has given up the old one; else the link of the smaller id stays.
+  // If both links have the same dialler, it has given up the old one; otherwise the link dialled by
+  // the node with the smaller id stays.
   const bool we_are_smaller = local.key->id() < peer;
   return same_dialer || new_link.dialed == we_are_smaller;
 }
@@ -279,7 +281,7 @@ void GossipCore::State::Activate(Link& link, Instant now) {
     CloseGraylisted(link, now);
     return;
   }
-  if (certificates.revocations().Revokes(peer)) {  // since its introduction
+  if (certificates.revocations().Revokes(peer)) {  // revoked since its introduction
     CloseRevoked(link, now);
     return;
   }
@@ -312,7 +314,7 @@ void GossipCore::State::Activate(Link& link, Instant now) {
     return;
   }
   if (certificates.revocations().number > link.announced_revocations) {
-    SendRevocations(link);  // which came while this link was being opened
+    SendRevocations(link);  // a newer list came while this link was being opened
   }
   GreetMember(link, now);
   if (!meshed) {
@@ -337,7 +339,7 @@ void GossipCore::State::OnAck(Link& link, uint64_t seq, TimePoint now) {
 }
 
 absl::Status GossipCore::State::OnRepeatedOpening(const Link& link, const Frame& frame) {
-  // A path may deliver a frame twice. What the peer's side sends has been checked by now.
+  // The network may deliver a frame twice. By now the frame that the peer's side sends was checked.
   if (link.dialed == frame.has_hello_ack()) {
     ++outbox.counters().duplicates;
     return absl::OkStatus();
@@ -347,13 +349,12 @@ absl::Status GossipCore::State::OnRepeatedOpening(const Link& link, const Frame&
 
 absl::Status GossipCore::State::Misplaced(const Link& link, const Frame& frame) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
-               "frame of kind {} has no place on an open link of version {}; update the sending "
+               "frame of kind {} is not allowed on an open link of version {}; update the sending "
                "node",
                static_cast<int>(frame.kind_case()), link.version);
 }
 
-absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame,
-                                              Instant now) {
+absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, Instant now) {
   switch (frame.kind_case()) {
     case Frame::kHello:
     case Frame::kHelloAck:
@@ -372,7 +373,7 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame,
       return OnMemberDelta(link, frame.member_delta(), now);
     case Frame::kPush: {
       if (leaving) {
-        return absl::OkStatus();  // nothing new begins
+        return absl::OkStatus();  // a leaving node begins nothing new
       }
       mesh.Touch(link.id, now.now);
       const absl::Status status = exchange.OnPush(link.id, frame.push(), now);
@@ -405,10 +406,8 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame,
   }
 }
 
-absl::Status GossipCore::State::OnVersion2Frame(Link& link, const Frame& frame,
-                                                Instant now) {
-  switch (link.version < limits::kVersionWithMesh ? Frame::KIND_NOT_SET
-                                                  : frame.kind_case()) {
+absl::Status GossipCore::State::OnVersion2Frame(Link& link, const Frame& frame, Instant now) {
+  switch (link.version < limits::kVersionWithMesh ? Frame::KIND_NOT_SET : frame.kind_case()) {
     case Frame::kPingRequest:
       return OnPingRequest(link, frame.ping_request(), now);
     case Frame::kNack:
@@ -438,8 +437,9 @@ void GossipCore::State::TickLinks(Instant now) {
       ending.emplace_back(id, Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
                                     "peer was silent for too long; check it and the network"));
     } else if (link.active && detector.OwesAck(id, now.now)) {
-      ending.emplace_back(id, Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
-                                    "peer speaks and answers no ping; check it and the network"));
+      ending.emplace_back(id,
+                          Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
+                                "peer sends frames but answers no ping; check it and the network"));
     } else if (link.active) {
       const absl::Status valid = link.certificate.CheckTime(now.wall_ms);
       if (!valid.ok()) {

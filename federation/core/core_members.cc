@@ -73,13 +73,15 @@ void GossipCore::State::TickMembers(Instant now) {
   }
 }
 
-// A new neighbour learns who we are and whom we suspect: perhaps itself, so that it can refute.
+// Tells a new neighbour who this node is and whom it suspects; if it suspects the neighbour itself,
+// the neighbour can refute.
 void GossipCore::State::GreetMember(const Link& link, Instant now) {
   if (link.version < limits::kVersionWithMesh) {
     SendRecords(link.id, members.YoungRecords(now.wall_ms, limits::kRecordForwardMillis));
     return;
   }
-  // First of all: what an equivocator signed is not to be taken from this link either.
+  // Evidence goes first, so that the neighbour does not accept items of an equivocator from this
+  // link.
   SendEvidence(link, evidence.Members());
   if (const RecordPtr* own = members.records().Find(local.key->id())) {
     SendRecords(link.id, {own, 1});
@@ -137,8 +139,7 @@ void GossipCore::State::PassOnRecords(const std::vector<RecordPtr>& records, Lin
 }
 
 bool GossipCore::State::ApplyRecords(
-    Link& link, const google::protobuf::RepeatedPtrField<v1::SignedEnvelope>& protos,
-    Instant now) {
+    Link& link, const google::protobuf::RepeatedPtrField<v1::SignedEnvelope>& protos, Instant now) {
   std::vector<RecordPtr> newer;
   std::vector<Conviction> convictions;
   bool of_ourselves = false;
@@ -152,7 +153,7 @@ bool GossipCore::State::ApplyRecords(
     if (!applied.ok()) {
       open = Refuse(link, applied.status(), now);
       if (!open) {
-        break;  // closed, with its reason
+        break;  // the link was closed, and the reason was reported
       }
     } else if (!applied->newer) {
       ++outbox.counters().duplicates;
@@ -180,8 +181,7 @@ absl::Status GossipCore::State::OnMemberDelta(Link& link, const v1::MemberDelta&
   return absl::OkStatus();
 }
 
-absl::Status GossipCore::State::OnMemberWant(const Link& link,
-                                             const v1::MemberWant& want) {
+absl::Status GossipCore::State::OnMemberWant(const Link& link, const v1::MemberWant& want) {
   if (static_cast<size_t>(want.ids_size()) > limits::kMaxRecordsPerFrame) {
     return TooMany("node ids", want.ids_size(), limits::kMaxRecordsPerFrame);
   }
@@ -225,7 +225,7 @@ void GossipCore::State::PassOnAccusation(const std::shared_ptr<const privacy::En
       outbox.Send(id, shared);
     }
   }
-  // The suspect should hear of it first of all (Lifeguard's buddy system).
+  // The suspect should hear of the suspicion first (Lifeguard's buddy system).
   const auto direct = link_of.find(suspect);
   if (direct != link_of.end() && !mesh.Contains(direct->second) &&
       links.at(direct->second).version >= limits::kVersionWithMesh) {
@@ -233,8 +233,7 @@ void GossipCore::State::PassOnAccusation(const std::shared_ptr<const privacy::En
   }
 }
 
-absl::Status GossipCore::State::OnSuspicions(Link& link,
-                                             const v1::Suspicions& suspicions,
+absl::Status GossipCore::State::OnSuspicions(Link& link, const v1::Suspicions& suspicions,
                                              Instant now) {
   if (static_cast<size_t>(suspicions.accusations_size()) > limits::kMaxAccusationsPerFrame) {
     return TooMany("accusations", suspicions.accusations_size(), limits::kMaxAccusationsPerFrame);
@@ -244,25 +243,25 @@ absl::Status GossipCore::State::OnSuspicions(Link& link,
   for (const auto& proto : suspicions.accusations()) {
     const absl::Status status = ApplyAccusation(proto, from, accusations, now);
     if (ReasonOf(status) == reasons::kBusy) {
-      accusation_backlog.Add(from, ToProto(FromProto(proto)));  // its known fields
+      // keeps only fields that this version knows
+      accusation_backlog.Add(from, ToProto(FromProto(proto)));
     }
     if (!status.ok() && !Refuse(link, status, now)) {
-      return absl::OkStatus();  // closed, with its reason
+      return absl::OkStatus();  // the link was closed, and the reason was reported
     }
   }
   AnswerAccusations(from, std::move(accusations), now);
   return absl::OkStatus();
 }
 
-absl::Status GossipCore::State::ApplyAccusation(const v1::SignedEnvelope& proto,
-                                                LinkId from, Accusations& accusations,
-                                                Instant now) {
+absl::Status GossipCore::State::ApplyAccusation(const v1::SignedEnvelope& proto, LinkId from,
+                                                Accusations& accusations, Instant now) {
   const privacy::Envelope envelope = FromProto(proto);
   ASSIGN_OR_RETURN(const MemberTable::Accused accused, members.ApplyAccusation(envelope, now));
   const privacy::NodeId suspect = PeekAccusation(AsBytes(envelope.body))->suspect;
   if (accused == MemberTable::Accused::kFirst || accused == MemberTable::Accused::kFurther) {
     PassOnAccusation(std::make_shared<const privacy::Envelope>(envelope), suspect, from);
-    // Who cannot dial the suspect anyhow would take that for its silence.
+    // A node that cannot dial the suspect at all would mistake that for silence.
     const RecordPtr* record = members.records().Find(suspect);
     const bool can_look = Linked(suspect) || (record != nullptr && !OnlyByRelay(**record));
     if (accused == MemberTable::Accused::kFirst && can_look) {
@@ -286,12 +285,12 @@ void GossipCore::State::AnswerAccusations(LinkId from, Accusations accusations, 
   }
 }
 
-// At the cost of whoever sent it, as when it came.
+// The link that sent an accusation pays for its check, as when the accusation arrived.
 void GossipCore::State::RetryAccusations(Instant now) {
   for (const LinkId from : accusation_backlog.links()) {
     Accusations accusations;
     certificates.budget().Charge(from, /*awaited=*/false, now.now);
-    // One frame of records is asked for at a time.
+    // Only one frame of records is requested at a time.
     while (static_cast<size_t>(accusations.wanted.member_want().ids_size()) <
            limits::kMaxRecordsPerFrame) {
       auto proto = accusation_backlog.Take(from);
@@ -304,7 +303,7 @@ void GossipCore::State::RetryAccusations(Instant now) {
         break;
       }
       if (!status.ok() && !Refuse(links.at(from), status, now)) {
-        break;  // closed, and nothing of it waits any more
+        break;  // the link was closed, and its waiting accusations were dropped
       }
     }
     certificates.budget().Charge(/*link=*/0, /*awaited=*/false, now.now);
@@ -314,8 +313,7 @@ void GossipCore::State::RetryAccusations(Instant now) {
   }
 }
 
-absl::Status GossipCore::State::OnPingRequest(const Link& link,
-                                              const v1::PingRequest& request,
+absl::Status GossipCore::State::OnPingRequest(const Link& link, const v1::PingRequest& request,
                                               Instant now) {
   const auto target = DigestFrom(request.target());
   if (!target) {
@@ -351,7 +349,7 @@ absl::Status GossipCore::State::OnMemberReconciliation(const Link& link,
     }
   }
   SendRecords(link.id, surplus);
-  // A peer that does not know of a revocation yet lists what would be refused.
+  // A peer that has not heard of a revocation yet lists records that would be refused.
   std::erase_if(answer.missing,
                 [this](const Digest& id) { return certificates.revocations().Revokes(id); });
   const size_t wanted = std::min(answer.missing.size(), limits::kMaxRecordsPerExchange);

@@ -22,8 +22,8 @@ void GossipCore::State::JoinMesh(const Link& link, Instant now) {
   outbox.Send(link.id, std::move(frame));
 }
 
-// Newcomers do not refuse each other, and nobody who has few neighbours refuses them: so a new
-// cluster, of newcomers all, comes up as fast as any.
+// Newcomers do not refuse each other, and a node with few neighbours refuses no newcomer. So a new
+// cluster, which consists of newcomers only, forms as fast as any other.
 bool GossipCore::State::StaysOutside(const privacy::AdmissionCert& certificate, Instant now) const {
   const auto newcomer = [now](const privacy::AdmissionCert& cert) {
     return now.wall_ms - cert.not_before_ms < limits::kProbationMillis;
@@ -32,7 +32,7 @@ bool GossipCore::State::StaysOutside(const privacy::AdmissionCert& certificate, 
          !newcomer(local.certificate);
 }
 
-// Who had few neighbours may have missed much.
+// A node that had few neighbours may have missed much.
 void GossipCore::State::HastenIfShort(TimePoint now) {
   if (mesh.links().size() < limits::kMeshLow) {
     recon.Hasten(now);
@@ -60,8 +60,7 @@ absl::Status GossipCore::State::OnGraft(Link& link, Instant now) {
   return absl::OkStatus();
 }
 
-absl::Status GossipCore::State::OnPrune(Link& link, const v1::Prune& prune,
-                                        Instant now) {
+absl::Status GossipCore::State::OnPrune(Link& link, const v1::Prune& prune, Instant now) {
   if (static_cast<size_t>(prune.peers_size()) > limits::kMaxPeerExchange) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                  "prune names {} members where {} are allowed; update the sending node",
@@ -170,11 +169,12 @@ bool GossipCore::State::DialMember(const SignedRecord& record, DialPurpose purpo
          (OnlyByRelay(record) && AskRelay(record.node(), purpose, now));
 }
 
-// Members drawn at random from all: groups that know each other best do not close themselves off.
+// The members are drawn at random from all, so that groups that know each other best do not isolate
+// themselves.
 size_t GossipCore::State::DialMembers(size_t count, DialPurpose purpose, Instant now) {
   size_t begun = 0;
   std::vector<privacy::NodeId>
-      by_relay;  // the second choice: who carries a link works for two others
+      by_relay;  // the second choice, because a link through a relay also costs a third node
   const size_t draws = count == 0 ? 0 : limits::kDialDraws;
   for (size_t draw = 0; draw < draws && begun < count; ++draw) {
     const RecordPtr* record = members.records().Sample(random);
@@ -197,7 +197,7 @@ size_t GossipCore::State::DialMembers(size_t count, DialPurpose purpose, Instant
   return begun;
 }
 
-// Members that gave this node more than its neighbours do.
+// Dials members that gave this node more than its neighbours do.
 void GossipCore::State::DialBetter(double score, size_t count, Instant now) {
   for (const privacy::NodeId& id : scores.Better(score)) {
     const RecordPtr* record = count == 0 ? nullptr : members.records().Find(id);
@@ -208,7 +208,7 @@ void GossipCore::State::DialBetter(double score, size_t count, Instant now) {
   }
 }
 
-// A partition heals through whoever seemed lost.
+// Dials silent members, because a partition heals through members that seemed lost.
 void GossipCore::State::DialSilent(Instant now) {
   const Duration period =
       std::max<Duration>(limits::kHealDialMin, limits::kHealDialPerMember *
@@ -237,8 +237,7 @@ void GossipCore::State::StartReconciliation(const Link& link) {
   }
 }
 
-absl::Status GossipCore::State::OnReconciliation(Link& link,
-                                                 const v1::ReconMessage& message,
+absl::Status GossipCore::State::OnReconciliation(Link& link, const v1::ReconMessage& message,
                                                  Instant now) {
   if (!link.recon.Take(now.now)) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
@@ -249,8 +248,7 @@ absl::Status GossipCore::State::OnReconciliation(Link& link,
     return absl::OkStatus();
   }
   mesh.Touch(link.id, now.now);
-  if (message.space() == v1::RECON_SPACE_MEMBERS &&
-      link.version >= limits::kVersionWithMesh) {
+  if (message.space() == v1::RECON_SPACE_MEMBERS && link.version >= limits::kVersionWithMesh) {
     return OnMemberReconciliation(link, message, now);
   }
   if (message.space() != v1::RECON_SPACE_ITEMS) {
@@ -269,8 +267,9 @@ void GossipCore::State::TickAntiEntropy(Instant now) {
   if (!recon.Due(now.now)) {
     return;
   }
-  // Half of the exchanges are with members outside the mesh, which no neighbour can hide from us;
-  // fewer while there is much to exchange, since each costs a link and four signatures.
+  // Half of the exchanges are with members outside the mesh, because neighbours cannot hide these
+  // from this node. There are fewer while much is exchanged, because each costs a link and four
+  // signatures.
   const double outside = recon.busy() ? limits::kReconOutsideBusy : limits::kReconOutside;
   if (random.Chance(outside) && DialMembers(1, DialPurpose::kExchange, now) > 0) {
     recon.Begun(ClusterScale(members.records().size()), now.now, random);

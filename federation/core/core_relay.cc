@@ -33,7 +33,7 @@ absl::Status NoRelay(std::string_view why) {
 
 absl::Status LostLink() {
   return Error(absl::StatusCode::kUnavailable, reasons::kRelayBroken,
-               "relay lost its link to the other node, or that one ended the circuit; the link is "
+               "relay lost its link to the other node, or that node ended the circuit; the link is "
                "opened again by another way");
 }
 
@@ -53,8 +53,7 @@ void GossipCore::State::WrapRelayed() {
       if (!wrapped) {
         return true;
       }
-      *send = {.link = circuit->link,
-               .frame = std::make_shared<const Frame>(*std::move(wrapped))};
+      *send = {.link = circuit->link, .frame = std::make_shared<const Frame>(*std::move(wrapped))};
       return false;
     }
     if (auto* close = std::get_if<CloseLink>(&action);
@@ -62,9 +61,9 @@ void GossipCore::State::WrapRelayed() {
       const auto circuit = relayed.CircuitOf(close->link);
       relayed.Remove(close->link);
       if (circuit) {
-        action = SendFrame{.link = circuit->link,
-                           .frame = std::make_shared<const Frame>(
-                               CloseFrame(circuit->circuit, close->status))};
+        action = SendFrame{
+            .link = circuit->link,
+            .frame = std::make_shared<const Frame>(CloseFrame(circuit->circuit, close->status))};
       }
       return !circuit.has_value();
     }
@@ -85,7 +84,7 @@ absl::Status GossipCore::State::RoomForRelayed(LinkId carrier) const {
   if (links.size() >= limits::kMaxLinks || relayed.size() >= limits::kMaxRelayedLinks ||
       relayed.CountOver(carrier) >= limits::kMaxRelayedLinksOfRelay) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "node has {} links through relays, {} through this one; reach another member, or "
+                 "node has {} links through relays, {} through this one; dial another member, or "
                  "this one another way",
                  relayed.size(), relayed.CountOver(carrier));
   }
@@ -148,7 +147,7 @@ absl::Status GossipCore::State::SecureRelayed(Link& link) {
   const Handshake& handshake = *link.handshake;
   if (handshake.peer_certificate().node_id != link.sought) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kRelayBroken,
-                 "relay led to {} and not to the member that was asked for",
+                 "relay led to {} instead of the member that was asked for",
                  handshake.peer_certificate().name);
   }
   return relayed.Secure(link.id, handshake.peer_nonce(), link.dialed, handshake.Session());
@@ -170,16 +169,16 @@ bool GossipCore::State::OfCircuit(Link& link, const Frame& frame, TimePoint now)
   if (circuits.Carries(end) || relayed.Find(end)) {
     return true;
   }
-  // Under way when the circuit ended: a relay that does not know that yet is not to blame.
+  // The frame was in transit when the circuit ended. A relay that does not know of the end yet is
+  // not to blame.
   const bool own = (end.circuit ^ link.own_circuit) % 2 == 0 && link.own_circuit != 0;
   const bool begun =
       end.circuit != 0 && end.circuit <= (own ? link.own_circuit : link.peer_circuit);
   return begun && link.strays.Take(now);
 }
 
-absl::Status GossipCore::State::OnVersion5Frame(Link& link, const Frame& frame,
-                                                Instant now) {
-  // One hop: what runs through a relay carries nothing for others.
+absl::Status GossipCore::State::OnVersion5Frame(Link& link, const Frame& frame, Instant now) {
+  // Only one hop is allowed: a link through a relay carries no links of others.
   switch (link.version < limits::kVersionWithRelay || link.relayed ? Frame::KIND_NOT_SET
                                                                    : frame.kind_case()) {
     case Frame::kRelayOpen:
@@ -199,15 +198,15 @@ absl::Status GossipCore::State::OnVersion5Frame(Link& link, const Frame& frame,
   }
 }
 
-absl::Status GossipCore::State::OnRelayOpen(Link& link, const v1::RelayOpen& open,
-                                            Instant now) {
+absl::Status GossipCore::State::OnRelayOpen(Link& link, const v1::RelayOpen& open, Instant now) {
   const auto source = DigestFrom(open.source());
   const auto target = DigestFrom(open.target());
   const bool numbered = open.circuit() != 0 && open.circuit() % 2 == (link.dialed ? 0 : 1);
   if (!source || !target || !numbered || *source == *target || *source == local.key->id() ||
       (*target != local.key->id() && *source != link.peer)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
-                 "circuit {} is not of the sender, or has no two ends; update the sending node",
+                 "circuit {} does not belong to the sender, or does not have two ends; update the "
+                 "sending node",
                  open.circuit());
   }
   if (open.circuit() <= link.peer_circuit) {
@@ -239,7 +238,7 @@ absl::Status GossipCore::State::AcceptCircuit(Link& link, CircuitEnd end,
   }
   if (Graylisted(source)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kGraylisted,
-                 "this node takes no links of the member for what it did; see its log");
+                 "this node refuses links of the member because of its behaviour; see its log");
   }
   if (Linked(source) && !LinkedByRelay(source)) {
     return Error(absl::StatusCode::kAlreadyExists, reasons::kDuplicateLink,
@@ -263,7 +262,8 @@ absl::Status GossipCore::State::CarryCircuit(Link& link, CircuitEnd end,
   const auto found = link_of.find(target);
   if (found == link_of.end() || RelayedLinks::IsRelayed(found->second) ||
       links.at(found->second).version < limits::kVersionWithRelay) {
-    return NoRelay("node has no direct link to the member that knows circuits");
+    return NoRelay(
+        "node has no direct link to the member, or the member does not support circuits");
   }
   Link& other = links.at(found->second);
   const CircuitEnd to = {.link = other.id, .circuit = NextCircuit(other)};
@@ -277,8 +277,7 @@ absl::Status GossipCore::State::CarryCircuit(Link& link, CircuitEnd end,
   return absl::OkStatus();
 }
 
-void GossipCore::State::OnRelayFrame(const Link& link, const v1::RelayFrame& frame,
-                                     Instant now) {
+void GossipCore::State::OnRelayFrame(const Link& link, const v1::RelayFrame& frame, Instant now) {
   const CircuitEnd end = {.link = link.id, .circuit = frame.circuit()};
   if (circuits.Carries(end)) {
     if (const absl::Status status = circuits.Pass(end, frame, now.now); !status.ok()) {
@@ -289,7 +288,7 @@ void GossipCore::State::OnRelayFrame(const Link& link, const v1::RelayFrame& fra
   }
   const auto id = relayed.Find(end);
   if (!id) {
-    return;  // crossed the end of its circuit
+    return;  // the frame crossed the end of its circuit
   }
   Link& inner = links.at(*id);
   const auto opened = relayed.Unwrap(*id, frame);
@@ -310,8 +309,7 @@ void GossipCore::State::OnRelayFrame(const Link& link, const v1::RelayFrame& fra
   }
 }
 
-void GossipCore::State::OnRelayClose(const Link& link, const v1::RelayClose& close,
-                                     Instant now) {
+void GossipCore::State::OnRelayClose(const Link& link, const v1::RelayClose& close, Instant now) {
   const CircuitEnd end = {.link = link.id, .circuit = close.circuit()};
   if (const auto other = circuits.Close(end)) {
     SendCircuitClose(*other, LostLink());
@@ -324,13 +322,13 @@ void GossipCore::State::OnRelayClose(const Link& link, const v1::RelayClose& clo
   Link& inner = links.at(*id);
   inner.excused = !inner.active;
   relayed.Remove(*id);
-  // Says nothing about who is at the other end: the relay's own link to it would.
+  // This does not show that the node at the other end failed; only its own link to the relay could.
   ForgetLink(*id, /*hopeless=*/false, /*lost=*/false, now);
 }
 
 void GossipCore::State::OnLinkForgotten(const Link& link, TimePoint now) {
   if (!link.relayed) {
-    WrapRelayed();  // what was said before the link ended goes before its end
+    WrapRelayed();  // frames that were sent before the link ended must go before its end
     relayed.CarrierDown(link.id);
     for (const CircuitEnd& end : circuits.LinkDown(link.id)) {
       SendCircuitClose(end, LostLink());
@@ -351,7 +349,7 @@ void GossipCore::State::OnLinkForgotten(const Link& link, TimePoint now) {
 void GossipCore::State::TickRelays(Instant now) {
   for (const LinkId id : relayed.TakeLost()) {
     if (const auto found = links.find(id); found != links.end()) {
-      found->second.excused = true;  // its relay is gone, and lost nothing on purpose
+      found->second.excused = true;  // its relay is gone, so the relay lost nothing on purpose
       ForgetLink(id, /*hopeless=*/false, /*lost=*/false, now);
     }
   }
@@ -364,10 +362,10 @@ void GossipCore::State::TickRelays(Instant now) {
   }
   for (const CircuitEnd& end : circuits.Tick(now.now)) {
     SendCircuitClose(end, Error(absl::StatusCode::kUnavailable, reasons::kLinkIdle,
-                                "circuit carried nothing for long; open it again when there is a "
+                                "circuit was idle for too long; open it again when there is a "
                                 "need"));
   }
-  // What carries others is in use.
+  // A link that carries others is in use.
   for (const LinkId id : relayed.carriers()) {
     mesh.Touch(id, now.now);
   }

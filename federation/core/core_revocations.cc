@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How a GossipCore learns whom its cluster no longer takes, and passes it on.
+// How a GossipCore learns which members are revoked, and passes this on.
 
 #include <memory>
 #include <set>
@@ -57,7 +57,8 @@ absl::Status GossipCore::State::TakeRevocations(const privacy::RevocationList& l
   return absl::OkStatus();
 }
 
-// A list may name many whom this node never heard of: only those who sent something are looked for.
+// A list may name many nodes that this node never heard of, so only nodes that sent something are
+// checked.
 void GossipCore::State::ExpelRevoked(const privacy::RevocationList& former) {
   const privacy::RevocationList& list = certificates.revocations();
   std::set<privacy::NodeId> senders;
@@ -83,7 +84,8 @@ void GossipCore::State::SendRevocations(const Link& link) {
   }
 }
 
-// Over all links, not the mesh alone: who was revoked may be the one that would have to pass it on.
+// Sends to all links, not only to the mesh, because a revoked member may be the one that would have
+// to pass the list on.
 void GossipCore::State::PassOnRevocations(LinkId except) {
   Frame frame;
   frame.mutable_revocations()->set_list(AnnouncedRevocations());
@@ -126,12 +128,13 @@ absl::Status GossipCore::State::OnRevocations(Link& link, const std::string& byt
     return absl::OkStatus();
   }
   if (const absl::Status paid = certificates.TakeCheck(); !paid.ok()) {
-    link.revocations = bytes;  // nobody sends it again over this link
+    link.revocations = bytes;  // it is not sent again over this link
     return paid;
   }
   link.revocations.clear();
   RETURN_IF_ERROR(list.Verify(certificates.issuer()));
-  // Signed by the authority: whatever is wrong with it, whoever passes it on did not do it.
+  // The list is signed by the authority, so the peer that passed it on is not to blame for an error
+  // in it.
   if (const absl::Status taken = TakeRevocations(list, link.id, now); !taken.ok()) {
     outbox.Refuse(/*link=*/0, taken);
   }
@@ -148,7 +151,7 @@ void GossipCore::State::RetryRevocations(Instant now) {
   for (const LinkId id : waiting) {
     const auto found = links.find(id);
     if (found == links.end()) {
-      continue;  // revoked meanwhile
+      continue;  // revoked in the meantime
     }
     certificates.budget().Charge(id, /*awaited=*/false, now.now);
     const std::string bytes = std::exchange(found->second.revocations, "");

@@ -33,9 +33,9 @@
 
 namespace ruvd::federation {
 
-// What GossipCore is made of. Links live here (core_links.cc), with the frames about members
-// (core_members.cc) and what keeps the node connected (core_mesh.cc); members, mesh and items are
-// parts of their own.
+// The parts of GossipCore. This class handles links (core_links.cc), frames about members
+// (core_members.cc), and what keeps the node connected (core_mesh.cc); members, mesh and items are
+// separate classes.
 struct GossipCore::State {
   using Frame = v1::Frame;
 
@@ -45,29 +45,29 @@ struct GossipCore::State {
     std::unique_ptr<Handshake> handshake;  // until the link is active
     bool dialed = false;
     bool active = false;
-    // Once active.
+    // Set when the link is active
     privacy::NodeId peer{};
     uint32_t version = 0;
     privacy::AdmissionCert certificate;
     TimePoint opened{};
     TokenBucket frames;
     TokenBucket recon;
-    TokenBucket circuits;       // that the peer begins over this link to others
-    OpeningShares openings;     // that others begin over it to this node
-    TokenBucket strays;         // frames of circuits that ended while they were under way
-    bool relays = false;        // the peer carries circuits
-    uint32_t own_circuit = 0;   // the last that this node began over this link
-    uint32_t peer_circuit = 0;  // the last that the peer did
-    // A link through a relay.
+    TokenBucket circuits;    // limits circuits that the peer begins over this link to others
+    OpeningShares openings;  // limits circuits that others begin over this link to this node
+    TokenBucket strays;   // limits frames of circuits that ended while the frames were in transit
+    bool relays = false;  // the peer carries circuits
+    uint32_t own_circuit = 0;   // number of the last circuit that this node began over this link
+    uint32_t peer_circuit = 0;  // number of the last circuit that the peer began
+    // Set if the link runs through a relay
     bool relayed = false;
     privacy::NodeId relay{};   // the neighbour that carries it
-    privacy::NodeId sought{};  // who is, or says to be, at its other end
-    bool excused = false;      // should it end before it is active, the relay lost nothing
-    bool failed = false;       // what it carries was spoiled, or nothing came
-    std::optional<TimePoint> drains_until;  // the peer leaves
-    std::optional<TimePoint> pruned;     // when this node refused it, at the beginning of a backoff
-    std::string revocations;             // a list that there was no time to check
-    uint64_t announced_revocations = 0;  // number of the list that went with the opening
+    privacy::NodeId sought{};  // the node that is, or claims to be, at its other end
+    bool excused = false;      // if it ends before it is active, the relay is not to blame
+    bool failed = false;       // what it carried was altered, or nothing arrived
+    std::optional<TimePoint> drains_until;  // the peer is leaving
+    std::optional<TimePoint> pruned;        // when this node refused the link; begins a backoff
+    std::string revocations;                // a list that there was no time to check
+    uint64_t announced_revocations = 0;     // number of the list that was sent when the link opened
   };
 
   State(GossipConfig config, const privacy::NodeKey& key, Entropy entropy, uint64_t seed,
@@ -77,38 +77,38 @@ struct GossipCore::State {
   void OpenLink(LinkId id, const std::string& dialed_address, LinkChannel channel, Instant now);
   // Handles a frame of an existing link.
   void HandleFrame(Link& link, const Frame& frame, Instant now);
-  // Says why, closes, and forgets the link.
+  // Sends a Goaway with the reason, closes, and forgets the link.
   void CloseWithGoaway(Link& link, const absl::Status& status, Instant now);
-  // Ends a link outside the mesh that is not used.
+  // Ends an unused link outside the mesh.
   void CloseIdle(LinkId id, Instant now);
-  // Forgets a link that is gone or about to be closed. `lost`: it broke without a word.
+  // Forgets a link that is gone or about to be closed. `lost` means that it broke without a Goaway.
   void ForgetLink(LinkId id, bool hopeless, bool lost, Instant now);
   void TickLinks(Instant now);
   bool Linked(const privacy::NodeId& peer) const { return link_of.contains(peer); }
 
   // ---- Relay (core_relay.cc)
-  // The actions of an input, for the owner.
+  // Returns the actions of an input, for the owner.
   Actions TakeActions();
-  // Puts what goes over links through relays into frames of the links to these.
+  // Wraps the frames for relayed links into frames for the links that carry them.
   void WrapRelayed();
   void TickRelays(Instant now);
-  // The link to the member runs through a relay.
+  // Returns whether the link to the member runs through a relay.
   bool LinkedByRelay(const privacy::NodeId& id) const;
 
   // ---- Revocations (core_revocations.cc)
-  // A newer list of the issuer: closes links with whom it names and passes it on over all others
-  // but `from`.
+  // Takes a newer list of the issuer: closes links to the nodes that it names, and passes it on
+  // over all other links except `from`.
   absl::Status TakeRevocations(const privacy::RevocationList& list, LinkId from, Instant now);
-  // The present list as it goes with the opening of a link; empty where there is none, or too long
-  // a one.
+  // Returns the current list in the form that is sent when a link opens; empty if there is no list,
+  // or if it is too long.
   std::string AnnouncedRevocations() const;
   void CloseRevoked(Link& link, Instant now);
-  // Checks what there was no time for.
+  // Checks a list that there was no time to check before.
   void RetryRevocations(Instant now);
 
   // ---- Members (core_members.cc)
   void AnnounceSelf(Instant now);
-  // Tells every neighbour that this node leaves.
+  // Tells every neighbour that this node is leaving.
   void SayGoodbye(Instant now);
   void TickMembers(Instant now);
 
@@ -120,8 +120,8 @@ struct GossipCore::State {
   void TickDrain(Instant now);
   void CloseDraining(Link& link, Instant now);
 
-  // ---- Who is kept out (core_graylist.cc)
-  // This node takes no link of the member and dials it not.
+  // ---- Members that are kept out (core_graylist.cc)
+  // Returns whether this node refuses links of the member and does not dial it.
   bool Graylisted(const privacy::NodeId& id) const {
     return evidence.Convicted(id) || scores.Graylisted(id);
   }
@@ -141,7 +141,7 @@ struct GossipCore::State {
   MemberTable members;
   FailureDetector detector;
   DialPlanner dialer;
-  CircuitTable circuits;  // carried for others
+  CircuitTable circuits;  // carried for other nodes
   RelayedLinks relayed;
   RelayPlanner relay_planner;
   Mesh mesh;
@@ -152,7 +152,7 @@ struct GossipCore::State {
   privacy::ConsentTier consent = privacy::ConsentTier::kPrivate;
   bool leaving = false;
   std::optional<TimePoint> drain_until;
-  TimePoint last_served{};  // a peer asked for a chunk
+  TimePoint last_served{};  // when a peer last asked for a chunk
   TimePoint next_heartbeat{};
   TimePoint next_heal_dial{};
   TimePoint last_refutation{};
@@ -165,54 +165,57 @@ struct GossipCore::State {
                 Instant now);
   void OnHandshakeFrame(Link& link, const Frame& frame, Instant now);
   void Activate(Link& link, Instant now);
-  // Ends one of two links to the same peer. False if `link` is the one that ends.
+  // Ends one of two links to the same peer. Returns false if `link` is the one that ends.
   bool ResolveDuplicate(Link& link, const privacy::NodeId& peer, Instant now);
-  // The link to keep of two to the same peer. Both sides choose the same one.
+  // Decides which of two links to the same peer to keep. Both sides choose the same one.
   bool KeepsNewLink(const Link& old_link, const Link& new_link, const privacy::NodeId& peer) const;
   bool MakeRoomForLink(Instant now);
   absl::Status OnActiveFrame(Link& link, const Frame& frame, Instant now);
   absl::Status OnVersion2Frame(Link& link, const Frame& frame, Instant now);
-  // A frame of the opening on a link that is open.
+  // Handles a frame of the handshake on a link that is already open.
   absl::Status OnRepeatedOpening(const Link& link, const Frame& frame);
   static absl::Status Misplaced(const Link& link, const Frame& frame);
   void OnAck(Link& link, uint64_t seq, TimePoint now);
   void OnGoaway(Link& link, const v1::Goaway& goaway, Instant now);
   void OnPeerDrains(Link& link, Duration patience, Instant now);
-  // Counts a refusal, against the peer where it is to blame. False if the link was closed for it.
+  // Counts a refusal, and counts it against the peer if the peer is to blame. Returns false if this
+  // closed the link.
   bool Refuse(Link& link, const absl::Status& status, Instant now);
 
   // ---- core_revocations.cc
-  // Takes the revocation list that the peer of a link announced. False if that ended the link.
+  // Takes the revocation list that the peer of a link announced. Returns false if that ended the
+  // link.
   bool LearnRevocations(LinkId id, const std::string& bytes, Instant now);
-  // One that came over an open link. It may close that link.
+  // Takes a list that came over an open link. This may close that link.
   absl::Status OnRevocations(Link& link, const std::string& bytes, Instant now);
   void PassOnRevocations(LinkId except);
   void SendRevocations(const Link& link);
-  // Drops what those sent whom the list in force names and `former` does not.
+  // Drops the items of nodes that the current list names and `former` does not.
   void ExpelRevoked(const privacy::RevocationList& former);
 
   // ---- core_members.cc
   void GreetMember(const Link& link, Instant now);
   absl::Status OnMemberDelta(Link& link, const v1::MemberDelta& delta, Instant now);
-  // Applies records one by one and passes new ones on. False if the link was closed meanwhile.
-  bool ApplyRecords(
-      Link& link, const google::protobuf::RepeatedPtrField<v1::SignedEnvelope>& protos,
-      Instant now);
+  // Applies records one by one and passes new ones on. Returns false if the link was closed
+  // meanwhile.
+  bool ApplyRecords(Link& link,
+                    const google::protobuf::RepeatedPtrField<v1::SignedEnvelope>& protos,
+                    Instant now);
   absl::Status OnMemberWant(const Link& link, const v1::MemberWant& want);
   absl::Status OnSuspicions(Link& link, const v1::Suspicions& suspicions, Instant now);
-  // What accusations that came over one link call for.
+  // The reactions that accusations from one link require.
   struct Accusations {
-    v1::Frame wanted;  // records that this node lacks
+    v1::Frame wanted;  // requests for records that this node lacks
     bool of_ourselves = false;
   };
-  // Applies one accusation and notes what it calls for. Errors of MemberTable::ApplyAccusation.
+  // Applies one accusation and notes the required reaction. Returns the errors of
+  // MemberTable::ApplyAccusation.
   absl::Status ApplyAccusation(const v1::SignedEnvelope& proto, LinkId from,
                                Accusations& accusations, Instant now);
   void AnswerAccusations(LinkId from, Accusations accusations, Instant now);
-  // Checks what there was no time for.
+  // Checks accusations that there was no time to check before.
   void RetryAccusations(Instant now);
-  absl::Status OnPingRequest(const Link& link, const v1::PingRequest& request,
-                             Instant now);
+  absl::Status OnPingRequest(const Link& link, const v1::PingRequest& request, Instant now);
   absl::Status OnMemberReconciliation(const Link& link, const v1::ReconMessage& message,
                                       Instant now);
   void SendRecords(LinkId link, std::span<const RecordPtr> records);
@@ -224,18 +227,18 @@ struct GossipCore::State {
   void Refute(Instant now);
 
   // ---- core_graylist.cc
-  // Ends the link of a peer whose score fell too low. True if it did.
+  // Ends the link of a peer whose score fell too low. Returns true if it did.
   bool CloseIfGraylisted(LinkId id, Instant now);
   absl::Status OnVersion3Frame(Link& link, const Frame& frame, Instant now);
   absl::Status OnEvidence(Link& link, const v1::Evidence& message, Instant now);
-  // Checks one proof that came over a link and acts on it. Errors of EvidenceTable::Apply.
-  absl::Status ApplyEvidence(const v1::EquivocationProof& proof, LinkId from,
-                             Instant now);
-  // Checks what there was no time for.
+  // Checks one proof that came over a link and acts on it. Returns the errors of
+  // EvidenceTable::Apply.
+  absl::Status ApplyEvidence(const v1::EquivocationProof& proof, LinkId from, Instant now);
+  // Checks proofs that there was no time to check before.
   void RetryEvidence(Instant now);
-  // Acts on what this node found itself.
+  // Acts on proofs that this node found itself.
   void Convict(const std::vector<Conviction>& convictions, Instant now);
-  // Drops what a newly convicted member signed, ends its link, and tells the neighbours but one.
+  // Drops what a newly convicted member signed, ends its link, and tells the neighbours except one.
   void ActOnEvidence(const privacy::NodeId& id, EvidenceTable::Applied applied, LinkId except,
                      Instant now);
   void SendEvidence(const Link& link, std::span<const privacy::NodeId> about);
@@ -243,46 +246,48 @@ struct GossipCore::State {
   // ---- core_relay.cc
   absl::Status OnVersion5Frame(Link& link, const Frame& frame, Instant now);
   absl::Status OnRelayOpen(Link& link, const v1::RelayOpen& open, Instant now);
-  // Takes a circuit whose target this node is, or carries it on to the target. An error is why not.
+  // Accepts a circuit if this node is its target, or carries it on to the target. An error is the
+  // reason for a refusal.
   absl::Status AcceptCircuit(Link& link, CircuitEnd end, const privacy::NodeId& source,
                              Instant now);
   absl::Status CarryCircuit(Link& link, CircuitEnd end, const privacy::NodeId& target, Instant now);
   void OnRelayFrame(const Link& link, const v1::RelayFrame& frame, Instant now);
   void OnRelayClose(const Link& link, const v1::RelayClose& close, Instant now);
-  // The frame belongs to a circuit, whose limits hold in place of those of the link.
+  // Returns whether the frame belongs to a circuit. Then the circuit's limits apply instead of the
+  // link's.
   bool OfCircuit(Link& link, const Frame& frame, TimePoint now) const;
   void SendCircuitClose(CircuitEnd end, const absl::Status& status);
-  // The member has no address, or dials to it fail.
+  // Returns whether the member has no address, or dials to it fail.
   bool OnlyByRelay(const SignedRecord& record) const;
-  // Asks neighbours, one after the other, to carry a link to a member. False: not now.
+  // Asks neighbours, one after the other, to carry a link to a member. Returns false if it cannot
+  // be done now.
   bool AskRelay(const privacy::NodeId& target, DialPurpose purpose, Instant now);
   bool AskNextRelay(const privacy::NodeId& target, Instant now);
-  // Neighbours that carry circuits and have room for one more of this node.
+  // Returns neighbours that carry circuits and have room for another one of this node.
   std::vector<privacy::NodeId> Relays() const;
   absl::Status RoomForRelayed(LinkId carrier) const;
   static uint32_t NextCircuit(Link& carrier);
   Link& OpenRelayed(const Link& carrier, CircuitEnd end, const privacy::NodeId& member, bool dialed,
                     Instant now);
-  // Seals what follows the handshake, if it was with who was sought.
+  // Seals the frames after the handshake, if the other end is the member that was wanted.
   absl::Status SecureRelayed(Link& link);
   void OnLinkForgotten(const Link& link, TimePoint now);
 
   // ---- core_mesh.cc
   absl::Status OnGraft(Link& link, Instant now);
   absl::Status OnPrune(Link& link, const v1::Prune& prune, Instant now);
-  absl::Status OnReconciliation(Link& link, const v1::ReconMessage& message,
-                                Instant now);
+  absl::Status OnReconciliation(Link& link, const v1::ReconMessage& message, Instant now);
   void JoinMesh(const Link& link, Instant now);
-  // A newcomer that this node's mesh does not need.
+  // Returns whether the owner of the certificate is a newcomer that this node's mesh does not need.
   bool StaysOutside(const privacy::AdmissionCert& certificate, Instant now) const;
   void HastenIfShort(TimePoint now);
   void SendPrune(Link& link, Instant now, Duration backoff = limits::kPruneBackoff);
   void Heartbeat(Instant now);
   void DialSeeds(bool all, Instant now);
-  // Dials up to `count` members that live and have no link.
+  // Dials up to `count` living members that have no link.
   size_t DialMembers(size_t count, DialPurpose purpose, Instant now);
   void DialBetter(double score, size_t count, Instant now);
-  // Dials a member, or asks a relay for it.
+  // Dials a member, or asks a relay for a link to it.
   bool DialMember(const SignedRecord& record, DialPurpose purpose, Instant now);
   bool DialDirectly(const SignedRecord& record, DialPurpose purpose, Instant now);
   bool WorthDialing(const SignedRecord& record) const;

@@ -31,7 +31,8 @@ LocalNode MakeLocal(const GossipConfig& config, const privacy::NodeKey& key) {
 
 constexpr ItemKind kMaskKinds[] = {ItemKind::kMaskKey, ItemKind::kMaskSet, ItemKind::kMaskShare};
 
-// What a stored item is to the tiers at least. Updates do not say whether they are noised.
+// Returns the kind of a stored item for the consent tiers. Items do not state whether they are
+// noised, so this assumes that they are: the kind that the most tiers allow.
 privacy::ShareableKind LeastShareable(ItemKind kind) {
   if (IsMaskItem(kind)) {
     return privacy::ShareableKind::kMaskedSum;
@@ -42,7 +43,7 @@ privacy::ShareableKind LeastShareable(ItemKind kind) {
 
 absl::Status UnknownBytes() {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
-               "link carried bytes that are no frame; update the sending node");
+               "link carried bytes that are not a frame; update the sending node");
 }
 
 }  // namespace
@@ -105,7 +106,7 @@ Actions GossipCore::OnDialFailed(const std::string& address, Instant now) {
 Actions GossipCore::OnFrame(LinkId link, const v1::Frame& frame, Instant now) {
   const auto found = state_->links.find(link);
   if (found == state_->links.end()) {
-    return {};  // was in flight when we closed the link
+    return {};  // the frame was in transit when this node closed the link
   }
   if (frame.ByteSizeLong() > limits::kMaxFrameBytes) {
     return OnBadFrame(link, now);
@@ -180,7 +181,8 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const privacy::ConsentRecord& rec
   RETURN_IF_ERROR(record.Verify(*state_->local.key));
   const bool had_plain = privacy::MayLeave(state_->consent, privacy::ShareableKind::kAdapterDelta);
   state_->consent = record.tier;
-  // Items do not say whether they are noised: under a tier that allows plain ones some may not be.
+  // Items do not state whether they are noised. If the former tier allowed plain updates, some of
+  // them may not be.
   if (!privacy::MayLeave(record.tier, privacy::ShareableKind::kDpAdapterDelta) ||
       (had_plain && !privacy::MayLeave(record.tier, privacy::ShareableKind::kAdapterDelta))) {
     state_->exchange.Withdraw(ItemKind::kAdapterDelta);
@@ -277,7 +279,7 @@ Actions GossipCore::Leave(Instant now) {
   state.leaving = true;
   state.SayGoodbye(now);
   while (!state.links.empty()) {
-    state.CloseDraining(state.links.rbegin()->second, now);  // what others carry first
+    state.CloseDraining(state.links.rbegin()->second, now);  // links that others carry come first
   }
   return state.TakeActions();
 }
@@ -294,13 +296,14 @@ absl::StatusOr<Actions> GossipCore::SetCertificate(const privacy::AdmissionCert&
   privacy::AdmissionCert& present = state_->local.certificate;
   RETURN_IF_ERROR(certificate.Verify(present.issuer, now.wall_ms));
   if (certificate.node_key != present.node_key || certificate.name != present.name) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyInvalid,
-                 "the new certificate is of {} and another key or name than the one in use; issue "
-                 "one for {}",
-                 certificate.name, present.name);
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kKeyInvalid,
+        "the new certificate is for {}, with another key or name than the one in use; issue "
+        "one for {}",
+        certificate.name, present.name);
   }
   if (certificate.not_after_ms <= present.not_after_ms) {
-    return Actions();  // the one in use is as good
+    return Actions();  // the certificate in use is as good
   }
   present = certificate;
   if (!state_->leaving) {

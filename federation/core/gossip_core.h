@@ -33,15 +33,16 @@
 namespace ruvd::federation {
 
 // The whole of federation as one state machine without I/O: links, membership, gossip of items.
-// Every input returns what to do; the owner does it in order. Deterministic given its inputs, seed
-// and entropy. Not thread-safe: one actor owns it.
+// Every input returns actions, which the owner performs in order. Deterministic given its inputs,
+// seed and entropy. Not thread-safe: one actor owns it.
 class GossipCore {
  public:
-  // Fills bytes for nonces; SecureRandomBytes in production, a seeded generator in tests.
+  // Fills bytes for nonces: SecureRandomBytes in production, a seeded generator in tests.
   using Entropy = std::function<void(std::span<uint8_t>)>;
 
-  // `key` must outlive the core. Refuses an own certificate that is expired, of another key, or
-  // badly signed, so that a misconfigured node says so at its start and not at its peers.
+  // `key` must outlive the core. Refuses an own certificate that is expired, belongs to another
+  // key, or is badly signed, so that a misconfigured node reports this at its start and not at its
+  // peers.
   static absl::StatusOr<std::unique_ptr<GossipCore>> Create(GossipConfig config,
                                                             const privacy::NodeKey& key,
                                                             Entropy entropy, uint64_t seed,
@@ -50,114 +51,125 @@ class GossipCore {
   GossipCore(const GossipCore&) = delete;
   GossipCore& operator=(const GossipCore&) = delete;
 
-  // ---- Inputs of the network.
-  // A link is up. `dialed_address` is the address of the Dial action, or "" for an accepted link.
+  // ---- Inputs from the network
+
+  // A link is open. `dialed_address` is the address of the Dial action, or "" for an accepted link.
   Actions OnLinkOpened(LinkId link, const std::string& dialed_address, Instant now,
                        LinkChannel channel = {});
   Actions OnDialFailed(const std::string& address, Instant now);
-  // Any frame from anybody: refusals are counted and reported, never fatal.
+  // Takes any frame from any peer. Refusals are counted and reported, never fatal.
   Actions OnFrame(LinkId link, const v1::Frame& frame, Instant now);
-  // Bytes that are no Frame, or more than kMaxFrameBytes of them.
+  // Bytes arrived that are not a Frame, or more than kMaxFrameBytes of them.
   Actions OnBadFrame(LinkId link, Instant now);
   Actions OnLinkClosed(LinkId link, Instant now);
-  // Call every 100 to 500 ms.
+  // Must be called every 100 to 500 ms.
   Actions OnTick(Instant now);
 
-  // ---- Inputs of this node.
-  // Items read back from the store; expired ones, those of members that are kept out by evidence,
-  // and own ones that may no longer leave, give ItemDropped. An own update or pattern is taken for
-  // one that the tier allowed when it was offered: whoever lowers the tier drops what was stored
-  // before the new record is. After SetConsent and before any link.
+  // ---- Inputs from this node
+
+  // Takes items read back from the store. Expired items, items of members that are kept out by
+  // evidence, and own items that may no longer be shared give ItemDropped. An own update or pattern
+  // is assumed to have been allowed by the tier when it was offered, so a caller that lowers the
+  // tier must drop what was stored before the new consent record. Must be called after SetConsent
+  // and before any link opens.
   Actions Restore(std::vector<Item> items, Instant now);
-  // What Evidence gave in an earlier life: those members are kept out from the start. Each proof is
-  // checked again; what is over, or proves nothing, is left out. Right after Create.
+  // Takes the result of Evidence before the restart: these members are kept out from the start.
+  // Each proof is checked again; proofs that have expired or are invalid are left out. Must be
+  // called right after Create.
   Actions RestoreEvidence(const std::vector<std::string>& proofs, Instant now);
-  // Members known from an earlier life, or from other nodes of the process, whose records were
-  // verified; the base is shared, not copied. Right after Create.
+  // Takes verified records of members known before the restart, or from other nodes of the process.
+  // The base is shared, not copied. Must be called right after Create.
   Actions RestoreMembers(std::shared_ptr<const RecordBase> records, Instant now);
-  // Default is private. A record that is not this node's own leaves the tier as it was. Lowering
-  // the tier withdraws own items that may no longer leave: peers are not offered them again.
+  // Sets the tier; the default is private. A record that is not this node's own leaves the tier
+  // unchanged. Lowering the tier withdraws own items that may no longer be shared: they are not
+  // offered to peers again.
   absl::StatusOr<Actions> SetConsent(const privacy::ConsentRecord& record, Instant now);
-  // Refuses from now on whom the cluster's issuer revoked, and ends the links with them. The list
-  // goes on to peers over all links, and with every link that opens. RevocationsChanged is among
-  // the actions where it is news. Errors of Revocations::Take.
+  // Refuses from now on the nodes that the cluster's issuer revoked, and ends the links to them.
+  // The list is sent to peers over all links, and over every link that opens. If the list is new,
+  // RevocationsChanged is among the actions. Returns the errors of Revocations::Take.
   absl::StatusOr<Actions> SetRevocations(const privacy::RevocationList& list, Instant now);
-  // Signs, keeps and spreads an update. `kind` says what it is to the tiers: plain, or noised and
-  // charged for. CONSENT_MISSING, ROLE_MISSING, UPDATE_INVALID, LIMIT_EXCEEDED. ItemAccepted with
-  // own = true is among the actions.
+  // Signs, keeps and spreads an update. `kind` classifies it for the consent tiers: plain, or
+  // noised and charged. Errors: CONSENT_MISSING, ROLE_MISSING, UPDATE_INVALID, LIMIT_EXCEEDED.
+  // ItemAccepted with own = true is among the actions.
   absl::StatusOr<Actions> OfferAdapterDelta(
       uint64_t round, AdapterDelta delta, Instant now,
       privacy::ShareableKind kind = privacy::ShareableKind::kAdapterDelta);
-  // The same for an update of banks, which goes to peers that know it. While a link is open to one
-  // that does not, the update also leaves as one core for all t, with a later OnTick.
+  // Offers an update of banks in the same way, to peers that know this format. While a link to a
+  // peer that does not is open, a later OnTick also offers the update as one core for all t.
   absl::StatusOr<Actions> OfferUpdate(
       uint64_t round, const AdapterUpdate& update, Instant now,
       privacy::ShareableKind kind = privacy::ShareableKind::kAdapterDelta);
   // Signs, keeps and spreads an item of a masked round (MaskedRound's OfferMaskItem), of one of the
-  // three kinds. The same errors.
+  // three kinds. It has the same errors.
   absl::StatusOr<Actions> OfferMasked(ItemKind kind, uint64_t round, std::string payload,
                                       Instant now);
-  // The same for a pattern. `kind`: plain, or a noised centroid that was charged for.
+  // Offers a pattern in the same way. `kind`: plain, or with a noised centroid that was charged.
   absl::StatusOr<Actions> OfferPattern(
       const SharedPattern& pattern, Instant now,
       privacy::ShareableKind kind = privacy::ShareableKind::kPattern);
-  // Stops giving away every version of an own pattern, or all own updates: peers that ask get
-  // nothing, and what they already have stays with them until it expires.
+  // Stops sharing every version of an own pattern, or all own updates: peers that ask get nothing,
+  // and keep what they already have until it expires.
   Actions WithdrawPattern(const std::array<uint8_t, 16>& id);
   Actions WithdrawAdapterDeltas();
-  // The same for own items by their ids; others stay.
+  // Stops sharing own items by their ids; ids of other items are ignored.
   Actions WithdrawItems(std::span<const Digest> ids);
-  // Signs, keeps and spreads that this node took back what it sent: peers that keep to it drop it
-  // and take it no more. Whatever the tier is. SIGNATURE_INVALID and WITHDRAWAL_INVALID for one
-  // that is not this node's own. ItemAccepted with own = true is among the actions.
+  // Signs, keeps and spreads the statement that this node takes back what it sent: peers that
+  // follow the protocol drop it and do not accept it again. It works under every tier.
+  // SIGNATURE_INVALID and WITHDRAWAL_INVALID for a withdrawal that is not this node's own.
+  // ItemAccepted with own = true is among the actions.
   absl::StatusOr<Actions> OfferWithdrawal(const privacy::Withdrawal& withdrawal, Instant now);
-  // Says goodbye: a signed LEFT record and Goaway to every link. The core is then only destroyed.
+  // Leaves: sends a signed LEFT record and a Goaway over every link. Afterwards the core may only
+  // be destroyed.
   Actions Leave(Instant now);
-  // Says goodbye and takes nothing new, but lets transfers that run end, for at most `deadline` and
-  // kDrainMax. Go on calling the inputs of the network until drained(), then destroy the core.
+  // Leaves and accepts nothing new, but lets running transfers end, for at most `deadline` and
+  // kDrainMax. The owner must go on calling the inputs from the network until drained(), then
+  // destroy the core.
   Actions Drain(Duration deadline, Instant now);
-  // After Drain: no link is left.
+  // Returns whether no link is left after Drain.
   bool drained() const;
 
-  // ---- Views.
-  // Goes on with a newer certificate of this node's key: links that open show it, as does a new
-  // record of this node. Open links stay until the former one ends. CERTIFICATE_*, KEY_INVALID for
-  // one of another key, cluster or name.
+  // ---- The certificate, and views of the state
+
+  // Continues with a newer certificate of this node's key: links that open show it, and so does a
+  // new record of this node. Open links stay until the earlier certificate ends. Errors:
+  // CERTIFICATE_*, KEY_INVALID for a certificate of another key, cluster or name.
   absl::StatusOr<Actions> SetCertificate(const privacy::AdmissionCert& certificate, Instant now);
   const privacy::AdmissionCert& certificate() const;
 
-  std::vector<Member> Members() const;  // by id, this node included
-  // Also of nodes that are no members.
+  std::vector<Member> Members() const;  // by id, including this node
+  // Works for nodes that are not members, too
   MemberStanding StandingOf(const privacy::NodeId& id) const;
   std::vector<Item> Items() const;  // by id
-  // The update of the highest round (then of banks, then newest) of every origin, input of a round.
+  // The update of the highest round (then one with banks, then the newest) of every origin: the
+  // input of a round
   std::vector<Item> NewestDeltas() const;  // by origin
   const GossipCounters& counters() const;
   privacy::ConsentTier consent() const;
   size_t active_links() const;
-  // Of them, those that run through a relay.
+  // How many of them run through a relay
   size_t relayed_links() const;
-  // The neighbour through which the link to a member runs; nullopt where there is no link, or a
-  // direct one.
+  // The neighbour through which the link to a member runs; nullopt if there is no link, or a direct
+  // one
   std::optional<privacy::NodeId> RelayTo(const privacy::NodeId& peer) const;
-  // Circuits that this node carries for others.
+  // Circuits that this node carries for others
   size_t circuits() const;
-  // Of links, with peers that know withdrawals.
+  // Links to peers that understand withdrawals
   size_t peers_that_take_withdrawals() const;
-  // Until when versions of a member's pattern are withdrawn, by their creation; nullopt: none is.
+  // Returns the creation time up to which versions of a member's pattern are withdrawn; nullopt if
+  // they are not.
   std::optional<int64_t> PatternWithdrawn(const privacy::NodeId& origin,
                                           const std::array<uint8_t, 16>& pattern) const;
   std::vector<privacy::NodeId> MeshPeers() const;   // by link
   std::vector<privacy::NodeId> Graylisted() const;  // members whose links are refused, by id
-  // OK, or REVOCATION_STALE where the newest list is older than max_stale.
+  // Returns OK, or REVOCATION_STALE if the newest list is older than max_stale.
   absl::Status RevocationsFresh(Instant now) const;
-  // A proof of each member that is known to have equivocated, by id; kMaxEvidence at most, each
-  // EvidenceTable::kStoredBytes long.
+  // Returns a proof for each member that is known to have equivocated, by id: at most kMaxEvidence,
+  // each EvidenceTable::kStoredBytes long.
   std::vector<std::string> Evidence() const;
-  // What this node thinks of a peer; negative: not in its mesh. 0 for one that it knows nothing of.
+  // Returns this node's score of a peer; negative: not in its mesh; 0 for an unknown peer.
   double ScoreOf(const privacy::NodeId& peer) const;
   std::shared_ptr<const SignedRecord> OwnRecord() const;
-  int local_health() const;  // 0 (well) to kMaxLocalHealth
+  int local_health() const;  // 0 (healthy) to kMaxLocalHealth
 
  private:
   struct State;

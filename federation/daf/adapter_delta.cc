@@ -33,7 +33,7 @@ absl::Status CheckCore(const CoreDelta& core, const UpdateRules& rules) {
   }
   if (core.rank != rank->second || core.values.size() != size_t{core.rank} * core.rank) {
     return Invalid(
-        fmt::format("has rank {} for {} where {} is due", core.rank, core.target, rank->second));
+        fmt::format("has rank {} for {} instead of rank {}", core.rank, core.target, rank->second));
   }
   if (core.bank >= rules.banks) {
     return Invalid(fmt::format("names bank {} of {}", core.bank, rules.banks));
@@ -141,7 +141,7 @@ absl::StatusOr<AdapterDelta> DecodeAdapterDelta(std::span<const uint8_t> bytes) 
   AdapterDelta delta;
   ASSIGN_OR_RETURN(delta.cores, ReadCores(reader));
   if (reader.remaining() != 0) {
-    return Invalid("has bytes behind its end");
+    return Invalid("has extra bytes after its end");
   }
   return delta;
 }

@@ -16,7 +16,7 @@
 namespace ruvd::federation {
 
 // The trained core R (rank x rank, row major) of one linear layer and one timestep bank, in a
-// shared frame: y += P R Q x (DESIGN section 5).
+// shared frame: y += P R Q x.
 struct CoreDelta {
   std::string target;  // base tensor name, e.g. blk.7.attn_output.weight
   uint32_t bank = 0;
@@ -33,30 +33,30 @@ struct AdapterDelta {
   bool operator==(const AdapterDelta&) const = default;
 };
 
-// What an update must look like. The node derives it from its model's frame.
+// The required shape of an update. The node derives it from its model's frame.
 struct UpdateRules {
   std::map<std::string, uint32_t> rank_of_target;
   uint32_t banks = 1;
-  // Largest L2 norm over all cores together: one clip over all banks (federated-privacy section 2).
+  // Largest L2 norm over all cores together, so a single clip norm covers all banks
   double max_norm = 16.0;
 };
 
-// Sorts the cores as the encoding needs it.
+// Sorts the cores in the order that the encoding needs.
 void SortCores(std::vector<CoreDelta>& cores);
 
-// L2 norm over all values of all cores, summed in double in order.
+// Returns the L2 norm over all values of all cores, summed in double in order.
 double NormOf(std::span<const CoreDelta> cores);
 
-// Shape, order, finiteness, norm. UPDATE_INVALID names the core.
+// Checks shape, order, finiteness and norm. UPDATE_INVALID names the core.
 absl::Status CheckCores(std::span<const CoreDelta> cores, const UpdateRules& rules);
 
-// Payload layout of docs/wire-format.md. EncodeAdapterDelta expects sorted cores.
+// Encodes the payload layout of docs/wire-format.md. The cores must be sorted.
 std::string EncodeAdapterDelta(const AdapterDelta& delta);
-// UPDATE_INVALID for anything that is not exactly one encoding. Lengths are checked before
-// allocation; memory stays below twice the input.
+// Decodes a payload; UPDATE_INVALID for bytes that are not exactly one encoding. Lengths are
+// checked before memory is allocated, which stays below twice the size of the input.
 absl::StatusOr<AdapterDelta> DecodeAdapterDelta(std::span<const uint8_t> bytes);
 
-// The core list inside other payloads.
+// Write and read the list of cores inside other payloads.
 void WriteCores(std::span<const CoreDelta> cores, ByteWriter& writer);
 absl::StatusOr<std::vector<CoreDelta>> ReadCores(ByteReader& reader);
 

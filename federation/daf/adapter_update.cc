@@ -50,7 +50,7 @@ absl::Status CheckSchedule(const TimestepHistogram& schedule) {
 
 absl::Status CheckModules(std::span<const ModuleShape> modules) {
   if (modules.empty() || modules.size() > limits::kMaxCores) {
-    return Invalid("lists no module or too many");
+    return Invalid("lists no modules, or too many");
   }
   for (size_t i = 0; i < modules.size(); ++i) {
     const ModuleShape& module = modules[i];
@@ -152,7 +152,7 @@ absl::Status ReadHeader(ByteReader& reader, AdapterUpdate* update) {
   }
   const auto boundaries = reader.Read<uint8_t>();
   if (reader.failed() || *boundaries >= limits::kMaxUpdateBanks) {
-    return Invalid("is truncated in its head or has too many banks");
+    return Invalid("is truncated in its header or has too many banks");
   }
   update->model_hash = *model_hash;
   update->frame_id = *frame_id;
@@ -219,7 +219,7 @@ absl::Status CheckAdapterUpdate(const AdapterUpdate& update, const AdapterUpdate
                  "must load this cluster's");
   }
   if (update.kind != rules.kind) {
-    return Invalid("holds another factor than this cluster federates");
+    return Invalid("holds another factor kind than this cluster shares");
   }
   RETURN_IF_ERROR(CheckBoundaries(update.boundaries));
   RETURN_IF_ERROR(CheckSchedule(update.schedule));
@@ -268,7 +268,7 @@ absl::StatusOr<AdapterUpdate> DecodeAdapterUpdate(std::span<const uint8_t> bytes
   RETURN_IF_ERROR(ReadModules(reader, &update));
   RETURN_IF_ERROR(ReadBanks(reader, &update));
   if (reader.remaining() != 0) {
-    return Invalid("has bytes behind its end");
+    return Invalid("has extra bytes after its end");
   }
   return update;
 }

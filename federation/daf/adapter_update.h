@@ -17,21 +17,21 @@
 
 namespace ruvd::federation {
 
-// Which factor of y += U C D x an update holds; the others are fixed by the frame.
+// The factor of y += U C D x that an update holds; the frame fixes the other factors.
 enum class FactorKind : uint8_t {
   kCore = 1,  // R, rank x rank (Fed-SB, arXiv 2502.15436)
   kFfa = 2,   // B, out x rank (FFA-LoRA, arXiv 2403.12313)
 };
 
-// What the sender trained on: shares of its maskings whose masked share t was in (i/10, (i+1)/10].
-// Whole numbers, so that equal schedules are equal bytes: they add up to kScheduleUnit, or are all
-// zero where the sender does not say.
+// What the sender trained on: the share of its maskings whose masked share t was in (i/10,
+// (i+1)/10]. Shares are whole numbers, so that equal schedules are equal bytes. They add up to
+// kScheduleUnit, or are all zero if the sender does not report them.
 inline constexpr size_t kScheduleBins = 10;
 inline constexpr uint16_t kScheduleUnit = 65'535;
 using TimestepHistogram = std::array<uint16_t, kScheduleBins>;
 
-// The histogram of counts of maskings by tenth of t, rounded by largest remainders; zeros for no
-// masking.
+// Returns the histogram of counts of maskings by tenth of t, rounded by largest remainders; zeros
+// if there were no maskings.
 TimestepHistogram HistogramOf(const std::array<uint64_t, kScheduleBins>& counts);
 
 struct ModuleShape {
@@ -43,7 +43,7 @@ struct ModuleShape {
   bool operator==(const ModuleShape&) const = default;
 };
 
-// Values of one bank: every module of the layout one after the other, each row major.
+// The values of one bank: every module of the layout in order, each row major.
 struct BankValues {
   uint32_t bank = 0;
   std::vector<float> values;
@@ -51,18 +51,18 @@ struct BankValues {
   bool operator==(const BankValues&) const = default;
 };
 
-// What a node's training changed since the global adapter of a round, bank by bank: an adapter with
+// What a node's training changed since the global adapter of a round, bank by bank. An adapter with
 // a trunk adds the trunk to every bank, which is exact in one frame. A bank that was not trained is
-// absent. Payload version 2 of docs/wire-format.md.
+// absent. This is payload version 2 of docs/wire-format.md.
 struct AdapterUpdate {
   FactorKind kind = FactorKind::kCore;
   Digest model_hash{};
   Digest frame_id{};
-  uint64_t round = 0;     // of the global adapter that training began from
-  uint64_t examples = 0;  // as the sender claims: shown, never a weight
+  uint64_t round = 0;     // round of the global adapter that training began from
+  uint64_t examples = 0;  // claimed by the sender: shown, never used as a weight
   TimestepHistogram schedule{};
-  // Bank k is [boundaries[k - 1], boundaries[k]) of t, with 0 before the first and 1 behind the
-  // last. Ascending, within (0, 1); nodes may have different ones.
+  // Bank k is the range [boundaries[k - 1], boundaries[k]) of t, with 0 before the first and 1
+  // after the last boundary. Ascending, within (0, 1); nodes may have different boundaries
   std::vector<float> boundaries;
   std::vector<ModuleShape> modules;  // sorted by target, each once
   std::vector<BankValues> banks;     // sorted by bank, each once; at least one
@@ -71,28 +71,28 @@ struct AdapterUpdate {
   bool operator==(const AdapterUpdate&) const = default;
 };
 
-// What an update must look like. The node derives it from its model and frame.
+// The required shape of an update. The node derives it from its model and frame.
 struct AdapterUpdateRules {
   FactorKind kind = FactorKind::kCore;
   Digest model_hash{};
   Digest frame_id{};
   std::vector<ModuleShape> modules;  // sorted by target
-  // Largest L2 norm over all banks together: one clip over all banks.
+  // Largest L2 norm over all banks together, so a single clip norm covers all banks
   double max_norm = 16.0;
 };
 
-// L2 norm over all values of all banks, summed in double in order.
+// Returns the L2 norm over all values of all banks, summed in double in order.
 double NormOf(const AdapterUpdate& update);
 
-// MODEL_MISMATCH, FRAME_MISMATCH, or UPDATE_INVALID for another kind or shape, a value that is not
-// finite or a norm above the bound; the message says which.
+// Returns MODEL_MISMATCH, FRAME_MISMATCH, or UPDATE_INVALID for another kind or shape, a value that
+// is not finite, or a norm above the bound; the message says which.
 absl::Status CheckAdapterUpdate(const AdapterUpdate& update, const AdapterUpdateRules& rules);
 
-// `update` has the order and sizes that are documented above.
+// Encodes an update, which must have the order and sizes documented above.
 std::string EncodeAdapterUpdate(const AdapterUpdate& update);
-// UPDATE_INVALID for anything that is not exactly one encoding, and for values that are not finite.
-// Sizes are checked against the limits and the bytes that are there before anything is allocated;
-// memory stays below twice the input and 64 bytes a module.
+// Decodes an update; UPDATE_INVALID for bytes that are not exactly one encoding, and for values
+// that are not finite. Sizes are checked against the limits and the available bytes before memory
+// is allocated, which stays below twice the size of the input plus 64 bytes per module.
 absl::StatusOr<AdapterUpdate> DecodeAdapterUpdate(std::span<const uint8_t> bytes);
 
 }  // namespace ruvd::federation

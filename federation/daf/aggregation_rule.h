@@ -10,27 +10,26 @@
 
 namespace ruvd::federation {
 
-// What a rule combines: n >= 1 vectors of equal length, in the order of node ids, so that a sum is
+// The input of a rule: n >= 1 vectors of equal length, in the order of node ids, so that a sum is
 // the same on every node.
 struct RuleInput {
   std::span<const std::span<const float>> updates;
-  // n weights of at least 0, one above 0; empty: all equal. What a peer claims about itself must
-  // not raise its weight above that of a fresh update that covers the bank (federated-privacy
-  // section 5).
+  // n weights of at least 0, one of them above 0; empty: all equal. A peer's claims about itself
+  // must not raise its weight above that of a fresh update that covers the bank
   std::span<const double> weights = {};
-  // Which one is this node's own; absent where it has none.
+  // The index of this node's own update; absent if it has none
   std::optional<size_t> own = std::nullopt;
 
   double WeightOf(size_t i) const { return weights.empty() ? 1.0 : weights[i]; }
 };
 
-// How the values of updates are combined. Implementations are stateless and thread-safe, and the
-// same input gives the same bits.
+// Combines the values of updates. Implementations are stateless and thread-safe, and equal input
+// gives equal bits.
 class AggregationRule {
  public:
   virtual ~AggregationRule() = default;
   virtual std::string_view name() const = 0;
-  // Into `out`, of the vectors' length.
+  // Writes the result to `out`, which has the length of the vectors.
   virtual void Combine(const RuleInput& input, std::span<float> out) const = 0;
 };
 

@@ -42,7 +42,8 @@ AlignedBank MeanOver(const AdapterUpdate& update, const Range& range) {
   }
   aligned.coverage = coverage;
   if (parts.size() == 1) {
-    aligned.values = parts.front()->values;  // bit for bit, not times a rounded one
+    // copied bit for bit, instead of multiplied by a rounded factor of one
+    aligned.values = parts.front()->values;
     return aligned;
   }
   aligned.values.resize(parts.front()->values.size());

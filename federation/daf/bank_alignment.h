@@ -11,30 +11,31 @@
 
 namespace ruvd::federation {
 
-// The bank of masked share t; a boundary belongs to the bank above it.
+// Returns the bank of masked share t; a boundary belongs to the bank above it.
 size_t BankAt(std::span<const float> boundaries, float t);
 
-// All boundaries of both, ascending, each once. On them both schedules are constant in every bank.
+// Returns all boundaries of both schedules, ascending, each once. Between two of these boundaries,
+// both schedules are constant.
 std::vector<float> CommonBoundaries(std::span<const float> a, std::span<const float> b);
 
-// An update that covers less of a bank has no say in it: a sliver of overlap, as from a boundary
-// that was rounded, would make it one of the n that rules count.
+// An update that covers a smaller share of a bank is ignored there. Otherwise a tiny overlap, for
+// example from a rounded boundary, would make it one of the n updates that rules count.
 inline constexpr double kLeastCoverage = 0.05;
 
-// An update as seen in one bank of the receiver's schedule.
+// An update, converted to one bank of the receiver's schedule.
 struct AlignedBank {
-  // Mean of the update over the part of the bank that its own banks cover; empty where that is less
-  // than kLeastCoverage.
+  // Mean of the update over the part of the bank that the update's banks cover; empty if that part
+  // is less than kLeastCoverage
   std::vector<float> values;
-  // That part of the bank's length, 0 or kLeastCoverage to 1.
+  // The covered share of the bank's length: 0, or kLeastCoverage to 1
   double coverage = 0;
 };
 
-// Brings an update to other boundaries: bank k is the mean of the update's banks over k's range of
-// t, each weighted by how long it overlaps. An adapter in a frame is linear in its values, so the
-// result acts at every t of a bank that lies within one of the update's as the update does, and
-// otherwise as the update's mean over the bank: the closest there is in squared error over t. Onto
-// CommonBoundaries it is exact at every t. `update` is checked.
+// Converts an update to other boundaries: bank k is the mean of the update's banks over k's range
+// of t, weighted by the length of the overlap. An adapter in a frame is linear in its values. So
+// where a bank lies within one bank of the update, the result acts as the update does; elsewhere it
+// acts as the update's mean over the bank, which is the closest in squared error over t. With
+// CommonBoundaries it is exact at every t. `update` must have been checked.
 std::vector<AlignedBank> AlignBanks(const AdapterUpdate& update, std::span<const float> boundaries);
 
 }  // namespace ruvd::federation

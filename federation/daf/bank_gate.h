@@ -13,41 +13,42 @@
 
 namespace ruvd::federation {
 
-// Values of an adapter by bank of the node's own schedule, each as AdapterUpdate's.
+// The values of an adapter by bank of the node's own schedule, each laid out as in AdapterUpdate.
 using BankedValues = std::vector<std::vector<float>>;
 
-// What shadow evaluation on this node's held-out text says of a bank of a candidate, against what
-// is served now.
+// The result of shadow evaluation on this node's held-out text for one bank of a candidate,
+// compared with what is served now.
 struct BankScore {
-  double gain = 0;            // nats per token, above 0: the candidate is better
+  double gain = 0;            // nats per token; above 0, the candidate is better
   double standard_error = 0;  // of the gain, over documents
   size_t documents = 0;
-  // By how much of itself the NELBO of general text at the bank's t worsens; 0 where the evaluation
-  // does not tell it by bank.
+  // Relative increase of the NELBO of general text at the bank's t; 0 if the evaluation does not
+  // report it by bank
   double general_loss = 0;
 };
 
 struct ShadowScore {
   std::vector<BankScore> banks;
-  // By how much of itself the NELBO of general text worsens; 0.005 is half a percent.
+  // Relative increase of the NELBO of general text; 0.005 is half a percent
   double general_loss = 0;
 };
 
-// Scores a candidate beside what is served, without serving it. Injected: it runs the model.
+// Scores a candidate beside what is served, without serving it. It is injected, because it runs the
+// model.
 using ShadowEvaluation = std::function<absl::StatusOr<ShadowScore>(const BankedValues& candidate)>;
 
 struct GateOptions {
-  // The gain must be above so many standard errors.
+  // The gain must exceed this many standard errors
   double standard_errors = 1;
   double max_general_loss = 0.005;
-  // Fewer held-out documents decide nothing.
+  // With fewer held-out documents than this, a score decides nothing
   size_t least_documents = 5;
-  // Commits a bank that shows neither gain nor harm, too: what helps other nodes' texts says little
-  // about this node's.
+  // If true, a bank that shows neither gain nor harm is committed, too: an update that helps other
+  // nodes' texts may show little on this node's text
   bool commits_harmless = false;
 };
 
-// Whether a bank's gain is shown, or its opposite is. A gain that is no finite number is not.
+// Return whether a bank shows a gain, or the opposite. A gain that is not finite shows neither.
 bool ShowsGain(const BankScore& score, const GateOptions& options);
 bool ShowsHarm(const BankScore& score, const GateOptions& options);
 
@@ -60,19 +61,20 @@ enum class BankVerdict : uint8_t {
 std::string_view BankVerdictName(BankVerdict verdict);  // "unchanged", "committed", ...
 
 struct GateOutcome {
-  BankedValues values;  // what to serve: the candidate's where committed, else the current ones
+  // what to serve: the candidate's values where committed, else the current ones
+  BankedValues values;
   std::vector<BankVerdict> verdicts;
   ShadowScore score;  // of the whole candidate
-  // Everything was rolled back because what was left of it worsens general text or cannot be
-  // committed without the rest.
+  // True if everything was rolled back because the remaining banks worsen general text, or cannot
+  // be committed without the others
   bool all_rolled_back = false;
 };
 
-// Commits the banks that gain beyond their standard error (or do no harm, as `options` have it) and
-// do not worsen general text, and rolls the others back; where some were, what is left is evaluated
-// once more, since a node may mix neighbouring banks, and all of it rolled back unless that still
-// holds. INVALID_ARGUMENT for values that do not have the same banks
-// and sizes, or an evaluation of other banks; errors of the evaluation.
+// Commits the banks that gain more than their standard error (or do no harm, depending on
+// `options`) and do not worsen general text, and rolls the others back. If some were rolled back,
+// the rest is evaluated once more, because a node may mix neighbouring banks, and if the conditions
+// no longer hold, everything is rolled back. INVALID_ARGUMENT if the values do not have the same
+// banks and sizes, or the evaluation has other banks; also returns the errors of the evaluation.
 absl::StatusOr<GateOutcome> GateBanks(const BankedValues& current, const BankedValues& candidate,
                                       const ShadowEvaluation& evaluate, const GateOptions& options);
 

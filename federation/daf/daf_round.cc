@@ -24,7 +24,7 @@ absl::Status Invalid(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, "{}", what);
 }
 
-// Squares of differences of such updates are finite in float.
+// Below this norm, the squared differences of updates are finite in float.
 constexpr double kMostNorm = 1e9;
 
 bool Ascend(std::span<const float> boundaries) {
@@ -52,9 +52,9 @@ absl::Status CheckOptions(const DafRoundOptions& options) {
   return absl::OkStatus();
 }
 
-// An update that takes part.
+// An update that takes part in the round.
 struct Admitted {
-  size_t record = 0;  // its place among the records
+  size_t record = 0;  // its index among the records
   const AdapterUpdate* update = nullptr;
   std::vector<AlignedBank> banks;
 };
@@ -68,7 +68,8 @@ absl::Status CheckInput(const DafRoundInput& input, const DafRoundOptions& optio
                         const ShadowEvaluation& measure) {
   RETURN_IF_ERROR(CheckOptions(options));
   if (input.boundaries.size() >= limits::kMaxUpdateBanks || !Ascend(input.boundaries)) {
-    return Invalid("the node's boundaries of t must ascend within 0 to 1 and be few");
+    return Invalid(
+        "the node's boundaries of t must ascend within 0 to 1 and not exceed the limit of banks");
   }
   if (input.current == nullptr || input.current->size() != input.boundaries.size() + 1) {
     return Invalid("the global adapter must have a bank for each range of t");
@@ -149,7 +150,7 @@ absl::StatusOr<std::vector<PeerUpdate>> SortedByOrigin(const std::vector<PeerUpd
   return sorted;
 }
 
-// The current adapter with one aligned update on top.
+// Returns the current adapter plus one aligned update.
 BankedValues WithUpdate(const BankedValues& current, const Admitted& admitted) {
   BankedValues candidate = current;
   for (size_t bank = 0; bank < candidate.size(); ++bank) {
@@ -161,8 +162,8 @@ BankedValues WithUpdate(const BankedValues& current, const Admitted& admitted) {
   return candidate;
 }
 
-// An update of few wide banks becomes one of many narrow ones, longer in all; its sender cannot
-// know that, so it is scaled and not refused.
+// Aligns an update and clips the result. An update with few wide banks becomes one with many narrow
+// banks and a larger norm. Its sender cannot know that, so the update is scaled instead of refused.
 std::vector<AlignedBank> AlignedWithin(double max_norm, const AdapterUpdate& update,
                                        std::span<const float> boundaries) {
   std::vector<AlignedBank> banks = AlignBanks(update, boundaries);
@@ -211,7 +212,7 @@ void RecordVerdicts(const DafRoundInput& input, const DafRoundOptions& options,
   }
 }
 
-// Combines one bank over those that count in it. Returns how many they are.
+// Combines one bank over the updates that count in it. Returns the number of these updates.
 class BankCombiner {
  public:
   BankCombiner(const DafRoundInput& input, const DafRoundOptions& options,

@@ -12,8 +12,8 @@
 namespace ruvd::federation {
 namespace {
 
-// Floats add up to here, then doubles: a float's rounding stays below 1e-5 of the sum. The blocks
-// of 16 vectors fit the second-level cache, where every pair finds them.
+// Blocks are summed in float, and the blocks in double, which keeps the rounding error below 1e-5
+// of the sum. Blocks of 16 vectors fit the second-level cache, so all pairs read them from there.
 constexpr size_t kBlock = 1024;
 
 }  // namespace
@@ -62,7 +62,8 @@ PairDistances::PairDistances(std::span<const std::span<const float>> vectors)
 std::vector<size_t> PairDistances::Nearest(size_t i, size_t count) const {
   std::vector<size_t> order(count_);
   std::iota(order.begin(), order.end(), size_t{0});
-  // Itself first, a copy of it is as near; else whoever comes first of those that are as near.
+  // The order is by distance. Vector i itself comes first, even before an equal copy; then ties go
+  // to the lower index.
   const auto nearer = [&](size_t a, size_t b) {
     return std::tuple((*this)(i, a), a != i, a) < std::tuple((*this)(i, b), b != i, b);
   };

@@ -9,20 +9,20 @@
 
 namespace ruvd::federation {
 
-// Squared Euclidean distance of vectors of equal length: float differences, added up in blocks in
-// double. Infinite where a square is.
+// Returns the squared Euclidean distance of vectors of equal length: float differences, summed in
+// blocks in double. Returns infinity if a square overflows.
 double SquaredDistance(std::span<const float> a, std::span<const float> b);
 double SquaredNorm(std::span<const float> a);
 double Dot(std::span<const float> a, std::span<const float> b);
 
-// Squared distances between all pairs of n vectors, n x n.
+// The squared distances between all pairs of n vectors, n x n.
 class PairDistances {
  public:
   explicit PairDistances(std::span<const std::span<const float>> vectors);
   size_t size() const { return count_; }
   double operator()(size_t i, size_t j) const { return squares_[i * count_ + j]; }
-  // The `count` vectors nearest to vector i, itself among them, in ascending order of their
-  // numbers; of equal distances the lower number.
+  // Returns the `count` vectors nearest to vector i, including itself, as indices in ascending
+  // order; ties go to the lower index.
   std::vector<size_t> Nearest(size_t i, size_t count) const;
 
  private:

@@ -48,7 +48,7 @@ absl::StatusOr<OuterOptimizer> OuterOptimizer::Restore(size_t values, const Oute
       !std::ranges::all_of(state.second, IsVariance) || !IsVariance(state.noise)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "the saved state is not that of an outer optimiser of {} values and this kind; "
-                 "begin anew with Create",
+                 "start again with Create",
                  values);
   }
   optimizer.state_ = std::move(state);
@@ -74,8 +74,8 @@ OuterOptimizer::Proposal OuterOptimizer::Propose(std::span<const float> delta,
     } else if (o.kind == OuterOptions::Kind::kAdam) {
       next.first[i] = o.beta1 * next.first[i] + (1 - o.beta1) * d;
       next.second[i] = o.beta2 * next.second[i] + (1 - o.beta2) * d * d;
-      // Where the noise is as large as all there is, what is left of the difference is chance; a
-      // floor of zero would move that coordinate by first / epsilon.
+      // If the noise is as large as the whole moment, the difference is random; without a floor
+      // above zero, that coordinate would move by first / epsilon.
       const double signal = std::max(next.second[i] - next.noise, next.noise / 4) / bias2;
       move = next.first[i] / bias1 / (std::sqrt(signal) + o.epsilon);
     }

@@ -77,7 +77,7 @@ absl::StatusOr<ReputationTable> ReputationTable::Restore(std::span<const Known> 
         !counts(one.last_helped) || !counts(one.last_harmed) ||
         (!table.peers_.empty() && table.peers_.rbegin()->first >= one.peer)) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "these are no verdicts on peers; they are measured again");
+                   "the saved verdicts on peers are invalid; they are measured again");
     }
     table.peers_[one.peer] = {.helped = one.helped,
                               .harmed = one.harmed,

@@ -22,10 +22,10 @@ void AddScaled(std::span<const float> x, double scale, std::span<float> out) {
   ruvd::federation::AddScaled(x.data(), static_cast<float>(scale), out.data(), out.size());
 }
 
-// Of the result that stays in the first-level cache while all updates pass.
+// A part of the result that stays in the first-level cache while all updates are added to it.
 constexpr size_t kSumBlock = 4096;
 
-// out = sum over updates of scale * update; those of scale 0 are not read.
+// Sets out to the sum over updates of scale * update; updates of scale 0 are not read.
 void SumScaled(std::span<const std::span<const float>> updates, std::span<const double> scales,
                std::span<float> out) {
   std::ranges::fill(out, 0.0F);
@@ -94,15 +94,16 @@ void ClippedMean(const RuleInput& input, double clip_norm, std::span<float> out)
 
 enum class Middle : uint8_t { kTrimmedMean, kMedian };
 
-// The middle of every coordinate of rows that `fill` makes for a block of coordinates.
+// Computes the middle (trimmed mean or median) of every coordinate. The rows of a block of
+// coordinates come from `fill`.
 class CoordinateMiddle {
  public:
-  // kTrimmedMean: `trim` rows are dropped at each end. By number, not by weight: who lies decides
-  // how fresh its update is, and so what it weighs. kMedian does not read it.
+  // kTrimmedMean drops `trim` rows at each end. It counts rows, not weights, because a liar decides
+  // how fresh its update is, and so how much it weighs. kMedian does not read `trim`.
   CoordinateMiddle(const RuleInput& input, Middle middle, size_t trim)
       : input_(input),
         middle_(middle),
-        // One value is left, or two of an even number.
+        // One value remains, or two if the number is even.
         trim_(middle == Middle::kMedian ? (input.updates.size() - 1) / 2 : trim),
         equal_(EqualWeights(input)),
         network_(input.updates.size()),
@@ -175,7 +176,7 @@ size_t FaultyOf(size_t count, double share) {
   if (count < 3) {
     return 0;
   }
-  // A share such as 0.3 of 10 is 3, not what rounding leaves of it.
+  // 0.3 of 10 must give 3 despite rounding.
   const double exact = share * static_cast<double>(count) + 1e-9;
   return std::clamp<size_t>(static_cast<size_t>(std::max(0.0, exact)), 1, (count - 1) / 2);
 }
@@ -200,7 +201,7 @@ void TrimmedMean::Combine(const RuleInput& input, std::span<float> out) const {
 std::vector<size_t> MultiKrumRule::Select(const RuleInput& input) const {
   const size_t n = input.updates.size();
   if (n < kLeastForMajority) {
-    return AllOf(input);  // as many as SelfClipRule reads
+    return AllOf(input);  // SelfClipRule reads all of them
   }
   const size_t faulty = std::min(FaultyOf(n, faulty_), (n - 3) / 2);
   const size_t kept = n - faulty - 2;
@@ -237,7 +238,7 @@ void GeometricMedianRule::Combine(const RuleInput& input, std::span<float> out) 
   for (size_t i = 0; i < n; ++i) {
     weights[i] = input.WeightOf(i);
   }
-  // Smaller than any distance that means something, above 0 where updates coincide.
+  // smaller than any meaningful distance, and above 0 even if updates coincide
   const double smoothing = 1e-6 * limit + 1e-12;
   std::vector<double> shares = weights;
   for (int iteration = 0; iteration <= iterations_; ++iteration) {
@@ -351,7 +352,7 @@ double ClipRadius::For(double own_norm) const {
 }
 
 const AggregationRule& DefaultRule() {
-  static const NearestNeighbourRule rule;  // hands over below five
+  static const NearestNeighbourRule rule;  // it uses SelfClipRule below five updates
   return rule;
 }
 

@@ -10,36 +10,38 @@
 
 #include "federation/daf/aggregation_rule.h"
 
-// Rules of combination, n updates of which f may say anything. All of them scale with the updates,
-// but TrimmedMean of fewer than three, which has a clip norm of its own; those that clip by norms
-// (SelfClipRule, what hands over to it below five updates, and the start of GeometricMedianRule)
-// do not move with a translation of all. Measured against attacks: bench/robust.
+// Rules that combine n updates, f of which may be arbitrary. All of them scale with the updates,
+// except TrimmedMean for fewer than three updates, which has its own clip norm. Rules that clip by
+// norms (SelfClipRule, the rules that use it below five updates, and the start of
+// GeometricMedianRule) do not follow a common translation of all updates. bench/robust measures the
+// rules against attacks.
 namespace ruvd::federation {
 
-// How many of n updates a rule defends against: floor(share * n), at least 1, below n / 2; 0 for
-// fewer than three.
+// Returns against how many of n updates a rule defends: floor(share * n), but at least 1 and below
+// n / 2; 0 for fewer than three updates.
 size_t FaultyOf(size_t count, double share);
-// 0.25: what NNM was measured with; more costs accuracy where nobody lies.
+// 0.25 is the value that NNM was measured with; a larger one costs accuracy when no update lies.
 inline constexpr double kFaultyShare = 0.25;
 
-// Weighted mean. Defends against nothing.
+// The weighted mean. It does not defend against any attack.
 class MeanRule final : public AggregationRule {
  public:
   std::string_view name() const override { return "mean"; }
   void Combine(const RuleInput& input, std::span<float> out) const override;
 };
 
-// Coordinate-wise median (Yin et al. 2018); with unequal weights the value at half of the weight.
+// The coordinate-wise median (Yin et al. 2018); with unequal weights, the value at half of the
+// weight.
 class MedianRule final : public AggregationRule {
  public:
   std::string_view name() const override { return "median"; }
   void Combine(const RuleInput& input, std::span<float> out) const override;
 };
 
-// Coordinate-wise trimmed mean (Yin et al. 2018): drops the k lowest and k highest values, k =
-// max(1, floor(trim * n)), for n >= 3, whatever they weigh, and takes the weighted mean of the
-// rest, the plain one where the rest weighs nothing. Fewer cannot outvote a liar: for n < 3 every
-// vector is clipped to `clip_norm` (L2) and the mean is taken, so that with equal weights a lying
+// The coordinate-wise trimmed mean (Yin et al. 2018). For n >= 3 it drops the k lowest and the k
+// highest values, k = max(1, floor(trim * n)), whatever their weights, and takes the weighted mean
+// of the rest (the plain mean if the rest has no weight). Fewer updates cannot outvote a liar: for
+// n < 3 every vector is clipped to `clip_norm` (L2) before the mean, so with equal weights a lying
 // peer moves the result by at most clip_norm / n.
 class TrimmedMean final : public AggregationRule {
  public:
@@ -53,24 +55,24 @@ class TrimmedMean final : public AggregationRule {
   double clip_norm_;
 };
 
-// Multi-Krum (Blanchard et al. 2017): the score of an update is the sum of its squared distances to
-// its n - f - 2 nearest others; the result is the mean of the n - f - 2 lowest scores. f is lowered
-// to n >= 2f + 3; below five updates it is SelfClipRule.
+// The rule Multi-Krum (Blanchard et al. 2017). The score of an update is the sum of its squared
+// distances to its n - f - 2 nearest others; the result is the mean of the n - f - 2 updates with
+// the lowest scores. f is lowered until n >= 2f + 3. Below five updates SelfClipRule is used.
 class MultiKrumRule final : public AggregationRule {
  public:
   explicit MultiKrumRule(double faulty = kFaultyShare) : faulty_(faulty) {}
   std::string_view name() const override { return "multi_krum"; }
   void Combine(const RuleInput& input, std::span<float> out) const override;
-  // Which updates are averaged, ascending; all of fewer than five.
+  // Returns the updates that are averaged, ascending; with fewer than five, all of them.
   std::vector<size_t> Select(const RuleInput& input) const;
 
  private:
   double faulty_;
 };
 
-// Geometric median by smoothed Weiszfeld iterations (RFA, Pillutla, Kakade and Harchaoui 2022,
-// "Robust aggregation for federated learning", algorithm 2), from the mean of vectors clipped to
-// the median norm.
+// The geometric median, computed by smoothed Weiszfeld iterations (RFA, Pillutla, Kakade and
+// Harchaoui 2022, "Robust aggregation for federated learning", algorithm 2), starting from the mean
+// of the vectors clipped to the median norm.
 class GeometricMedianRule final : public AggregationRule {
  public:
   explicit GeometricMedianRule(int iterations = 8) : iterations_(iterations) {}
@@ -82,10 +84,9 @@ class GeometricMedianRule final : public AggregationRule {
 };
 
 // Nearest-neighbour mixing, then a trimmed mean (Allouah et al. 2023, "Fixing by mixing: a recipe
-// for optimal Byzantine ML under heterogeneity", arXiv 2302.01772): every update is replaced by the
-// mean of its n - f nearest, itself among them; f lowest and highest are dropped per coordinate,
-// whatever they weigh.
-// Below five updates it is SelfClipRule.
+// for optimal Byzantine ML under heterogeneity", arXiv 2302.01772). Every update is replaced by the
+// mean of its n - f nearest ones, including itself; then the f lowest and f highest values per
+// coordinate are dropped, whatever their weights. Below five updates SelfClipRule is used.
 class NearestNeighbourRule final : public AggregationRule {
  public:
   explicit NearestNeighbourRule(double faulty = kFaultyShare) : faulty_(faulty) {}
@@ -98,23 +99,23 @@ class NearestNeighbourRule final : public AggregationRule {
 
 // Self-centred clipping (He, Karimireddy and Jaggi 2022, "Byzantine-robust decentralized learning
 // via ClippedGossip", arXiv 2202.01545): own + sum over peers of w clip(x - own, radius) / sum of
-// all w. The radius adapts: the lower median of the peers' distances, at most twice the norm of the
-// own update, so that even a single peer is bounded. Without an own update (or with one of zeros)
-// the centre is zero and the radius the lower median of the norms.
+// all w. The radius adapts: it is the lower median of the peers' distances, at most twice the norm
+// of the own update, so that even a single peer is bounded. Without an own update (or with one of
+// zeros) the centre is zero and the radius is the lower median of the norms.
 class SelfClipRule final : public AggregationRule {
  public:
   std::string_view name() const override { return "self_clip"; }
   void Combine(const RuleInput& input, std::span<float> out) const override;
 };
 
-// Moves `own` by weight * clip(peer - own, radius), 0 <= weight <= 1: a merge of one update as it
-// arrives. Returns the distance that the peer had.
+// Moves `own` by weight * clip(peer - own, radius), 0 <= weight <= 1, to merge one update when it
+// arrives. Returns the distance of the peer before the merge.
 double MergeClipped(std::span<const float> peer, double weight, double radius,
                     std::span<float> own);
 
-// The radius of merges one at a time: the lower median of the last kMaxClipDistances distances, at
-// most twice the norm of the own update unless that is zero, as SelfClipRule has it; before there
-// are three, the norm of the own update. Not thread-safe.
+// The clip radius for merging updates one at a time: the lower median of the last kMaxClipDistances
+// distances, at most twice the norm of the own update unless that is zero (as in SelfClipRule).
+// With fewer than three distances it is the norm of the own update. Not thread-safe.
 class ClipRadius {
  public:
   void Add(double distance);
@@ -125,8 +126,7 @@ class ClipRadius {
   size_t next_ = 0;
 };
 
-// The rule that is used where nothing else is chosen: NearestNeighbourRule from five updates on,
-// else SelfClipRule.
+// Returns the default rule: NearestNeighbourRule from five updates on, otherwise SelfClipRule.
 const AggregationRule& DefaultRule();
 
 }  // namespace ruvd::federation

@@ -67,7 +67,7 @@ float WeightedTrimmedMean(std::span<const float> values, std::span<const double>
   double sum = 0;
   for (const size_t i : kept) {
     const double share = whole > 0 ? weights[i] / whole : 1.0 / double(kept.size());
-    // Not 0 times infinity.
+    // The condition avoids 0 times infinity.
     sum += share > 0 ? share * double{values[i]} : 0.0;
   }
   return static_cast<float>(sum);

@@ -41,7 +41,7 @@ double MeanDistance(std::span<const TimestepHistogram> schedules, const Cluster&
   return sum / static_cast<double>(a.size() * b.size());
 }
 
-// The rule over some of the updates.
+// Applies the rule to some of the updates.
 void CombineSome(const AggregationRule& rule, const RuleInput& input, const Cluster& members,
                  std::span<float> out) {
   std::vector<std::span<const float>> updates;

@@ -16,7 +16,7 @@
 namespace ruvd::federation {
 namespace {
 
-// `delta` is decoded, so its cores are sorted and each there once.
+// `delta` is decoded, so its cores are sorted and unique.
 absl::StatusOr<AdapterUpdate> FromVersion1(const AdapterDelta& delta,
                                            const AdapterUpdateRules& rules) {
   AdapterUpdate update{.kind = FactorKind::kCore,

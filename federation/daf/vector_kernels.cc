@@ -3,7 +3,7 @@
 
 #include "federation/daf/vector_kernels.h"
 
-// Vectors of unknown size cannot be kept in arrays, which the sums' lanes are made of.
+// The lanes of the sums are stored in arrays, which is impossible with vectors of unknown size.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | HWY_SSSE3)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "federation/daf/vector_kernels.cc"
@@ -16,7 +16,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A sum's lanes: enough to hide the additions' latency, few enough for 16 registers of four.
+// Lanes of a sum: enough to hide the latency of additions, few enough for 16 registers of four
+// lanes.
 constexpr size_t kSumLanes = 32;
 using SumTag = hn::CappedTag<float, kSumLanes>;
 

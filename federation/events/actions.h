@@ -15,23 +15,25 @@
 #include "federation/events/item.h"
 #include "privacy/identity/revocation_list.h"
 
-namespace ruvd::federation::v1 {
+namespace ruvd::inference {
 class Frame;
-}
+}  // namespace ruvd::inference
+
+namespace ruvd::federation::v1 {}
 
 namespace ruvd::federation {
 
-// Names a link between two nodes; the caller picks it, never 0, never twice in a process, below
-// 2^63.
+// Identifies a link between two nodes. The caller chooses it: never 0, never twice in a process,
+// and below 2^63.
 using LinkId = uint64_t;
 
-// kSuspect: did not answer, may still refute. kDead: did not refute in time; comes back by a newer
-// record. A record itself says kAlive or kLeft only.
+// kSuspect: the member did not answer, and may still refute this. kDead: it did not refute in time;
+// a newer record brings it back. A record itself says only kAlive or kLeft.
 enum class MemberState : uint8_t { kAlive = 1, kSuspect = 2, kLeft = 3, kDead = 4 };
 std::string_view MemberStateName(MemberState state);  // "alive", "suspect", "left", "dead"
 
-// Whether a member is still listened to. kRevoked: by the cluster's authority, for ever.
-// kEquivocated: it signed two messages under one number, which is proven (gossip/evidence.h).
+// Whether a member's messages are accepted. kRevoked: the cluster's authority revoked it,
+// permanently. kEquivocated: it provably signed two messages under one number (gossip/evidence.h).
 enum class MemberStanding : uint8_t { kGood, kRevoked, kEquivocated };
 
 // A member as this node sees it.
@@ -44,12 +46,12 @@ struct Member {
   uint32_t roles = 0;
   uint64_t incarnation = 0;
   Digest model_hash{};
-  TimePoint last_heard;         // by link or by a newly signed record
+  TimePoint last_heard;         // over a link or from a newly signed record
   std::optional<Duration> rtt;  // of the link, if there is one and it was measured
   bool linked = false;
   bool self = false;
 
-  // Whether it takes part in what the cluster does now.
+  // Returns whether the member takes part in the cluster's current work.
   bool counts() const { return state == MemberState::kAlive && standing == MemberStanding::kGood; }
 };
 
@@ -61,7 +63,7 @@ struct SendFrame {
   std::shared_ptr<const v1::Frame> frame;
 };
 // Close a link after the frames before this action were written. The state machine has forgotten
-// the link already: no OnLinkClosed for it (one is ignored). The status says why, with a reason.
+// the link, so OnLinkClosed is not needed (it would be ignored). The status has the reason.
 struct CloseLink {
   LinkId link = 0;
   absl::Status status;
@@ -70,7 +72,7 @@ struct CloseLink {
 struct Dial {
   std::string address;
 };
-// A new item: store it durably, then use it. Own items are those offered by this node.
+// A new item: store it durably, then use it. `own` items were offered by this node.
 struct ItemAccepted {
   Item item;
   bool own = false;
@@ -80,17 +82,18 @@ struct ItemDropped {
   Digest id{};
   ItemKind kind = ItemKind::kAdapterDelta;
 };
-// An item was taken back by the node that sent it, or that node is listened to no more: what was
-// made of it is made anew without it. Comes before its ItemDropped. Of an own one peers are to be
-// told (GossipCore::OfferWithdrawal).
+// An item was taken back by its sender, or its sender is no longer trusted: compute again, without
+// the item, what was made from it. This action precedes the ItemDropped. If the item is this node's
+// own, tell the peers (GossipCore::OfferWithdrawal).
 struct ItemWithdrawn {
   Item item;
   bool own = false;
 };
-// A message had no effect. `status` has a reason of base/reasons.h or federation/reasons.h and
+// A message had no effect. `status` has a reason from base/reasons.h or federation/reasons.h, and
 // names cause and remedy.
 struct MessageRefused {
-  LinkId link = 0;  // 0: whoever passed it on is not to blame; from 2^63 on: through a relay
+  // 0: the peer that passed it on is not to blame; from 2^63 on: a link through a relay
+  LinkId link = 0;
   absl::Status status;
 };
 struct MemberChanged {
@@ -101,7 +104,7 @@ struct RevocationsChanged {
   privacy::RevocationList list;
 };
 
-// Another member is known to have equivocated: store GossipCore::Evidence durably, for
+// Another member was found to have equivocated: store GossipCore::Evidence durably, for
 // RestoreEvidence after a restart.
 struct EvidenceChanged {};
 

@@ -9,23 +9,23 @@
 
 namespace ruvd::federation {
 
-// Since the start of the node.
+// Counters since the start of the node.
 struct GossipCounters {
   std::map<std::string, uint64_t> refused;         // by reason
-  std::map<std::string, uint64_t> accepted_items;  // of peers, by ItemKindName
+  std::map<std::string, uint64_t> accepted_items;  // from peers, by ItemKindName
   uint64_t duplicates = 0;                         // known items and records, normal in a mesh
-  uint64_t missing = 0;  // requests that a peer answered with having it no more
+  uint64_t missing = 0;  // requests that a peer answered by saying that it no longer has the item
   uint64_t offered_items = 0;
   uint64_t payload_bytes_sent = 0;      // chunks
   uint64_t payload_bytes_received = 0;  // chunks, useful or not
   uint64_t reconciliations = 0;         // begun by this node
   uint64_t suspicions = 0;              // raised by this node
   uint64_t refutations = 0;             // of suspicions of this node
-  uint64_t graylistings = 0;            // links ended since the peer's score fell too low
+  uint64_t graylistings = 0;            // links ended because the peer's score fell too low
   uint64_t convictions = 0;             // of members that signed two messages under one number
   uint64_t links_relayed = 0;           // opened through a relay, by either side
-  uint64_t circuits_carried = 0;        // for others
-  uint64_t circuits_refused = 0;        // that others asked for
+  uint64_t circuits_carried = 0;        // circuits carried for other nodes
+  uint64_t circuits_refused = 0;        // circuits that others asked for and this node refused
   uint64_t circuit_bytes_carried = 0;
 };
 

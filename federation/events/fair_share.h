@@ -8,9 +8,9 @@
 
 namespace ruvd::federation {
 
-// What one of several may use of a common stock while the others use `others`: half of what they
-// leave. One alone gets half of all, two get a third each; whoever comes next always finds some,
-// however much those before it want.
+// Returns how much of a common stock one user may take while the others use `others`: half of what
+// they leave. A single user gets half of the stock, two users get a third each; the next user
+// always finds some left, however much the earlier ones want.
 constexpr uint64_t FairShare(uint64_t others, uint64_t stock) {
   return (stock - std::min(others, stock)) / 2;
 }

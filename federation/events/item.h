@@ -15,24 +15,25 @@
 
 namespace ruvd::federation {
 
-// What a payload is.
+// The kind of a payload.
 enum class ItemKind : uint8_t {
   kAdapterDelta = 1,
   kPattern = 2,
-  kWithdrawal = 3,  // of what its sender sent before; on links of version 4 and later
-  // Of a masked round (federation/masked); on links of protocol version 4 and later.
+  // takes back what its sender sent before; on links of protocol version 4 and later
+  kWithdrawal = 3,
+  // Items of a masked round (federation/masked); on links of protocol version 4 and later
   kMaskKey = 4,
   kMaskSet = 5,
   kMaskShare = 6,
 };
 
-// "adapter_delta", "pattern", "withdrawal", "mask_key", "mask_set", "mask_share".
+// Returns "adapter_delta", "pattern", "withdrawal", "mask_key", "mask_set" or "mask_share".
 std::string_view ItemKindName(ItemKind kind);
 privacy::EnvelopePurpose PurposeOf(ItemKind kind);
 bool IsMaskItem(ItemKind kind);
 
-// An item whose envelope, payload hash and content were checked. Immutable, cheap to copy. To store
-// it, keep `envelope` and `payload`; MakeItem gives the rest back.
+// An item whose envelope, payload hash and content were checked. Immutable and cheap to copy. To
+// store it, keep `envelope` and `payload`; MakeItem restores the other fields.
 struct Item {
   Digest id{};  // MessageId of the envelope
   ItemKind kind = ItemKind::kAdapterDelta;
@@ -46,7 +47,7 @@ struct Item {
   std::shared_ptr<const std::string> payload;
 };
 
-// Whether the payload is an update of version 2, of banks.
+// Returns whether the payload is an update of version 2, with banks.
 bool IsUpdateOfBanks(const Item& item);
 
 // Whether peers of protocol versions before 4 take the item for a forgery, updates of banks,
@@ -54,7 +55,8 @@ bool IsUpdateOfBanks(const Item& item);
 bool NeedsVersion4(const Item& item);
 
 // Rebuilds an item from its stored parts. ENVELOPE_MALFORMED or UPDATE_INVALID if they do not
-// belong together. Trusts the store: signatures were checked before it was written.
+// belong together. It trusts the store, because signatures were checked before the item was
+// written.
 absl::StatusOr<Item> MakeItem(privacy::Envelope envelope, std::string payload);
 
 }  // namespace ruvd::federation

@@ -24,10 +24,10 @@ class Outbox {
     actions_.push_back(SendFrame{.link = link, .frame = std::move(frame)});
   }
   void Emit(Action action) { actions_.push_back(std::move(action)); }
-  // Counts and reports a message without effect.
+  // Counts and reports a message that had no effect.
   void Refuse(LinkId link, const absl::Status& status);
   Actions Take() { return std::exchange(actions_, {}); }
-  // What was collected so far.
+  // The actions collected so far
   Actions& pending() { return actions_; }
   GossipCounters& counters() { return counters_; }
 
@@ -36,14 +36,14 @@ class Outbox {
   GossipCounters counters_;
 };
 
-// An envelope as its message and back.
+// Convert an envelope to its protobuf message and back.
 v1::SignedEnvelope ToProto(const privacy::Envelope& envelope);
 privacy::Envelope FromProto(const v1::SignedEnvelope& proto);
 
-// A digest from a bytes field; nullopt for another length.
+// Returns a digest from a bytes field; nullopt if the length is wrong.
 std::optional<Digest> DigestFrom(std::string_view bytes);
 
-// A Goaway that tells a peer why.
+// Returns a Goaway frame that tells the peer why the link closes.
 v1::Frame GoawayFrame(const absl::Status& status);
 
 }  // namespace ruvd::federation

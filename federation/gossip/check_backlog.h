@@ -15,13 +15,13 @@
 
 namespace ruvd::federation {
 
-// Messages whose signatures this node had no time to check, by the link that they came over: nobody
-// sends them again as long as that link is open. At most `kMost`, of each link its FairShare; not
-// thread-safe.
+// Messages whose signatures this node had no time to check, by the link over which they came. They
+// are kept because they are not sent again while that link is open. Holds at most `kMost` messages;
+// each link gets its FairShare. Not thread-safe.
 template <typename Message, size_t kMost>
 class CheckBacklog {
  public:
-  // Nothing without room.
+  // Drops the message if there is no room.
   void Add(LinkId link, const Message& message) {
     const auto found = waiting_.find(link);
     const size_t own = found == waiting_.end() ? 0 : found->second.size();
@@ -30,7 +30,7 @@ class CheckBacklog {
       ++size_;
     }
   }
-  // Takes out the message of a link that waits longest.
+  // Removes and returns the oldest message of a link.
   std::optional<Message> Take(LinkId link) {
     const auto found = waiting_.find(link);
     if (found == waiting_.end()) {
@@ -44,7 +44,7 @@ class CheckBacklog {
     }
     return message;
   }
-  // There was no time again.
+  // Returns a message to the front because there was again no time to check it.
   void PutBack(LinkId link, Message message) {
     waiting_[link].push_front(std::move(message));
     ++size_;

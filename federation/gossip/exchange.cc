@@ -121,7 +121,7 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id,
   }
   if (item.manifest.model_hash != local_->model_hash ||
       item.manifest.frame_id != local_->frame_id) {
-    table_.Bury(id, item.header.expires_ms);  // never asked for again
+    table_.Bury(id, item.header.expires_ms);  // so that it is not asked for again
   }
   if (item.manifest.model_hash != local_->model_hash) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
@@ -139,8 +139,8 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id,
   return item;
 }
 
-// A window cannot tell why a number was seen. The same manifest again is what an honest node pushes
-// where our transfer of it was given up or found no room.
+// The replay window does not say why a number was seen. An honest node may push the same manifest
+// again if this node's transfer was given up or found no room.
 absl::Status ItemExchange::CheckNumber(const PendingItem& item, bool solicited) {
   if (!manifests_.Knows(item.header)) {
     if (solicited) {
@@ -159,7 +159,7 @@ absl::Status ItemExchange::CheckNumber(const PendingItem& item, bool solicited) 
   }
   table_.Bury(item.id, item.header.expires_ms);
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kEquivocation,
-               "node {} signed two messages under one number; nothing of it has an effect",
+               "node {} signed two messages under one number; its items are ignored",
                item.manifest.certificate.name);
 }
 
@@ -177,9 +177,9 @@ absl::Status ItemExchange::OnPush(LinkId link, const v1::Push& push, Instant now
   if (!item.ok()) {
     fetcher_.Forget(id);
     const std::string reason = ReasonOf(item.status());
-    // Whoever passed it on had seen one of both, or another part of its origin's numbers, or had
-    // not heard of a withdrawal: what an origin says here and not there must not turn neighbours
-    // against each other.
+    // The peer that passed it on had seen only one of the two messages, or another part of the
+    // origin's numbers, or had not heard of a withdrawal. Different statements of an origin to
+    // different nodes must not turn neighbours against each other.
     if (reason == reasons::kEquivocation || reason == reasons::kReplayed ||
         reason == reasons::kWithdrawn) {
       outbox_->Refuse(/*link=*/0, item.status());
@@ -188,7 +188,8 @@ absl::Status ItemExchange::OnPush(LinkId link, const v1::Push& push, Instant now
     return item.status();
   }
   if (item->header.sender_id == local_->key->id()) {
-    // Ours from an earlier boot: what we no longer hold was withdrawn, superseded or lost.
+    // This is an own item from an earlier boot; if this node no longer has it, it was withdrawn,
+    // superseded or lost.
     fetcher_.Forget(id);
     table_.Bury(id, item->header.expires_ms);
     return absl::OkStatus();
@@ -200,7 +201,7 @@ absl::Status ItemExchange::OnPush(LinkId link, const v1::Push& push, Instant now
     holders_[id].solicited = solicited;
     SendRequests(now.now);
   }
-  return absl::OkStatus();  // without room, anti-entropy brings it again
+  return absl::OkStatus();  // if there is no room, anti-entropy brings it again
 }
 
 absl::Status ItemExchange::OnIHave(LinkId link, const v1::IHave& i_have) {
@@ -241,7 +242,8 @@ absl::Status ItemExchange::OnIWant(LinkId link, const v1::IWant& i_want, Instant
     }
     if (const Item* item = table_.Find(*id); item != nullptr && MayHave(link, *item)) {
       PushTo(link, *item);
-    } else if (table_.Buried(*id) && MayDeny(link, now.now)) {  // who asked need not wait
+      // so that the peer that asked need not wait
+    } else if (table_.Buried(*id) && MayDeny(link, now.now)) {
       v1::Frame frame;
       frame.mutable_chunk()->set_item_id(bytes);
       frame.mutable_chunk()->set_missing(true);
@@ -268,8 +270,7 @@ std::shared_ptr<const MerkleTree> ItemExchange::TreeOf(const Item& item) {
   return found->second;
 }
 
-absl::Status ItemExchange::OnChunkRequest(LinkId link,
-                                          const v1::ChunkRequest& request) {
+absl::Status ItemExchange::OnChunkRequest(LinkId link, const v1::ChunkRequest& request) {
   v1::Frame frame;
   auto* chunk = frame.mutable_chunk();
   chunk->set_item_id(request.item_id());
@@ -322,7 +323,7 @@ absl::Status ItemExchange::OnChunk(LinkId link, const v1::Chunk& chunk, Instant 
     status = CheckLateChunk(*id, chunk.index(), chunk.data());
   }
   if (!status.ok()) {
-    scores_->Invalid(link, 1);  // whoever serves a payload has checked it
+    scores_->Invalid(link, 1);  // a peer that serves a payload should have checked it
   } else if (result->has_value()) {
     status = Complete(link, std::move(**result));
   }
@@ -330,9 +331,9 @@ absl::Status ItemExchange::OnChunk(LinkId link, const v1::Chunk& chunk, Instant 
   return status;
 }
 
-// What an honest peer drops, it drops since newer items came or its origin wanted so, which the
-// sender of a manifest decides and not who passes it on: this costs a peer what it earned by
-// giving, and never more.
+// An honest peer drops an item because newer items came or because its origin withdrew it. The
+// sender of a manifest decides this, not the peer that passes it on, so this costs the peer at most
+// what it earned by delivering.
 void ItemExchange::OnMissing(LinkId link, const Digest& id, uint32_t index) {
   const bool chunk = promises_.Answered(link, {.id = id, .chunk = index});
   const bool manifest = promises_.Answered(link, {.id = id, .chunk = std::nullopt});
@@ -353,7 +354,7 @@ absl::Status ItemExchange::CheckLateChunk(const Digest& id, uint32_t index,
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kDataLoss, reasons::kUpdateInvalid,
-               "chunk {} of item {} came late and is not the item's", index,
+               "chunk {} of item {} came late and does not belong to the item", index,
                ToHex(id).substr(0, 16));
 }
 
@@ -382,7 +383,8 @@ absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload,
 absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
   const PendingItem& pending = complete.item;
   if (certificates_->revocations().Revokes(pending.header.sender_id)) {
-    table_.Bury(pending.id, pending.header.expires_ms);  // revoked while it was fetched
+    // the sender was revoked during the transfer
+    table_.Bury(pending.id, pending.header.expires_ms);
     holders_.erase(pending.id);
     return absl::OkStatus();
   }
@@ -390,7 +392,7 @@ absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
           CheckContent(pending.manifest.kind, complete.payload, pending.header.round,
                        pending.header.sender_id, pending.manifest.certificate.node_key);
       !status.ok()) {
-    table_.Bury(pending.id, pending.header.expires_ms);  // never fetched again
+    table_.Bury(pending.id, pending.header.expires_ms);  // so that it is not fetched again
     holders_.erase(pending.id);
     return Annotate(status, "item of " + pending.manifest.certificate.name);
   }
@@ -458,7 +460,7 @@ void ItemExchange::Announce(LinkId link, const std::vector<Digest>& ids) {
 }
 
 void ItemExchange::Spread(const Item& item, int64_t wall_ms) {
-  // What anti-entropy brought is old news for most neighbours, and may be much at once.
+  // Most neighbours already know what anti-entropy brought, and it may be much at once.
   const auto holders = holders_.find(item.id);
   const bool fresh = wall_ms - item.created_ms <= limits::kPushAgeMillis &&
                      (holders == holders_.end() || !holders->second.solicited);

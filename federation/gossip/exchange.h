@@ -36,13 +36,13 @@
 
 namespace ruvd::federation {
 
-// Gossip of items: fresh manifests are pushed over the mesh, payloads pulled over any link, and
-// what was missed is found by anti-entropy. An item is spread by a node only after that node has
-// checked all of it. An error of an On... method means that the message had no effect; the caller
-// counts it. Not thread-safe.
+// Gossip of items: fresh manifests are pushed over the mesh, payloads are pulled over any link, and
+// anti-entropy finds what was missed. A node spreads an item only after it has checked all of it.
+// An error of a handler (On*) means that the message had no effect; the caller counts it. Not
+// thread-safe.
 class ItemExchange {
  public:
-  // Rules of what an item must look like; all references outlive the exchange.
+  // Rules for the form of items. All references must outlive the exchange.
   struct Rules {
     UpdateRules updates;
     PatternRules patterns;
@@ -51,8 +51,8 @@ class ItemExchange {
                const EvidenceTable& evidence, PeerScores& scores, Sealer& sealer, Outbox& outbox,
                const Mesh& mesh);
 
-  // A link whose peer does not know version 4 is never told of items that came with it: it would
-  // take them for forgeries.
+  // A peer that does not know version 4 is never told of items that came with that version, because
+  // it would take them for forgeries.
   void LinkUp(LinkId link, bool knows_version_4);
   void LinkDown(LinkId link);
   void SetRtt(LinkId link, Duration rtt) { fetcher_.SetRtt(link, rtt); }
@@ -62,38 +62,39 @@ class ItemExchange {
   absl::Status OnIWant(LinkId link, const v1::IWant& i_want, Instant now);
   absl::Status OnChunkRequest(LinkId link, const v1::ChunkRequest& request);
   absl::Status OnChunk(LinkId link, const v1::Chunk& chunk, Instant now);
-  // The opening message of a reconciliation over a link.
+  // Returns the opening message of a reconciliation over a link.
   v1::ReconMessage OpenItems(LinkId link) const;
-  // Whether the peer has other items than we.
-  absl::StatusOr<bool> OnReconciliation(LinkId link, const v1::ReconMessage& message,
-                                        Instant now);
-  // Whether a frame is what this link was asked for: the rate of such frames is our own doing.
+  // Returns whether the peer has other items than this node.
+  absl::StatusOr<bool> OnReconciliation(LinkId link, const v1::ReconMessage& message, Instant now);
+  // Returns whether this node asked this link for the frame. If so, the rate of such frames is this
+  // node's own doing.
   bool Awaits(LinkId link, const v1::Frame& frame) const;
-  // The peer answered what was sent at `sent`: what it promised before and did not give counts.
+  // The peer answered a frame that was sent at `sent`: promises before it that were not kept count
+  // against the peer.
   void OnAnswer(LinkId link, TimePoint sent);
-  // Expiry and timeouts.
+  // Handles expiry and timeouts.
   void Tick(Instant now);
-  // Sends the requests that became possible.
+  // Sends the requests that have become possible.
   void SendRequests(TimePoint now);
 
-  // Whether payloads are on their way to this node.
+  // Returns whether payloads are being transferred to this node.
   bool transferring() const { return fetcher_.transferring(); }
 
   void Restore(std::vector<Item> items, Instant now);
   // Signs and spreads a checked payload.
   absl::StatusOr<Digest> Offer(ItemKind kind, uint64_t round, std::string payload, Instant now);
-  // Drops this node's own items of a kind, or those of them that `which` picks.
+  // Drops this node's own items of a kind, or only those for which `which` returns true.
   void Withdraw(ItemKind kind, const std::function<bool(const Item&)>& which = nullptr);
-  // Whether a live withdrawal says all that this one says.
+  // Returns whether a live withdrawal covers all that this one covers.
   bool Knows(const privacy::Withdrawal& withdrawal) const { return withdrawals_.Knows(withdrawal); }
-  // Until when versions of a member's pattern are withdrawn, by their creation.
+  // Returns the creation time up to which versions of a member's pattern are withdrawn.
   std::optional<int64_t> PatternWithdrawn(const privacy::NodeId& origin,
                                           const std::array<uint8_t, 16>& pattern) const {
     return withdrawals_.PatternWithdrawn(origin, pattern);
   }
-  // Drops all of a member's items, those in transfer, too, and buries their ids.
+  // Drops all items of a member, including those in transfer, and remembers their ids as unwanted.
   void Expel(const privacy::NodeId& origin);
-  // Who signed two items under one number, found since the last call.
+  // Returns the members found since the last call that signed two items under one number.
   std::vector<Conviction> TakeConvictions() { return std::exchange(convictions_, {}); }
   const std::map<Digest, Item>& items() const { return table_.items(); }
 
@@ -101,43 +102,44 @@ class ItemExchange {
   // A link whose peer has an item.
   struct Holder {
     LinkId link = 0;
-    bool pushed = false;  // unasked: a second time is a replay
+    bool pushed = false;  // pushed without a request: a second push is a replay
   };
   struct Holders {
     std::vector<Holder> links;
-    bool solicited = false;  // asked for, perhaps twice: a second push is no replay
+    bool solicited = false;  // requested, perhaps twice: a second push is not a replay
   };
   Holder& HolderOf(const Digest& id, LinkId link);
   bool Holds(const Digest& id, LinkId link) const;
   bool Known(const Digest& id) const;
-  // Whether a link is told once more that an item is gone.
+  // Returns whether the rate limit allows to tell a link that an item is gone.
   bool MayDeny(LinkId link, TimePoint now);
-  // The link says that it has this no more.
+  // The peer says that it no longer has the item.
   void OnMissing(LinkId link, const Digest& id, uint32_t index);
-  // UPDATE_INVALID for a late chunk that is not the one of an item that is here.
+  // Returns UPDATE_INVALID for a late chunk that does not belong to an item of this node.
   absl::Status CheckLateChunk(const Digest& id, uint32_t index, std::string_view data) const;
-  // Whether the peer of a link can do anything with an item.
+  // Returns whether the peer of a link can use an item.
   bool MayHave(LinkId link, const Item& item) const;
   absl::Status OnKnownPush(LinkId link, const Digest& id);
-  // Forgets who has what is neither here nor on its way.
+  // Forgets the holders of items that this node neither has nor fetches.
   void TrimHolders();
   absl::StatusOr<PendingItem> CheckManifest(const Digest& id, privacy::Envelope envelope,
                                             Instant now);
-  // Judges the signer and the number of a verified manifest.
+  // Checks the signer and the number of a verified manifest.
   absl::Status CheckNumber(const PendingItem& item, bool solicited);
   void DropAll(const std::function<bool(const Item&)>& which, bool withdrawn);
-  // The payload that `sender` signed the hash of.
+  // Checks the payload whose hash `sender` signed.
   absl::Status CheckContent(ItemKind kind, std::string_view payload, uint64_t round,
                             const privacy::NodeId& sender, const privacy::PublicKey& key) const;
-  // Offers this node's newest update of banks again as one of version 1, once.
+  // Offers this node's newest update of banks again as version 1, once.
   void OfferToOlderPeers(Instant now);
-  // Drops what a withdrawal that was just inserted covers, and older ones that say nothing more.
+  // Drops the items that a newly inserted withdrawal covers, and older withdrawals that it
+  // includes.
   void Apply(const Item& withdrawal);
-  // Whether a checked item has an effect: it was not taken back, and says something new.
+  // Returns whether a checked item has an effect: it was not withdrawn, and contains something new.
   bool Wanted(const Item& item);
-  // `link` delivered the last chunk.
+  // Handles a payload whose last chunk came over `link`.
   absl::Status Complete(LinkId link, Fetcher::Complete complete);
-  // Inserts, reports and spreads. Returns whether it was kept.
+  // Inserts, reports and spreads an item. Returns whether it was kept.
   bool Accept(Item item, bool own);
   void Spread(const Item& item, int64_t wall_ms);
   void PushTo(LinkId link, const Item& item);
@@ -159,16 +161,16 @@ class ItemExchange {
   std::map<LinkId, TokenBucket> denials_;
   privacy::ReplayWindow replay_;
   privacy::EquivocationDetector
-      manifests_;  // verified ones: tells a second message from a second copy
+      manifests_;  // verified manifests; distinguishes a second message from a second copy
   std::vector<Conviction> convictions_;
   WithdrawalIndex withdrawals_;
   std::set<LinkId> links_;
-  std::set<LinkId> older_links_;       // of them, whose peers do not know version 4
-  bool older_may_lack_ = false;        // the newest own update, as one that they know
-  std::map<Digest, Holders> holders_;  // of live items and of those in transfer
-  std::map<LinkId, std::vector<Digest>> to_announce_;  // with the next tick
+  std::set<LinkId> older_links_;       // subset of links_ whose peers do not know version 4
+  bool older_may_lack_ = false;        // peers of older versions may lack the newest own update
+  std::map<Digest, Holders> holders_;  // for live items and those in transfer
+  std::map<LinkId, std::vector<Digest>> to_announce_;  // sent with the next tick
   std::map<Digest, std::shared_ptr<const MerkleTree>> trees_;
-  int64_t wall_ms_ = 0;  // of the current input
+  int64_t wall_ms_ = 0;  // time of the current input
 };
 
 }  // namespace ruvd::federation

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The parts of ItemExchange that time, anti-entropy and this node itself drive.
+// The parts of ItemExchange that are driven by time, by anti-entropy and by this node itself.
 
 #include <algorithm>
 #include <functional>
@@ -30,8 +30,7 @@ v1::ReconMessage ItemExchange::OpenItems(LinkId link) const {
   return OpenReconciliation(ItemSource(table_.items(), !older_links_.contains(link)));
 }
 
-absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link,
-                                                    const v1::ReconMessage& message,
+absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link, const v1::ReconMessage& message,
                                                     Instant now) {
   wall_ms_ = now.wall_ms;
   const ItemSource source(table_.items(), !older_links_.contains(link));
@@ -92,7 +91,7 @@ void ItemExchange::SendRequests(TimePoint now) {
 void ItemExchange::OnAnswer(LinkId link, TimePoint sent) {
   const std::vector<Digest> ids = promises_.TakeBroken(link, sent);
   for (const Digest& id : ids) {
-    fetcher_.DropAnnouncer(id, link);  // once is enough: asked again, it would count again
+    fetcher_.DropAnnouncer(id, link);  // once is enough: a second request would count again
   }
   const size_t broken = std::min(ids.size(), limits::kMaxBrokenAtOnce);
   if (broken > 0) {
@@ -118,14 +117,15 @@ void ItemExchange::Tick(Instant now) {
 
 void ItemExchange::Restore(std::vector<Item> items, Instant now) {
   wall_ms_ = now.wall_ms;
-  // First, so that what they cover does not come back.
+  // Withdrawals come first, so that the items that they cover are not restored.
   std::ranges::stable_partition(
       items, [](const Item& item) { return item.kind == ItemKind::kWithdrawal; });
   for (Item& item : items) {
     const auto header = privacy::ParseHeader(AsBytes(item.envelope->header));
     const bool withdrawn = withdrawals_.Covers(item);
     if (withdrawn && item.origin != local_->key->id()) {
-      // The node ended before it acted on the withdrawal: what it made of the item may be there.
+      // The node stopped before it acted on the withdrawal, so what it made from the item may still
+      // exist.
       outbox_->Emit(ItemWithdrawn{.item = item, .own = false});
     }
     if (withdrawn || !header.ok() || item.expires_ms <= now.wall_ms || Known(item.id)) {
@@ -184,7 +184,7 @@ absl::StatusOr<Digest> ItemExchange::Offer(ItemKind kind, uint64_t round, std::s
 
 void ItemExchange::OfferToOlderPeers(Instant now) {
   const Item* newest = nullptr;
-  uint64_t plain_round = 0;  // of the newest that they know
+  uint64_t plain_round = 0;  // round of the newest item that older peers know
   for (const auto& [id, item] : table_.items()) {
     if (item.kind != ItemKind::kAdapterDelta || item.origin != local_->key->id()) {
       continue;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What ItemExchange does with what members take back.
+// How ItemExchange handles withdrawals.
 
 #include "base/bytes.h"
 #include "federation/gossip/exchange.h"

@@ -28,7 +28,7 @@ Count CountOf(const std::map<LinkId, Count>& counts, LinkId link) {
   return found == counts.end() ? 0 : found->second;
 }
 
-// Forgets a count that has come down to nothing.
+// Subtracts from a count and removes it when it reaches zero.
 template <typename Count>
 void TakeFrom(std::map<LinkId, Count>& counts, LinkId link, Count amount) {
   const auto found = counts.find(link);
@@ -38,7 +38,7 @@ void TakeFrom(std::map<LinkId, Count>& counts, LinkId link, Count amount) {
   }
 }
 
-// Of a payload of so many bytes; `index` is below its ChunksOf.
+// Returns the size of a chunk of a payload; `index` must be below its ChunksOf.
 uint64_t BytesOfChunk(uint64_t payload_bytes, uint32_t index) {
   const uint64_t begin = uint64_t{index} * limits::kChunkBytes;
   return std::min<uint64_t>(limits::kChunkBytes, payload_bytes - begin);
@@ -71,7 +71,7 @@ std::pair<size_t, uint64_t> Fetcher::TransfersOf(LinkId link) const {
   return own;
 }
 
-// What was asked for has its place already; its bytes have not.
+// An item that was asked for already has its place, but its bytes do not.
 bool Fetcher::HasRoom(const Digest& id, uint64_t bytes, LinkId link) const {
   const auto [own, own_bytes] = TransfersOf(link);
   const size_t others = transfers_.size() - own;
@@ -238,7 +238,7 @@ Duration Fetcher::TimeoutOf(LinkId link, int attempts) const {
   const auto rtt = rtt_.find(link);
   const Duration base = std::max<Duration>(limits::kRequestTimeout,
                                            rtt == rtt_.end() ? Duration(0) : 3 * rtt->second);
-  // A slow link needs more for a chunk than its round trip tells.
+  // On a slow link a chunk takes longer than the round trip time suggests.
   return std::min<Duration>(limits::kRequestTimeoutMax, base * (1 << std::min(attempts, 5)));
 }
 
@@ -256,8 +256,8 @@ void Fetcher::Ask(Pull& pull, LinkId link, TimePoint now) {
   pull.deadline = now + TimeoutOf(link, pull.attempts);
 }
 
-// A manifest that comes without room is sent in vain. Many are asked for in one frame, so a little
-// room waits for more.
+// A manifest that arrives without room is wasted. Many are requested in one frame, so a small
+// amount of room waits until there is more.
 size_t Fetcher::RoomForManifests(LinkId link) const {
   const size_t own = CountOf(manifests_of_, link) + TransfersOf(link).first;
   const size_t all = manifests_ + transfers_.size();
@@ -286,7 +286,7 @@ bool Fetcher::AssignManifest(Pull& pull, std::map<LinkId, size_t>& rooms, TimePo
   return false;
 }
 
-// Of a link that is late only one thing at a time: it holds up nobody else.
+// A late link is asked for only one thing at a time, so that it delays no other link.
 bool Fetcher::MayAskForChunk(LinkId link, uint64_t bytes) const {
   const uint64_t own = CountOf(chunk_bytes_of_, link);
   const uint64_t share = std::min(FairShare(chunk_bytes_ - own, limits::kMaxRequestBytes),

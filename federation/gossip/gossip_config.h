@@ -19,28 +19,29 @@
 namespace ruvd::federation {
 
 struct GossipConfig {
-  // Of this node's key, from the cluster's issuer; peers of another issuer are refused.
+  // Certificate of this node's key by the cluster's issuer; peers of another issuer are refused
   privacy::AdmissionCert certificate;
-  // Raised and fsynced by the store before every start.
+  // Incremented and synced to disk by the store before every start
   uint64_t boot_counter = 1;
   Digest model_hash{};
   Digest frame_id{};
-  std::string listen_address;      // what peers dial, host:port; empty if they cannot
-  std::vector<std::string> seeds;  // addresses dialled first, this node's own may be among them
+  std::string listen_address;      // the address that peers dial, host:port; empty if they cannot
+  std::vector<std::string> seeds;  // addresses that are dialled first; may include this node's own
   UpdateRules update_rules;
   PatternRules pattern_rules;
-  // A node whose newest revocation list is older takes no new links, but for one that brings a
-  // newer list; 0: however old. A cluster that never revoked anybody has no list that could be old.
+  // A node whose newest revocation list is older than this takes no new links, except one that
+  // brings a newer list; 0: any age. A cluster that never revoked a node has no list that could be
+  // too old
   std::chrono::milliseconds max_stale{0};
   uint32_t version_min = limits::kProtocolVersionMin;
   uint32_t version_max = limits::kProtocolVersion;
-  // Carries circuits between neighbours that cannot dial each other.
+  // Whether this node carries circuits between neighbours that cannot dial each other
   bool relay = true;
-  // False: plain SWIM, whose timeouts know neither this node's own slowness nor how many suspect a
-  // member. For comparison.
+  // False selects plain SWIM, for comparison. Its timeouts consider neither this node's own
+  // slowness nor the number of accusers
   bool lifeguard = true;
-  // Shared by the nodes of one process, of one cluster, so that each record is verified and kept
-  // once; null for a node of its own.
+  // Shared by nodes of one cluster in one process, so that each record is verified and stored once;
+  // null for a node that runs alone
   std::shared_ptr<RecordPool> record_pool;
 };
 

@@ -53,7 +53,7 @@ std::map<Digest, Item>::iterator ItemTable::Remove(std::map<Digest, Item>::itera
 
 void ItemTable::Bury(const Digest& id, int64_t expires_ms) {
   if (tombstones_.size() >= limits::kMaxTombstones && !tombstones_.contains(id)) {
-    tombstones_.erase(tombstones_.begin());  // ids are hashes: the first is as good as any
+    tombstones_.erase(tombstones_.begin());  // ids are hashes, so the first one is as good as any
   }
   tombstones_[id] = expires_ms;
   next_expiry_ms_ = std::min(next_expiry_ms_, expires_ms);
@@ -80,8 +80,8 @@ std::map<Digest, Item>::iterator ItemTable::Excess(const privacy::NodeId& origin
   const auto greedy = std::max_element(
       origins_.begin(), origins_.end(),
       [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
-  // Withdrawals are small, few of each origin and old; without them what they took back comes
-  // again.
+  // Withdrawals are small and old, and each origin has few; without them, the withdrawn items would
+  // return.
   const auto oldest = std::min_element(
       greedy->second.ages.begin(), greedy->second.ages.end(), [](const auto& a, const auto& b) {
         return std::pair(a.first == ItemKind::kWithdrawal, *a.second.begin()) <

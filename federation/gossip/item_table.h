@@ -15,23 +15,23 @@
 
 namespace ruvd::federation {
 
-// The live items of a node and the ids of those it does not want again. Bounded by the limits of
-// federation/limits.h: of one origin and kind only the newest are kept, and when memory is short
-// the origin that takes most of it loses its oldest. Nodes with the same items therefore drop the
-// same ones. Not thread-safe.
+// The live items of a node, and the ids of items that it does not want again. Bounded by the limits
+// in federation/limits.h: of each origin and kind only the newest items are kept, and when memory
+// is short, the origin that uses most of it loses its oldest item. Nodes with the same items
+// therefore drop the same ones. Not thread-safe.
 class ItemTable {
  public:
   struct Inserted {
-    bool kept = false;          // false: `item` is older than what its origin may keep
-    std::vector<Item> dropped;  // others that made room; buried
+    bool kept = false;          // false: `item` is older than those that its origin may keep
+    std::vector<Item> dropped;  // other items that made room; their ids are remembered
   };
-  // The id must not be known.
+  // Inserts an item whose id is not known yet.
   Inserted Insert(Item item);
-  // Removes items that expire by `wall_ms` and forgets tombstones that did.
+  // Removes items that expire by `wall_ms`, and forgets expired tombstones.
   std::vector<Item> Expire(int64_t wall_ms);
-  // Removes one item and buries its id.
+  // Removes one item and remembers its id as unwanted.
   void Drop(const Digest& id);
-  // Remembers an id until `expires_ms`, or until there are too many.
+  // Remembers an id as unwanted until `expires_ms`, or until there are too many.
   void Bury(const Digest& id, int64_t expires_ms);
 
   const Item* Find(const Digest& id) const;
@@ -39,23 +39,24 @@ class ItemTable {
   const std::map<Digest, Item>& items() const { return items_; }
 
  private:
-  // By age, the oldest first; ids tell apart what is equally old.
+  // Sorted by age, the oldest first; ids distinguish items of equal age.
   using Ages = std::set<std::pair<int64_t, Digest>>;
-  // What is live of one origin. Removed with its last item.
+  // The live items of one origin; removed with its last item.
   struct Origin {
     uint64_t bytes = 0;
     std::map<ItemKind, Ages> ages;
   };
 
-  // The oldest item that has to go, or end().
+  // Returns the oldest item that must be dropped, or end().
   std::map<Digest, Item>::iterator Excess(const privacy::NodeId& origin, ItemKind kind);
   std::map<Digest, Item>::iterator Remove(std::map<Digest, Item>::iterator it);
 
   std::map<Digest, Item> items_;
   uint64_t payload_bytes_ = 0;
   std::map<privacy::NodeId, Origin> origins_;
-  std::map<Digest, int64_t> tombstones_;                          // id -> expires_ms
-  int64_t next_expiry_ms_ = std::numeric_limits<int64_t>::max();  // nothing expires before
+  std::map<Digest, int64_t> tombstones_;  // id -> expires_ms
+  int64_t next_expiry_ms_ =
+      std::numeric_limits<int64_t>::max();  // no item expires before this time
 };
 
 }  // namespace ruvd::federation

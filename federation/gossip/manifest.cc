@@ -118,7 +118,7 @@ absl::StatusOr<Item> MakeItem(privacy::Envelope envelope, std::string payload) {
   if (payload.size() != manifest.payload_bytes ||
       MerkleTree(payload).root() != manifest.payload_root) {
     return Error(absl::StatusCode::kDataLoss, reasons::kUpdateInvalid,
-                 "stored payload is not the one of its manifest; it will be fetched again");
+                 "stored payload does not match its manifest; it will be fetched again");
   }
   Item item;
   item.id = privacy::MessageId(envelope);

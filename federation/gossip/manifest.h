@@ -14,22 +14,22 @@
 
 namespace ruvd::federation {
 
-// Body types of envelopes. The first AdmissionCert::kBytes bytes of either body are the sender's
-// certificate, so that an envelope can be checked by whoever receives it, in whatever order.
+// The body type of an envelope with a manifest. The first AdmissionCert::kBytes bytes of such a
+// body are the sender's certificate, so that every receiver can check an envelope, in any order.
 inline constexpr uint16_t kBodyManifest = 2;
 
-// The signed description of a payload: body of envelopes of purposes 2, 3 and 4.
+// The signed description of a payload: the body of envelopes of purposes 2, 3 and 4.
 struct Manifest {
   privacy::AdmissionCert certificate;
   ItemKind kind = ItemKind::kAdapterDelta;
   uint64_t payload_bytes = 0;
-  Digest payload_root{};  // MerkleTree
+  Digest payload_root{};  // root of the MerkleTree
   Digest model_hash{};
   Digest frame_id{};
 };
 
 std::string EncodeManifest(const Manifest& manifest);
-// ENVELOPE_MALFORMED for a wrong length or kind, LIMIT_EXCEEDED above kMaxPayloadBytes.
+// Returns ENVELOPE_MALFORMED for a wrong length or kind, LIMIT_EXCEEDED above kMaxPayloadBytes.
 absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body);
 
 }  // namespace ruvd::federation

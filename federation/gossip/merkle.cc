@@ -22,7 +22,7 @@ Digest NodeHash(const Digest& left, const Digest& right) {
   return Sha256({kNode, left, right});
 }
 
-// The largest power of two below n, n >= 2: where RFC 6962 splits.
+// Returns the largest power of two below n, n >= 2, at which RFC 6962 splits.
 size_t SplitPoint(size_t n) {
   return std::bit_floor(n - 1);
 }
@@ -77,13 +77,13 @@ bool VerifyChunk(const Digest& root, uint32_t chunks, uint32_t index, std::strin
   if (index >= chunks) {
     return false;
   }
-  // RFC 9162 section 2.1.3.2: walks up with the leaf's index and the last leaf's index.
+  // This is RFC 9162, section 2.1.3.2: walks up with the indices of the leaf and of the last leaf.
   uint64_t position = index;
   uint64_t last = uint64_t{chunks} - 1;
   Digest hash = LeafHash(chunk);
   for (const Digest& sibling : path) {
     if (last == 0) {
-      return false;  // path too long
+      return false;  // the path is too long
     }
     if ((position & 1) != 0 || position == last) {
       hash = NodeHash(sibling, hash);

@@ -12,16 +12,16 @@
 
 namespace ruvd::federation {
 
-// The hash tree of RFC 6962 section 2.1 with SHA-256 over the chunks of a payload: each chunk can
-// be checked on arrival against a root of 32 bytes.
+// The hash tree of RFC 6962, section 2.1, with SHA-256, over the chunks of a payload. With it, each
+// chunk can be checked on arrival against a root of 32 bytes.
 class MerkleTree {
  public:
-  // Splits `payload` into chunks of kChunkBytes; an empty payload has one empty chunk.
+  // Splits `payload` into chunks of kChunkBytes. An empty payload has one empty chunk.
   explicit MerkleTree(std::string_view payload);
 
   const Digest& root() const { return root_; }
   uint32_t chunks() const { return static_cast<uint32_t>(leaves_.size()); }
-  // The audit path of a chunk, from leaf to root. index < chunks().
+  // Returns the audit path of a chunk, from leaf to root. index < chunks().
   std::vector<Digest> Path(uint32_t index) const;
 
  private:
@@ -29,10 +29,10 @@ class MerkleTree {
   Digest root_;
 };
 
-// Chunks that a payload of `bytes` has.
+// Returns the number of chunks of a payload of `bytes`.
 uint32_t ChunksOf(uint64_t bytes);
 
-// Whether `chunk` is number `index` of `chunks` under `root`. Any input is fine.
+// Returns whether `chunk` is number `index` of `chunks` under `root`. Accepts any input.
 bool VerifyChunk(const Digest& root, uint32_t chunks, uint32_t index, std::string_view chunk,
                  std::span<const Digest> path);
 

@@ -77,12 +77,12 @@ std::vector<LinkId> Mesh::ChoosePrunes(const std::function<double(LinkId)>& scor
   random_.Shuffle(std::span<LinkId>(order));
   std::stable_sort(order.begin(), order.end(),
                    [&](LinkId a, LinkId b) { return score(a) > score(b); });
-  // Behind the best, chance decides: a score alone would keep the same group together for ever.
+  // After the best links, chance decides; a score alone would keep the same group together forever.
   random_.Shuffle(std::span<LinkId>(order).subspan(std::min(order.size(), limits::kMeshBest)));
   const auto outbound = [this](LinkId link) { return links_.at(link).outbound; };
   const auto kept_end = order.begin() + limits::kMeshDegree;
   auto kept_outbound = std::count_if(order.begin(), kept_end, outbound);
-  auto replaced = std::make_reverse_iterator(kept_end);  // the last kept ones make room
+  auto replaced = std::make_reverse_iterator(kept_end);  // the last kept ones are replaced first
   for (auto it = kept_end; it != order.end() && std::cmp_less(kept_outbound, limits::kMeshOutbound);
        ++it) {
     if (outbound(*it)) {
@@ -96,8 +96,8 @@ std::vector<LinkId> Mesh::ChoosePrunes(const std::function<double(LinkId)>& scor
   return prunes;
 }
 
-// Where most neighbours give nothing, chance alone would take long to mend it (gossipsub v1.1,
-// "opportunistic grafting").
+// If most neighbours deliver nothing, chance alone would take long to improve the mesh (gossipsub
+// v1.1, "opportunistic grafting").
 void Mesh::PlanOpportunity(const std::function<double(LinkId)>& score, TimePoint now, Plan& plan) {
   if (next_opportunity_ > now || mesh_.empty()) {
     return;

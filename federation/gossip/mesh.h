@@ -17,43 +17,45 @@
 
 namespace ruvd::federation {
 
-// Which links carry pushes: between kMeshLow and kMeshHigh of them, kMeshOutbound dialled by this
-// node, chosen and mended as gossipsub v1.1 does. Links outside the mesh answer requests and
-// reconcile, and end when they are idle. Decides only; the owner sends Graft and Prune. Not
-// thread-safe.
+// Chooses the links that carry pushes: between kMeshLow and kMeshHigh of them, kMeshOutbound
+// dialled by this node, selected and repaired as in gossipsub v1.1. Links outside the mesh answer
+// requests and reconcile, and end when they are idle. This class only decides; the owner sends
+// Graft and Prune. Not thread-safe.
 class Mesh {
  public:
   explicit Mesh(Random random) : random_(random) {}
 
-  // `fixed`: the peer knows no mesh (version 1) and pushes over every link; so do we.
+  // `fixed`: the peer has no mesh (version 1) and pushes over every link, and so does this node.
   void LinkUp(LinkId link, const privacy::NodeId& peer, bool outbound, bool fixed, TimePoint now);
   void LinkDown(LinkId link);
-  // This node takes the link in.
+  // This node adds the link to its mesh.
   void Graft(LinkId link);
-  // The peer took it in. False: not for this node, answer Prune. A full mesh takes it, too, and
-  // lets another go with the next heartbeat: else those who came first would close the door.
+  // The peer added the link to its mesh. Returns false if this node refuses; the answer is then
+  // Prune. Even a full mesh accepts it, and drops another link at the next heartbeat, because
+  // otherwise the members that came first would keep later ones out.
   bool OnGraft(LinkId link, double score, TimePoint now);
-  // The peer, or this node, took it out, for at least `backoff`.
+  // The peer, or this node, removed the link from the mesh, for at least `backoff`.
   void OnPrune(LinkId link, Duration backoff, TimePoint now);
   bool Contains(LinkId link) const { return mesh_.contains(link); }
-  // Links of the mesh, ascending.
+  // Links of the mesh, ascending
   const std::set<LinkId>& links() const { return mesh_; }
 
   struct Plan {
-    std::vector<LinkId> graft;  // taken in: send Graft
-    std::vector<LinkId> prune;  // taken out: send Prune
-    std::vector<LinkId> idle;   // neither in the mesh nor used for long: close
-    size_t dials = 0;           // neighbours to look for
-    // The neighbours give little: the score that members to dial should exceed.
+    std::vector<LinkId> graft;  // added to the mesh: send Graft
+    std::vector<LinkId> prune;  // removed from the mesh: send Prune
+    std::vector<LinkId> idle;   // outside the mesh and unused for long: close
+    size_t dials = 0;           // number of neighbours to look for
+    // Set if the neighbours deliver little: members to dial should have a higher score
     std::optional<double> better_than;
   };
-  // What is to be done now. `others`: members that could be linked. Call every kHeartbeat.
+  // Returns what to do now. `others` is the number of members that could be linked. Must be called
+  // every kHeartbeat.
   Plan Heartbeat(size_t others, const std::function<double(LinkId)>& score, TimePoint now);
-  // A link outside the mesh is of use.
+  // A link outside the mesh was used.
   void Touch(LinkId link, TimePoint now);
-  // Of links outside the mesh the one used least recently; 0 if there is none.
+  // Returns the link outside the mesh that was used least recently; 0 if there are no such links.
   LinkId Idlest() const;
-  // A pruned peer is not to be grafted yet.
+  // Returns whether a pruned peer must not be grafted yet.
   bool BackedOff(const privacy::NodeId& peer, TimePoint now) const;
 
  private:
@@ -70,7 +72,7 @@ class Mesh {
   Random random_;
   std::map<LinkId, Link> links_;
   std::set<LinkId> mesh_;
-  std::map<privacy::NodeId, TimePoint> backoff_;  // until when
+  std::map<privacy::NodeId, TimePoint> backoff_;  // end of the backoff
   TimePoint next_mix_{};
   TimePoint next_opportunity_{};
 };

@@ -14,15 +14,15 @@
 namespace ruvd::federation {
 
 // The first chunks of payloads whose transfers were given up, each checked against its manifest, so
-// that a transfer begins where an earlier one ended. Bounded by bytes: what was kept first is
-// forgotten first. Not thread-safe.
+// that a new transfer continues where the earlier one ended. Size is bounded; the oldest entries
+// are dropped first. Not thread-safe.
 class PartialPayloads {
  public:
   explicit PartialPayloads(size_t max_bytes = limits::kMaxPartialBytes) : max_bytes_(max_bytes) {}
 
-  // `chunks`: whole chunks from the first on. Nothing where there are none.
+  // Keeps `chunks`, whole chunks starting from the first. Does nothing if it is empty.
   void Keep(const Digest& id, std::string chunks);
-  // The chunks of an item, empty if there are none; forgets them.
+  // Removes and returns the chunks of an item; empty if none were kept.
   std::string Take(const Digest& id);
   size_t bytes() const { return bytes_; }
 

@@ -16,9 +16,9 @@
 
 namespace ruvd::federation {
 
-// What peers were asked for after they had said that they have it. A link keeps its order and a
-// peer answers at once: an answer to anything that was sent later shows that the promise is broken,
-// however slow or lossy the path is. Bounded; not thread-safe.
+// Requests to peers for data that they had announced. A link keeps its order and a peer answers at
+// once, so an answer to anything that was sent later shows that the promise is broken, however slow
+// or lossy the path is. Bounded. Not thread-safe.
 class Promises {
  public:
   struct Request {
@@ -27,11 +27,12 @@ class Promises {
     auto operator<=>(const Request&) const = default;
   };
   void Asked(LinkId link, const Request& request, TimePoint now);
-  // The link gave this, or said that it has it no more. Whether it was asked for it.
+  // The peer delivered this, or said that it no longer has it. Returns whether it had been asked
+  // for it.
   bool Answered(LinkId link, const Request& request);
   void LinkDown(LinkId link) { asked_.erase(link); }
-  // The link answered what was sent at `sent`: the promises that it has broken by that. Forgets
-  // them.
+  // The peer answered a frame that was sent at `sent`. Removes and returns the promises that are
+  // broken by that.
   std::vector<Digest> TakeBroken(LinkId link, TimePoint sent);
 
  private:

@@ -11,12 +11,12 @@
 
 namespace ruvd::federation {
 
-// When the next anti-entropy exchange is due: every kReconPeriod times the cluster's scale, every
-// kReconPeriodBusy for the next exchanges after a new neighbour or a difference, then doubling
-// back. Not thread-safe.
+// Decides when the next anti-entropy exchange is due: normally every kReconPeriod times the
+// cluster's scale; after a new neighbour or a difference, every kReconPeriodBusy for some
+// exchanges, and then the period doubles until it is normal again. Not thread-safe.
 class ReconSchedule {
  public:
-  // A neighbour joined, a partition healed or a peer had something else than we.
+  // A neighbour joined, a partition healed, or a peer had different items.
   void Hasten(TimePoint now) {
     busy_ = limits::kReconBusyExchanges;
     period_ = limits::kReconPeriodBusy;
@@ -24,19 +24,19 @@ class ReconSchedule {
   }
   bool busy() const { return busy_ > 0; }
   bool Due(TimePoint now) const { return next_ <= now; }
-  // An exchange begins. `scale`: ClusterScale.
+  // An exchange begins. `scale` is ClusterScale.
   void Begun(int scale, TimePoint now, Random& random) {
     if (busy_ > 0) {
       --busy_;
     } else {
       period_ = std::min<Duration>(2 * period_, limits::kReconPeriod * scale);
     }
-    // A tenth of jitter keeps nodes that started together from asking in step.
+    // A tenth of jitter prevents that nodes which started together keep asking at the same time.
     next_ =
         now + period_ +
         Duration(static_cast<int64_t>(random.Below(static_cast<uint64_t>(period_.count()) / 10)));
   }
-  // Nobody to ask: again soon.
+  // There was no peer to ask: tries again soon.
   void Retry(TimePoint now) { next_ = now + limits::kReconPeriodBusy; }
 
  private:

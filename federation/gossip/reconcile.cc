@@ -18,7 +18,7 @@ namespace {
 using Message = v1::ReconMessage;
 using Range = v1::ReconRange;
 
-// Leaves room for the last range that is added.
+// Leaves room for the last range that is added
 constexpr size_t kMaxAnswerBytes = limits::kMaxFrameBytes / 2;
 
 struct Entry {
@@ -36,7 +36,7 @@ absl::StatusOr<IdRange> BoundsOf(const Range& range, const std::optional<IdRange
   const auto lower = DigestFrom(range.lower());
   const auto upper = DigestFrom(range.upper());
   if (!lower || (!upper && !range.upper().empty()) || (upper && *upper <= *lower)) {
-    return Malformed("has a range that is none");
+    return Malformed("has an invalid range");
   }
   if (previous && (!previous->upper || *previous->upper > *lower)) {
     return Malformed("has ranges that overlap");
@@ -73,7 +73,7 @@ void AppendList(const IdRange& bounds, const std::vector<Entry>& entries, bool k
   }
 }
 
-// Splits a range by count into kReconSplit parts with a fingerprint each.
+// Splits a range by count into kReconSplit parts, with a fingerprint for each.
 void AppendSplit(const IdRange& bounds, const std::vector<Entry>& entries, Message& out) {
   Digest lower = bounds.lower;
   for (size_t part = 0; part < limits::kReconSplit; ++part) {

@@ -18,28 +18,28 @@
 
 namespace ruvd::federation {
 
-// A half-open range of keys; no `upper`: to the end.
+// A half-open range of keys. Without `upper` it extends to the end.
 struct IdRange {
   Digest lower{};
   std::optional<Digest> upper;
 };
 
-// A set that two nodes compare: entries of a key, by which they are ordered, and the id of a signed
-// message.
+// A set that two nodes compare. Each entry has a key, by which entries are ordered, and the id of a
+// signed message.
 class ReconSource {
  public:
   virtual ~ReconSource() = default;
   virtual IdSum Sum(const IdRange& range) const = 0;
-  // In order of keys.
+  // Visits entries in the order of keys.
   virtual void ForEach(
       const IdRange& range,
       const std::function<void(const Digest& key, const Digest& id)>& visit) const = 0;
-  // Whether keys differ from ids, so that lists hold both.
+  // Returns whether keys differ from ids, so that lists contain both.
   virtual bool keyed() const = 0;
 };
 
-// Items: every id is its own key. Without `of_version_4` items are left out that a peer of an older
-// version does not know. `items` outlives the source.
+// A source of items; every id is its own key. Without `of_version_4` it leaves out items that a
+// peer of an older version does not know. `items` must outlive the source.
 class ItemSource final : public ReconSource {
  public:
   explicit ItemSource(const std::map<Digest, Item>& items, bool of_version_4 = true)
@@ -54,8 +54,9 @@ class ItemSource final : public ReconSource {
   bool of_version_4_;
 };
 
-// Member records by node id, but for those of revoked members: nodes keep the ones that they had,
-// and newcomers refuse them, so that they would differ for ever. Both outlive the source.
+// A source of member records by node id, without those of revoked members: nodes keep such records
+// if they had them and newcomers refuse them, so the sets would differ forever. Both arguments must
+// outlive the source.
 class RecordSource final : public ReconSource {
  public:
   RecordSource(const RecordSet& records, const privacy::RevocationList& revoked)
@@ -71,20 +72,20 @@ class RecordSource final : public ReconSource {
 };
 
 // Range-based set reconciliation (Meyer 2022; negentropy): two nodes compare fingerprints of ranges
-// of keys, split those that differ, and list small ones. Stateless: each message is answered from
-// the current set. Traffic grows with the difference, not with the set.
+// of keys, split ranges that differ, and list small ones. It is stateless: each message is answered
+// from the current set. Traffic grows with the difference, not with the set.
 
-// The opening message: one fingerprint over everything.
+// Returns the opening message: one fingerprint over everything.
 v1::ReconMessage OpenReconciliation(const ReconSource& source);
 
 struct ReconAnswer {
-  v1::ReconMessage message;  // nothing to send if it has no ranges
-  std::vector<Digest> missing;           // keys of what the peer has and we do not
-  std::vector<Digest> surplus;           // keys of what we have and the peer does not
+  v1::ReconMessage message;     // not sent if it has no ranges
+  std::vector<Digest> missing;  // keys of entries that the peer has and this node lacks
+  std::vector<Digest> surplus;  // keys of entries that this node has and the peer lacks
 };
 
 // Answers a message. Ranges must ascend without overlap, so that the work is linear in the set.
-// What does not fit into a frame is left to the next exchange. ENVELOPE_MALFORMED,
+// Ranges that do not fit into a frame are left to the next exchange. Errors: ENVELOPE_MALFORMED,
 // LIMIT_EXCEEDED.
 absl::StatusOr<ReconAnswer> AnswerReconciliation(const ReconSource& source,
                                                  const v1::ReconMessage& message);

@@ -25,7 +25,7 @@ absl::StatusOr<privacy::Withdrawal> DecodeWithdrawal(std::string_view payload,
   ASSIGN_OR_RETURN(privacy::Withdrawal withdrawal, privacy::Withdrawal::Parse(AsBytes(payload)));
   if (withdrawal.node != sender) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kWithdrawalInvalid,
-                 "node {} takes back what node {} sent; only the sender can", ToHex(sender),
+                 "node {} tried to take back what node {} sent; only the sender can", ToHex(sender),
                  ToHex(withdrawal.node));
   }
   RETURN_IF_ERROR(withdrawal.Verify(key));
@@ -68,7 +68,7 @@ bool WithdrawalIndex::Covers(const Item& item) const {
   if (item.kind != ItemKind::kPattern) {
     return false;
   }
-  // The whole pattern is read only where its name was taken back: this is asked of every item.
+  // The whole pattern is read only if its name was withdrawn, because every item is checked here.
   const auto id = SharedPatternId(AsBytes(*item.payload));
   const auto until = id ? PatternWithdrawn(item.origin, *id) : std::nullopt;
   if (!until) {

@@ -16,25 +16,26 @@
 
 namespace ruvd::federation {
 
-// What members took back of what they sent: the withdrawals among a node's live items, each of its
-// own origin. Bounded by what the item table keeps. Not thread-safe.
+// The withdrawals among a node's live items. With a withdrawal a member takes back items of its
+// own. Size is bounded by the item table. Not thread-safe.
 class WithdrawalIndex {
  public:
-  // `item` is a withdrawal whose payload was checked.
+  // `item` must be a withdrawal whose payload was checked.
   void Add(const Item& item);
   void Remove(const Item& item);
 
-  // Whether an item of another kind is withdrawn, by its id or as a version of a pattern. Nothing
-  // withdraws a withdrawal.
+  // Returns whether an item of another kind is withdrawn, by its id or as a version of a pattern. A
+  // withdrawal cannot be withdrawn.
   bool Covers(const Item& item) const;
-  // The same of what only the manifest is known.
+  // Returns this for an item of which only the manifest is known.
   bool CoversId(const Digest& id, const privacy::NodeId& origin, int64_t created_ms) const;
-  // Until when versions of a pattern are withdrawn, by their creation; nullopt: none is.
+  // Returns the creation time up to which versions of a pattern are withdrawn; nullopt if they are
+  // not.
   std::optional<int64_t> PatternWithdrawn(const privacy::NodeId& origin,
                                           const privacy::Withdrawal::PatternName& pattern) const;
-  // Whether a known one says all that this one says.
+  // Returns whether one known withdrawal covers all that this one covers.
   bool Knows(const privacy::Withdrawal& withdrawal) const;
-  // Ids of those that say nothing that this one does not say, too.
+  // Returns the ids of withdrawals that cover nothing that this one does not cover.
   std::vector<Digest> SupersededBy(const privacy::Withdrawal& withdrawal) const;
 
  private:
@@ -42,11 +43,11 @@ class WithdrawalIndex {
       by_origin_;  // then by message id
 };
 
-// WITHDRAWN: says of an item that the node called `name` took it back.
+// Returns the error WITHDRAWN, which says that the node called `name` took the item back.
 absl::Status WithdrawnItem(std::string_view name);
 
-// The withdrawal that a payload is, of the member whose key is `key`: it can take back its own
-// items only. WITHDRAWAL_INVALID, SIGNATURE_INVALID.
+// Decodes a withdrawal of the member whose key is `key`; it can withdraw only items of its own.
+// Returns WITHDRAWAL_INVALID or SIGNATURE_INVALID for a bad one.
 absl::StatusOr<privacy::Withdrawal> DecodeWithdrawal(std::string_view payload,
                                                      const privacy::NodeId& sender,
                                                      const privacy::PublicKey& key);

@@ -10,7 +10,7 @@
 namespace ruvd::federation {
 
 Duration BackoffDelay(int attempt, Duration cap, Random& random) {
-  const int doublings = std::clamp(attempt, 0, 20);  // far above the cap, far below overflow
+  const int doublings = std::clamp(attempt, 0, 20);  // far above the cap, and far below overflow
   const Duration bound = std::min<Duration>(cap, limits::kBackoffBase * (1 << doublings));
   return Duration(static_cast<int64_t>(random.Below(static_cast<uint64_t>(bound.count()))));
 }

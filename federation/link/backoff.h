@@ -8,9 +8,9 @@
 
 namespace ruvd::federation {
 
-// How long to wait before attempt `attempt` (from 0) to connect again: uniform over
-// [0, min(cap, kBackoffBase * 2^attempt)), "full jitter", so that a restarted seed is not
-// dialled by everybody at once.
+// Returns how long to wait before connection attempt `attempt` (from 0): uniform over [0, min(cap,
+// kBackoffBase * 2^attempt)). This "full jitter" prevents that all nodes dial a restarted seed at
+// once.
 Duration BackoffDelay(int attempt, Duration cap, Random& random);
 
 }  // namespace ruvd::federation

@@ -27,7 +27,8 @@ absl::StatusOr<const privacy::AdmissionCert*> CertificateStore::Admit(
   RETURN_IF_ERROR(cert.Verify(issuer_, now_ms));
   RETURN_IF_ERROR(revocations_.Require(cert.node_id, now_ms, /*max_stale_ms=*/0));
   if (known_.size() >= 2 * limits::kMaxRecords && found == known_.end()) {
-    known_.erase(known_.begin());  // only a cache: verified again when it comes back
+    // this is only a cache: the certificate is verified again when it returns
+    known_.erase(known_.begin());
   }
   Known& known = known_[cert.node_id];
   known = {.bytes = std::string(AsText(bytes)), .cert = std::move(cert)};
@@ -35,10 +36,11 @@ absl::StatusOr<const privacy::AdmissionCert*> CertificateStore::Admit(
 }
 
 absl::Status CertificateStore::TakeCheck() {
-  return budget_.Take() ? absl::OkStatus()
-                        : Error(absl::StatusCode::kResourceExhausted, reasons::kBusy,
-                                "node has more signatures to check than it spends on its peers; "
-                                "the message has no effect for now");
+  return budget_.Take()
+             ? absl::OkStatus()
+             : Error(absl::StatusCode::kResourceExhausted, reasons::kBusy,
+                     "node has more signatures to check than its budget for peers allows; "
+                     "the message has no effect for now");
 }
 
 absl::StatusOr<privacy::EnvelopeHeader> VerifyCertified(const privacy::Envelope& envelope,
@@ -50,7 +52,8 @@ absl::StatusOr<privacy::EnvelopeHeader> VerifyCertified(const privacy::Envelope&
                  "update the sending node",
                  envelope.body.size());
   }
-  // Before the budget: what a node is too busy to check may be kept for later.
+  // Sizes are checked before the budget, because a message that the node is too busy to check may
+  // be stored for later.
   if (envelope.header.size() > privacy::kEnvelopeHeaderBytes ||
       envelope.body.size() > limits::kMaxEnvelopeBytes ||
       envelope.signature.size() > sizeof(privacy::Signature)) {

@@ -17,26 +17,26 @@
 
 namespace ruvd::federation {
 
-// Verifies certificates of the cluster and remembers them, so that a signature of the issuer is
-// checked once per certificate. Bounded. Not thread-safe.
+// Verifies certificates of the cluster and caches them, so that the issuer's signature is checked
+// once per certificate. The cache is bounded. Not thread-safe.
 class CertificateStore {
  public:
   explicit CertificateStore(const privacy::PublicKey& issuer)
       : issuer_(issuer), revocations_(issuer) {}
 
-  // The certificate in `bytes` if it is good at `now_ms`. The pointer lives until the next call.
-  // Errors of AdmissionCert::Parse and Verify; NODE_REVOKED.
+  // Returns the certificate in `bytes` if it is valid at `now_ms`. The pointer is valid until the
+  // next call. Errors: those of AdmissionCert::Parse and Verify; NODE_REVOKED.
   absl::StatusOr<const privacy::AdmissionCert*> Admit(std::span<const uint8_t> bytes,
                                                       int64_t now_ms);
-  // What checks cost those who cause them.
+  // The budget that peers' checks are charged to
   SignatureBudget& budget() { return budget_; }
-  // Pays for a check, or BUSY.
+  // Charges one check; BUSY if the budget is spent.
   absl::Status TakeCheck();
 
-  // Admits nobody any more whom the list names. Errors of Revocations::Take.
+  // Stops admitting the nodes that the list names. Returns the errors of Revocations::Take.
   absl::Status Revoke(const privacy::RevocationList& list) { return revocations_.Take(list); }
   const privacy::RevocationList& revocations() const { return revocations_.list(); }
-  // REVOCATION_STALE where that is older than `max_stale`; 0: however old.
+  // Returns REVOCATION_STALE if the list is older than `max_stale`; 0 accepts any age.
   absl::Status RequireFresh(std::chrono::milliseconds max_stale, int64_t now_ms) const {
     return revocations_.RequireFresh(now_ms, max_stale.count());
   }
@@ -53,7 +53,7 @@ class CertificateStore {
   SignatureBudget budget_;
 };
 
-// VerifyEnvelope for envelopes whose body begins with their sender's certificate. BUSY where the
+// Runs VerifyEnvelope for envelopes whose body begins with their sender's certificate. BUSY if the
 // budget of `certificates` is spent.
 absl::StatusOr<privacy::EnvelopeHeader> VerifyCertified(const privacy::Envelope& envelope,
                                                         CertificateStore& certificates,

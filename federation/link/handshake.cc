@@ -24,7 +24,7 @@ absl::Status OtherChannel(std::string_view how) {
   return MakeError(absl::StatusCode::kPermissionDenied, reasons::kChannelBinding, how);
 }
 
-// Unambiguous: every part has a fixed length or its length before it.
+// The hashed bytes are unambiguous: every part has a fixed length or is preceded by its length.
 Digest HashOf(const v1::Introduction& introduction) {
   ByteWriter writer;
   for (const std::string* part :
@@ -104,7 +104,8 @@ absl::Status Handshake::BindChannel(const Introduction& introduction) {
   const std::string& seen = introduction.seen_certificate();
   if (channel_.peer_certificate.has_value() == seen.empty()) {
     return OtherChannel(
-        "one end of the link sees TLS and the other does not: something between the nodes ends it, "
+        "one end of the link sees TLS and the other does not: something between the nodes "
+        "terminates TLS, "
         "or federation.tls differs; let nodes reach each other directly, with equal settings");
   }
   if (channel_.relayed) {
@@ -121,8 +122,7 @@ absl::Status Handshake::BindChannel(const Introduction& introduction) {
   if (!ours) {
     return OtherChannel(
         "the peer sees a TLS certificate that is not this node's: something between the nodes "
-        "reads "
-        "their link; let them reach each other directly, without a proxy that ends TLS");
+        "reads their link; let them reach each other directly, without a proxy that ends TLS");
   }
   const std::string& own_seen = own_.seen_certificate();
   binding_ = Sha256(
@@ -229,7 +229,7 @@ absl::StatusOr<std::optional<Handshake::Frame>> Handshake::OnFrame(const Frame& 
   }
   if (!dialed_ && introduced_ && frame.has_hello() &&
       HashOf(frame.hello().introduction()) == peer_introduction_hash_) {
-    return std::optional<Frame>();  // a copy, which the answer under way is for, too
+    return std::optional<Frame>();  // a copy; the answer in progress is for it, too
   }
   if (!dialed_ && introduced_ && frame.has_hello_proof()) {
     RETURN_IF_ERROR(OnHelloProof(frame.hello_proof()));

@@ -18,45 +18,46 @@
 namespace ruvd::federation {
 
 // One side of the opening of a link: dialler Hello -> listener HelloAck -> dialler HelloProof. Both
-// prove their key by a signature over the transcript of both introductions, so a certificate alone,
-// a recorded link or an altered version range does not pass. Over TLS each says which certificate
-// it sees at the other end, and the transcript has both: whoever stands between two nodes shows at
-// least one of them another certificate, and is refused. The proofs of a link through a relay are
-// of no use on a direct one, nor the other way round. Sans-I/O; not thread-safe.
+// sides prove their key by a signature over the transcript of both introductions, so a certificate
+// alone, a recorded link or an altered version range does not pass. Over TLS each side states the
+// certificate that it sees at the other end, and the transcript includes both; an attacker between
+// two nodes shows at least one of them another certificate, and is refused. The proofs of a link
+// through a relay are useless on a direct link, and vice versa. The class does no I/O. Not
+// thread-safe.
 class Handshake {
  public:
   using Frame = v1::Frame;
   using Nonce = std::array<uint8_t, 32>;
 
-  // `local` outlives the handshake.
+  // `local` must outlive the handshake.
   Handshake(const LocalNode& local, bool dialed, const Nonce& nonce, LinkChannel channel = {});
 
-  // Tells the peer of this revocation list, encoded. Before the first frame.
+  // Sends this encoded revocation list to the peer. Must be called before the first frame.
   void Announce(std::string revocations) { own_.set_revocations(std::move(revocations)); }
 
-  // The dialler's first frame.
+  // Returns the dialler's first frame.
   Frame Hello() const;
   // Takes the peer's next frame and returns the answer, if there is one. An error is the reason to
   // close the link: PROTOCOL_VERSION, CERTIFICATE_*, KEY_INVALID, WRONG_CLUSTER, SIGNATURE_INVALID,
-  // MODEL_MISMATCH, FRAME_MISMATCH, DUPLICATE_LINK (to itself), CHANNEL_BINDING,
-  // ENVELOPE_MALFORMED (unexpected).
+  // MODEL_MISMATCH, FRAME_MISMATCH, DUPLICATE_LINK (to itself), CHANNEL_BINDING, ENVELOPE_MALFORMED
+  // (unexpected frame).
   absl::StatusOr<std::optional<Frame>> OnFrame(const Frame& frame, CertificateStore& certificates,
                                                int64_t now_ms);
 
   bool dialed() const { return dialed_; }
   bool done() const { return done_; }
-  // Of this side.
+  // The nonce of this side
   const std::string& nonce() const { return own_.nonce(); }
-  // The peer's, known once done().
+  // Data of the peer, known once done()
   const privacy::AdmissionCert& peer_certificate() const { return peer_certificate_; }
   const std::string& peer_address() const { return peer_address_; }
-  // The nonce that it chose, 32 bytes.
+  // The nonce that the peer chose, 32 bytes
   const Nonce& peer_nonce() const { return peer_nonce_; }
-  // It says that it carries circuits.
+  // Whether the peer says that it carries circuits
   bool peer_relays() const { return peer_relays_; }
-  // Names what both sides signed; the same on both.
+  // Returns a digest of what both sides signed; it is equal on both sides.
   Digest Session() const { return Sha256(Transcript(/*by_dialer=*/true)); }
-  // The list that it announced, unverified; empty if none.
+  // The revocation list that the peer announced, unverified; empty if there was none
   const std::string& peer_revocations() const { return peer_revocations_; }
   // The version that both sides speak.
   uint32_t version() const { return version_; }
@@ -66,14 +67,15 @@ class Handshake {
   Introduction MakeIntroduction() const;
   absl::Status AcceptIntroduction(const Introduction& introduction, CertificateStore& certificates,
                                   int64_t now_ms);
-  // Takes note of the channel that both see, or says how they differ.
+  // Records the channel binding if both sides see the same channel, otherwise returns how they
+  // differ.
   absl::Status BindChannel(const Introduction& introduction);
   absl::StatusOr<Frame> OnHello(const v1::Hello& hello, CertificateStore& certificates,
                                 int64_t now_ms);
-  absl::StatusOr<Frame> OnHelloAck(const v1::HelloAck& ack,
-                                   CertificateStore& certificates, int64_t now_ms);
+  absl::StatusOr<Frame> OnHelloAck(const v1::HelloAck& ack, CertificateStore& certificates,
+                                   int64_t now_ms);
   absl::Status OnHelloProof(const v1::HelloProof& proof);
-  // What the named side signs.
+  // Returns what the named side signs.
   std::string Transcript(bool by_dialer) const;
   absl::Status CheckProof(bool by_dialer, std::string_view proof) const;
   std::string MakeProof() const;
@@ -81,11 +83,11 @@ class Handshake {
   const LocalNode* local_;
   bool dialed_;
   LinkChannel channel_;
-  Digest binding_{};  // of the channel; zero on a plain link
+  Digest binding_{};  // binding of the channel; zero on a plain link
   bool done_ = false;
   bool introduced_ = false;
   Introduction own_;
-  // Of the dialler's Hello.
+  // From the dialler's Hello
   uint32_t version_min_ = 0;
   uint32_t version_max_ = 0;
   uint32_t version_ = 0;
@@ -97,7 +99,7 @@ class Handshake {
   bool peer_relays_ = false;
 };
 
-// Whether an address may be remembered and dialled: printable host:port or empty.
+// Returns whether an address may be remembered and dialled: printable host:port, or empty.
 bool AddressIsGood(std::string_view address);
 
 }  // namespace ruvd::federation

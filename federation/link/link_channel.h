@@ -10,16 +10,16 @@
 
 namespace ruvd::federation {
 
-// What is known of the channel that a link runs over, by TLS or otherwise. Certificates go by the
-// SHA-256 of their DER. A plain value.
+// What is known about the channel of a link, over TLS or otherwise. Certificates are identified by
+// the SHA-256 of their DER encoding. This is a plain value.
 struct LinkChannel {
-  // Whose key the peer proved to TLS; nullopt on a plain link.
+  // The certificate whose key the peer proved to TLS; nullopt on a plain link
   std::optional<Digest> peer_certificate;
-  // Those of this node that the peer may have been shown: the present one, and the ones before it
-  // that a change of the key left in use for a moment. Empty on a plain link.
+  // This node's certificates that the peer may have seen: the current one, and earlier ones that
+  // stayed in use for a moment after a key change. Empty on a plain link
   std::vector<Digest> own_certificates;
-  // The link runs through a relay: there is no TLS between both ends, their nonces are keys of a
-  // SealedChannel.
+  // True if the link runs through a relay: there is no TLS between both ends, and their nonces are
+  // the public keys of a SealedChannel
   bool relayed = false;
 };
 

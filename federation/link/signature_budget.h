@@ -12,21 +12,23 @@
 
 namespace ruvd::federation {
 
-// How many signatures a node checks for its peers: a share of a core over all links, and a share of
-// that for each. What is beyond has no effect for now and is nobody's fault. Anti-entropy brings
-// items and records again, proofs and accusations wait (CheckBacklog). Not thread-safe.
+// Limits how many signatures a node checks for its peers: a share of a core over all links, and a
+// part of it for each link. Checks beyond the budget are put off, and the peer is not blamed.
+// Anti-entropy brings items and records again; proofs and accusations wait (CheckBacklog). Not
+// thread-safe.
 class SignatureBudget {
  public:
   void LinkUp(LinkId link) { links_.try_emplace(link); }
   void LinkDown(LinkId link) { links_.erase(link); }
-  // From now on a link pays; 0: nobody, what is checked is this node's own affair. For what was
-  // `awaited` of the link it may cause more, yet less than all that the node does.
+  // Charges the following checks to a link; with 0 they are this node's own and cost nothing. For
+  // data that this node `awaited` from the link, the link may cause more checks, but fewer than the
+  // node does in total.
   void Charge(LinkId link, bool awaited, TimePoint now) {
     payer_ = link;
     awaited_ = awaited;
     now_ = now;
   }
-  // Pays for one check. False: not now.
+  // Charges one check. Returns false if the budget does not allow it now.
   bool Take() {
     const auto payer = links_.find(payer_);
     if (payer == links_.end()) {

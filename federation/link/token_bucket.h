@@ -15,7 +15,7 @@ class TokenBucket {
   TokenBucket(double rate, double burst, TimePoint now)
       : rate_(rate), burst_(burst), tokens_(burst), last_(now) {}
 
-  // Takes one token, or `amount`; false if there are fewer.
+  // Takes one token, or `amount`. Returns false if there are fewer.
   bool Take(TimePoint now, double amount = 1) {
     const double elapsed = std::chrono::duration<double>(now - last_).count();
     last_ = now;
@@ -27,7 +27,7 @@ class TokenBucket {
     return true;
   }
 
-  // Gives back what was taken and not used.
+  // Returns tokens that were taken but not used.
   void Return(double amount) { tokens_ = std::min(burst_, tokens_ + amount); }
 
  private:

@@ -26,7 +26,8 @@ std::vector<std::vector<privacy::NodeId>> MaskedGroups(const privacy::masking::M
     return groups;
   }
   groups.resize((drawn.size() + limits::kMaxCliqueMembers - 1) / limits::kMaxCliqueMembers);
-  // Cut into runs: dealt out in turn, one member more would move all those behind it.
+  // Groups are runs of neighbours; if members were dealt out in turn, one additional member would
+  // move all later ones.
   size_t place = 0;
   for (const auto& [hash, id] : drawn) {
     groups[place++ * groups.size() / drawn.size()].push_back(id);

@@ -11,11 +11,11 @@
 
 namespace ruvd::federation {
 
-// Splits the members of a round into as few groups as kMaxCliqueMembers allows, of sizes that
-// differ by one at most: nobody decides, and every node with the same view of the members comes to
-// the same groups, which are others in every round. Where views differ in one member and not in the
-// number of groups, each group differs in three at most. Each group ascends by id. Ids may come in
-// any order and twice; of fewer than kMinCliqueMembers there is no group.
+// Splits the members of a round into as few groups as kMaxCliqueMembers allows, with sizes that
+// differ by at most one. No leader is needed: nodes with the same view of the members compute the
+// same groups, and every round has different ones. If two views differ in one member but not in the
+// number of groups, each group differs in at most three members. Each group is sorted by id. Ids
+// may come in any order and more than once. With fewer than kMinCliqueMembers there is no group.
 std::vector<std::vector<privacy::NodeId>> MaskedGroups(const privacy::masking::MaskRound& round,
                                                        std::span<const privacy::NodeId> members);
 

@@ -16,14 +16,14 @@
 namespace ruvd::federation {
 namespace {
 
-// A member is not blamed for what most others did not do either: then this node is the one that
-// hears nothing.
+// A member is not blamed for missing what most others missed, too: in that case this node itself
+// probably hears nothing.
 bool MostDid(size_t did, size_t all) {
   return 2 * did >= all;
 }
 
-// Of those who signed a set, how many have to name a member, or to sign the same set: fewer liars
-// cannot keep one out.
+// Three quarters of those who signed a set must name a member, or sign the same set, so that fewer
+// liars cannot exclude a member.
 bool NamedByEnough(size_t named, size_t signers) {
   return 4 * named >= 3 * signers;
 }
@@ -34,11 +34,11 @@ absl::Status CheckSchedule(const MaskedSchedule& schedule) {
       schedule.attempt_ms <= limits::kMaxMaskAttemptMillis) {
     return absl::OkStatus();
   }
-  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "a masked round with keys until {} ms, shares until {} ms and attempts of {} ms; "
-               "give times that ascend, at most {} ms",
-               schedule.keys_ms, schedule.shares_ms, schedule.attempt_ms,
-               limits::kMaxMaskAttemptMillis);
+  return Error(
+      absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+      "a masked round cannot have keys until {} ms, shares until {} ms and attempts of {} ms; "
+      "give ascending times of at most {} ms",
+      schedule.keys_ms, schedule.shares_ms, schedule.attempt_ms, limits::kMaxMaskAttemptMillis);
 }
 
 absl::Status CheckGroup(const std::vector<privacy::NodeId>& group) {
@@ -48,14 +48,15 @@ absl::Status CheckGroup(const std::vector<privacy::NodeId>& group) {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "a masked round of {} members; give {} to {}, ascending by id", group.size(),
+               "a masked round has {} members; give {} to {}, sorted by id", group.size(),
                limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
 }
 
 absl::Status Contradiction(const Item& item) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kEquivocation,
-               "node {} said two things in one attempt of masked round {}, the second in {} {}; it "
-               "has no part in the round",
+               "node {} made two different statements in one attempt of masked round {}, the "
+               "second in {} {}; it "
+               "is excluded from the round",
                ToHex(item.origin).substr(0, 16), item.round, ItemKindName(item.kind),
                ToHex(item.id).substr(0, 16));
 }
@@ -84,7 +85,7 @@ absl::StatusOr<MaskedRound> MaskedRound::Begin(MaskedRoundConfig config,
   RETURN_IF_ERROR(config.layout.MostUnitsOfOne(config.group.size()).status());
   MaskedRound round(std::move(config));
   for (const Item& item : known) {
-    // Of other rounds, or wrong: then it has no effect here either.
+    // Items of other rounds, and wrong items, have no effect here either.
     if (round.items_.Add(item).ok()) {
       round.items_new_ = true;
       round.gave_ |= item.kind == ItemKind::kMaskKey && item.origin == round.config_.self;
@@ -108,8 +109,8 @@ std::vector<privacy::NodeId> MaskedRound::Candidates() const {
   return candidates;
 }
 
-// Whose key was copied nobody can tell: both stay out of this attempt, and keys are fresh in the
-// next.
+// If two members gave the same key, it cannot be determined which one copied it: both stay out of
+// this attempt, and the next one has fresh keys.
 std::vector<privacy::NodeId> MaskedRound::WithKeys() const {
   std::map<privacy::masking::MaskPublicKey, std::vector<privacy::NodeId>> holders;
   for (const privacy::NodeId& id : Candidates()) {
@@ -186,8 +187,8 @@ MaskedSteps MaskedRound::Advance(Instant now) {
     if (attempt_ + 1U == limits::kMaxMaskAttempts ||
         Candidates().size() < limits::kMinCliqueMembers) {
       End(Error(absl::StatusCode::kAborted, reasons::kMaskedRoundFailed,
-                "masked round {} ended without a sum after {} attempt(s), {} of {} members left; "
-                "the next round begins with all",
+                "masked round {} ended without a sum after {} attempt(s), with {} of {} members "
+                "left; the next round begins with all members",
                 config_.round.round, attempt_ + 1, Candidates().size(), config_.group.size()),
           steps);
       break;
@@ -205,8 +206,8 @@ void MaskedRound::BeginAttempt(Instant now, MaskedSteps& steps) {
   }
   begun_ = true;
   const bool member = std::ranges::find(config_.group, config_.self) != config_.group.end();
-  // A key of an earlier life of this node is known already: its secret is gone, and a second one
-  // would be a contradiction.
+  // A key that this node gave before a restart is already known: its secret is lost, and a second
+  // key would be a contradiction.
   if (!member || !config_.takes_part || !Candidate(config_.self) ||
       items_.Of(attempt_, config_.self).key || Elapsed(now) >= config_.schedule.keys_ms) {
     return;
@@ -228,7 +229,7 @@ void MaskedRound::SignSet(Instant now, MaskedSteps& steps) {
     return;
   }
   if (!std::ranges::binary_search(members, config_.self)) {
-    part_.session.reset();  // somebody copied this node's key
+    part_.session.reset();  // another member copied this node's key
     return;
   }
   std::erase_if(members, [&](const privacy::NodeId& id) {
@@ -246,7 +247,7 @@ void MaskedRound::SignSet(Instant now, MaskedSteps& steps) {
   });
   auto set = part_.session->CliqueOf(members);
   if (!set.ok() || !config_.layout.MostUnitsOfOne(set->members.size()).ok()) {
-    part_.session.reset();  // too few, or too few beside the colluders: nothing to do here
+    part_.session.reset();  // there are too few members, or too few besides those that may collude
     return;
   }
   part_.set = *std::move(set);
@@ -277,11 +278,11 @@ absl::StatusOr<MaskedSteps> MaskedRound::Provide(uint8_t attempt, privacy::maski
   const bool open = !ended_ && attempt == attempt_ && part_.asked && part_.session != nullptr;
   if (!open || Elapsed(now) >= config_.schedule.attempt_ms) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskReused,
-                 "no share is wanted in attempt {} of masked round {}; keys of an attempt mask "
-                 "once, and not after its end",
+                 "attempt {} of masked round {} needs no share now; a key masks only once, and "
+                 "only before its attempt ends",
                  attempt, config_.round.round);
   }
-  // Whatever comes of it, this key masks nothing more.
+  // Whatever happens below, this key is not used again.
   const std::unique_ptr<privacy::masking::MaskingSession> session = std::move(part_.session);
   config_.last_reservation = std::max(config_.last_reservation, input.reservation);
   ASSIGN_OR_RETURN(privacy::masking::MaskedUpdate update,
@@ -293,13 +294,13 @@ absl::StatusOr<MaskedSteps> MaskedRound::Provide(uint8_t attempt, privacy::maski
   return steps;
 }
 
-// A member takes the sum of the set that it signed. Others take that of most of the group, so that
-// a few who agree with each other do not speak for all.
+// A member takes the sum of the set that it signed. Other nodes take the sum of a majority of the
+// group, so that a few members that agree with each other do not speak for all.
 bool MaskedRound::Counts(const privacy::masking::Clique& set) const {
   return own_sets_.contains(set.SetHash()) || 2 * set.members.size() > config_.group.size();
 }
 
-// Also of earlier attempts, whose last share may come late.
+// Looks at earlier attempts, too, because their last share may come late.
 void MaskedRound::TakeSum(MaskedSteps& steps) {
   if (!std::exchange(items_new_, false)) {
     return;
@@ -320,12 +321,12 @@ void MaskedRound::TakeSum(MaskedSteps& steps) {
   }
 }
 
-// Nodes may differ in who is in the group: a key of the round before that was dated back reached
-// some of them only. If few of them had it, its owner is named by too few; if most had it, those
-// few are left out, or all would differ in every attempt.
+// Nodes may differ in who is in the group: a backdated key of the round before may have reached
+// only some of them. If few nodes had it, too few name its owner; if most had it, the few others
+// are left out, because otherwise the views would differ in every attempt.
 std::set<privacy::NodeId> MaskedRound::Dissenters(const std::set<privacy::NodeId>& failed) const {
   std::map<Digest, std::vector<privacy::NodeId>> signers;
-  std::set<Digest> hopeless;  // name a member that failed: those who signed them sign another one
+  std::set<Digest> hopeless;  // sets with a member that failed; their signers will sign another set
   size_t all = 0;
   for (const privacy::NodeId& id : Candidates()) {
     const MaskStatements said = items_.Of(attempt_, id);
@@ -353,9 +354,9 @@ std::set<privacy::NodeId> MaskedRound::Dissenters(const std::set<privacy::NodeId
   return dissenters;
 }
 
-// Who gave a key and failed afterwards is left out of the next attempts. Judged by the items alone,
-// not by the set that this node signed: so those who have the same items, which all do but for what
-// comes at the very end, come to the same members.
+// A member that gave a key and failed afterwards is left out of the next attempts. This is judged
+// by the items alone, not by the set that this node signed, so nodes with the same items (which
+// differ only in the last ones) get the same members.
 void MaskedRound::EndAttempt() {
   std::vector<privacy::NodeId> with_key;
   std::map<privacy::NodeId, size_t> named;

@@ -24,13 +24,14 @@
 
 namespace ruvd::federation {
 
-// When what of a round happens, by wall clocks, so that nodes need not tell each other: attempt a
-// takes from start_ms + a * attempt_ms to the next one.
+// The times of a round by the wall clock, so that nodes need no messages to agree on them. Attempt
+// number a lasts from start_ms + a * attempt_ms to the beginning of the next attempt.
 struct MaskedSchedule {
-  int64_t start_ms = 0;  // Unix time; a function of the round, the same on every node
-  // Keys that are there by then are in the set. A node whose clock differs by more is not.
+  int64_t start_ms = 0;  // Unix time, computed from the round, so it is the same on every node
+  // Keys that arrived by then are in the set. A node whose clock differs by more is not
   int64_t keys_ms = limits::kMaskKeysMillis;
-  // After this nobody gives a share any more: it could not reach all before the attempt ends.
+  // After this time no node gives a share, because the share could not reach all members before the
+  // attempt ends
   int64_t shares_ms = limits::kMaskSharesMillis;
   int64_t attempt_ms = limits::kMaskAttemptMillis;
 };
@@ -39,24 +40,24 @@ struct MaskedRoundConfig {
   privacy::masking::MaskRound round;
   privacy::masking::MaskLayout layout;
   privacy::NodeId self{};
-  // One of MaskedGroups. A node that is not in it follows the round and gets its sum, too.
+  // One group of MaskedGroups. A node that is not in it follows the round and gets its sum, too
   std::vector<privacy::NodeId> group;
-  // False: this node gives nothing, also where it is in the group, and only follows.
+  // False: this node contributes nothing, even if it is in the group, and only follows
   bool takes_part = true;
   MaskedSchedule schedule;
-  // The newest reservation of the privacy ledger that was used, 0 for none.
+  // The newest reservation of the privacy ledger that was used; 0 if there was none
   uint64_t last_reservation = 0;
   privacy::dp::RandomBytes random;  // for keys
 };
 
-// The sum of a set: one update, of the weight of its members together.
+// The sum of a set of members: one update with the weight of all its members.
 struct MaskedOutcome {
   uint8_t attempt = 0;
   privacy::masking::Clique set;
-  std::vector<int32_t> units;  // of the layout's grid, all banks in order
+  std::vector<int32_t> units;  // in units of the layout's grid, all banks in order
 
   size_t weight() const { return set.members.size(); }
-  // The mean update of the members.
+  // Returns the mean update of the members.
   std::vector<float> Mean(const privacy::dp::NoiseGrid& grid) const;
 };
 
@@ -67,110 +68,117 @@ struct OfferMaskItem {
   ItemKind kind = ItemKind::kMaskKey;
   std::string payload;
 };
-// All members of `set` agreed on it: charge the ledger, then noise (PrepareMaskedInput), then call
-// Provide. Asked at most once in an attempt; every answer is a release with a charge of its own.
+// All members of `set` agreed on it: charge the ledger, then add noise (PrepareMaskedInput), then
+// call Provide. This is requested at most once in an attempt; every answer is a release with its
+// own charge.
 struct MaskInputWanted {
   uint8_t attempt = 0;
   privacy::masking::Clique set;
 };
-// A member said two things in one attempt, or gave a key that is none: no part in this round.
+// A member made two different statements in one attempt, or gave an invalid key. It is excluded
+// from this round.
 struct MaskMemberRefused {
   privacy::NodeId member{};
   absl::Status status;
 };
-// The round is over, with a sum or without.
+// The round is over, with or without a sum.
 struct MaskedRoundEnded {
   absl::StatusOr<MaskedOutcome> outcome;
-  size_t group = 0;   // members that it was drawn of; 0: there was no group
-  bool gave = false;  // this node gave a key in it
+  size_t group = 0;   // number of members of the group; 0: there was no group
+  bool gave = false;  // this node gave a key in the round
 };
 using MaskedStep =
     std::variant<OfferMaskItem, MaskInputWanted, MaskMemberRefused, MaskedRoundEnded>;
 using MaskedSteps = std::vector<MaskedStep>;
 
-// One node's view of the masked round of one group, without a server or leader. An attempt goes
-// through three kinds of items. Keys: every member offers a fresh one. Sets: when all keys are
-// there or their time is over, every member signs the set of those whose keys it has. Shares: a
-// member whose set was signed by every member of it asks for its input and gives its masked share,
-// which names the set. Who has all shares of a set has the sum, members and others alike.
+// One node's view of the masked round of one group, without a server or leader. An attempt uses
+// three kinds of items. Keys: every member offers a fresh key. Sets: when all keys have arrived or
+// their time is over, every member signs the set of members whose keys it has. Shares: a member
+// whose set was signed by all members of the set asks for its input and gives its masked share,
+// which names the set. Every node that has all shares of a set has the sum, whether it is a member
+// or not.
 //
-// Views that differ cost no privacy: sets that differ are not signed by all, so that no share is
-// given; the attempt ends and the next one begins with fresh keys, without those who failed. Who
-// fell silent after all had agreed costs the others the charge of one share. A node masks at most
-// once with a key, which is wiped then. A sum that cannot be one ends the round: who lied cannot be
-// told, and every further attempt would cost a charge.
+// Different views cost no privacy: if sets differ, no set is signed by all its members, so no share
+// is given; the attempt ends, and the next one begins with fresh keys, without the members that
+// failed. A member that falls silent after all had agreed costs the others the charge of one share.
+// A node masks at most once with a key, and the key is then wiped. An impossible sum ends the
+// round, because the member that caused it cannot be identified and every further attempt would
+// cost a charge.
 //
-// Deterministic given its inputs and `random`; no clock, no threads. Not thread-safe.
+// The class is deterministic given its inputs and `random`; it uses no clock and no threads. Not
+// thread-safe.
 class MaskedRound {
  public:
-  // `known` are the items that gossip holds, of any round: what this node said in an earlier life
-  // is not said again, and what others said before the round began here counts. INVALID_ARGUMENT
-  // for a group that is not of 4 to 16 members ascending by id or a schedule out of order; errors
-  // of MaskLayout::Check and MostUnitsOfOne.
+  // `known` are the items that gossip holds, of any round: what this node said before a restart is
+  // not said again, and what others said before the round began here counts. INVALID_ARGUMENT for a
+  // group that does not have 4 to 16 members sorted by id, or a schedule out of order; also returns
+  // the errors of MaskLayout::Check and MostUnitsOfOne.
   static absl::StatusOr<MaskedRound> Begin(MaskedRoundConfig config, std::span<const Item> known);
 
-  // An item that gossip accepted; one of this node's own changes nothing. Errors of
-  // MaskedRoundItems::Add, without effect.
+  // Takes an item that gossip accepted; an item of this node itself changes nothing. Returns the
+  // errors of MaskedRoundItems::Add; then it has no effect.
   absl::StatusOr<MaskedSteps> OnItem(const Item& item, Instant now);
-  // Call every 100 to 500 ms.
+  // Must be called every 100 to 500 ms.
   MaskedSteps OnTick(Instant now);
-  // Answers MaskInputWanted. An owner whose ledger refuses does not answer: the others go on
-  // without this node. MASK_REUSED without an open question of that attempt; UPDATE_INVALID and
-  // other errors of MaskingSession::Mask, after which the attempt has no share of this node.
+  // Answers MaskInputWanted. If the ledger refuses, the owner does not answer, and the others
+  // continue without this node. MASK_REUSED if there is no open request of that attempt;
+  // UPDATE_INVALID and the other errors of MaskingSession::Mask, after which this node has no share
+  // in the attempt.
   absl::StatusOr<MaskedSteps> Provide(uint8_t attempt, privacy::masking::MaskInput input,
                                       Instant now);
 
-  // This node gives nothing more, whatever it was asked for: its operator allows it no longer. It
-  // goes on to follow.
+  // From now on this node contributes nothing, even if it was asked to, because its operator no
+  // longer allows it. It continues to follow the round.
   void StopSharing();
-  // A member took back what it said, or is listened to no more: no part in this round.
+  // A member withdrew its statements, or is no longer trusted: it is excluded from this round.
   void Refuse(const privacy::NodeId& member);
 
   bool ended() const { return ended_; }
   uint8_t attempt() const { return attempt_; }
 
  private:
-  // What this node does in the present attempt.
+  // What this node does in the current attempt.
   struct Part {
     std::unique_ptr<privacy::masking::MaskingSession>
-        session;                                  // with the key; gone once it has masked
-    std::optional<privacy::masking::Clique> set;  // that it signed
+        session;                                  // holds the key; reset after masking
+    std::optional<privacy::masking::Clique> set;  // the set that this node signed
     Digest set_hash{};
     bool asked = false;
   };
   explicit MaskedRound(MaskedRoundConfig config);
   MaskedSteps Advance(Instant now);
-  // Each does what is due and nothing else.
+  // Each function does what is due and nothing else.
   void BeginAttempt(Instant now, MaskedSteps& steps);
   void SignSet(Instant now, MaskedSteps& steps);
   void AskForInput(Instant now, MaskedSteps& steps);
   void TakeSum(MaskedSteps& steps);
   void EndAttempt();
-  // Candidates that signed another set than most did: a key that was late for them alone cannot be
-  // told from another view of the group, which fresh keys would not mend.
+  // Returns candidates that signed another set than most did. Either a key reached only them too
+  // late, or they have another view of the group, which fresh keys would not change; the two cases
+  // cannot be distinguished.
   std::set<privacy::NodeId> Dissenters(const std::set<privacy::NodeId>& failed) const;
-  // Says something in this node's name.
+  // Makes a statement in this node's name.
   void Say(ItemKind kind, std::string payload, MaskedSteps& steps);
   void End(absl::StatusOr<MaskedOutcome> outcome, MaskedSteps& steps);
 
   bool Candidate(const privacy::NodeId& id) const;
   std::vector<privacy::NodeId> Candidates() const;
-  // Candidates with a key that nobody else gave.
+  // Returns candidates whose key no other candidate gave.
   std::vector<privacy::NodeId> WithKeys() const;
   bool Agreed() const;
   bool Counts(const privacy::masking::Clique& set) const;
-  int64_t Elapsed(Instant now) const;  // ms of the present attempt
+  int64_t Elapsed(Instant now) const;  // milliseconds since the current attempt began
 
   MaskedRoundConfig config_;
   Digest layout_hash_{};
   MaskedRoundItems items_;
   uint8_t attempt_ = 0;
-  bool begun_ = false;  // the present attempt
+  bool begun_ = false;  // whether the current attempt has begun
   Part part_;
-  std::set<Digest> own_sets_;          // hashes of sets that this node signed, of all attempts
-  std::set<privacy::NodeId> dropped_;  // failed in an earlier attempt
-  bool items_new_ = false;             // since sums were looked for
-  bool gave_ = false;                  // a key of this node is among the items
+  std::set<Digest> own_sets_;          // hashes of the sets that this node signed in all attempts
+  std::set<privacy::NodeId> dropped_;  // members that failed in an earlier attempt
+  bool items_new_ = false;             // items arrived since the last search for sums
+  bool gave_ = false;                  // the items contain a key of this node
   bool ended_ = false;
 };
 

@@ -22,10 +22,11 @@ namespace ruvd::federation {
 namespace {
 
 absl::Status TooFew(size_t takers) {
-  return Error(absl::StatusCode::kFailedPrecondition, reasons::kCliqueInvalid,
-               "a masked sum takes {} nodes, and {} said in the round before that they take part "
-               "under the same configuration; wait for more",
-               limits::kMinCliqueMembers, takers);
+  return Error(
+      absl::StatusCode::kFailedPrecondition, reasons::kCliqueInvalid,
+      "a masked sum needs {} nodes, but {} announced in the round before that they take part "
+      "under the same configuration; wait for more",
+      limits::kMinCliqueMembers, takers);
 }
 
 bool IsKeyOf(const Item& item, const privacy::NodeId& node, uint64_t round) {
@@ -62,8 +63,8 @@ absl::StatusOr<MaskedRounds> MaskedRounds::Create(MaskedRoundsConfig config) {
   if (!ascending || config.period_ms / attempts < config.attempt_ms) {
     return Error(
         absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-        "masked rounds every {} ms of {} attempts of {} ms; give a longer period, and times "
-        "of an attempt that ascend",
+        "masked rounds every {} ms cannot have {} attempts of {} ms; give a longer period, and "
+        "ascending times for an attempt",
         config.period_ms, attempts, config.attempt_ms);
   }
   return MaskedRounds(std::move(config));
@@ -74,7 +75,7 @@ uint64_t MaskedRounds::RoundAt(Instant now) const {
 }
 
 bool MaskedRounds::Due(Instant now) const {
-  return RoundAt(now) > number_;  // never one twice, also where the clock went back
+  return RoundAt(now) > number_;  // a round never begins twice, even if the clock went back
 }
 
 absl::StatusOr<MaskedRound> MaskedRounds::BeginGroup(std::vector<privacy::NodeId> group,
@@ -127,7 +128,8 @@ MaskedSteps MaskedRounds::Begin(std::span<const Item> items, uint64_t last_reser
   for (size_t group = 0; group < groups.size(); ++group) {
     const size_t members = groups[group].size();
     auto begun = BeginGroup(std::move(groups[group]), known[group], last_reservation, takes_part);
-    if (!begun.ok()) {  // as for all of them: too few beside those who may collude
+    // the same error holds for all groups: too few members besides those that may collude
+    if (!begun.ok()) {
       groups_.clear();
       group_of_.clear();
       steps.push_back(MaskedRoundEnded{.outcome = begun.status(), .group = members});
@@ -177,7 +179,7 @@ absl::StatusOr<MaskedSteps> MaskedRounds::Provide(uint64_t round, uint8_t attemp
   const auto group = group_of_.find(config_.self);
   if (group == group_of_.end() || round != number_) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskReused,
-                 "masked round {} is over, no share is wanted; wait for the next one", round);
+                 "masked round {} is over and needs no share; wait for the next one", round);
   }
   ASSIGN_OR_RETURN(MaskedSteps steps,
                    groups_[group->second].Provide(attempt, std::move(input), now));
@@ -188,7 +190,7 @@ bool MaskedRounds::MayAnnounce(Instant now) const {
   if (number_ == 0 || key_given_) {
     return false;
   }
-  // The others of its group would wait for the set of who gave a key.
+  // The other members of its group wait for the set of all that gave a key.
   const int64_t last_keys_ms =
       StartOf(number_) + static_cast<int64_t>(limits::kMaxMaskAttempts - 1) * config_.attempt_ms +
       config_.keys_ms;

@@ -11,7 +11,7 @@
 namespace ruvd::federation {
 namespace {
 
-// An attempt before any of the library's messages.
+// The number of the attempt, which precedes a message of privacy/masking.
 constexpr uint64_t kAttemptBytes = 1;
 constexpr uint64_t kKeyBytes = 2 + 8 + 32 + 32;
 constexpr uint64_t kSetHeadBytes = 2 + 8 + 32 + 1;
@@ -23,9 +23,10 @@ std::string WithAttempt(uint8_t attempt, std::string message) {
 
 absl::StatusOr<uint8_t> AttemptOf(std::span<const uint8_t> bytes) {
   if (bytes.empty() || bytes[0] >= limits::kMaxMaskAttempts) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                 "an item of a masked round names no attempt below {}; update the sending node",
-                 limits::kMaxMaskAttempts);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+        "an item of a masked round does not name an attempt below {}; update the sending node",
+        limits::kMaxMaskAttempts);
   }
   return bytes[0];
 }
@@ -35,8 +36,8 @@ absl::Status CheckNames(uint64_t named, uint64_t round, bool of_sender) {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-               "an item of a masked round names another round or sender than its envelope, {} "
-               "where that says {}; update the sending node",
+               "an item of a masked round names another round or sender than its envelope: {} "
+               "instead of {}; update the sending node",
                named, round);
 }
 

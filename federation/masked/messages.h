@@ -17,11 +17,11 @@
 
 namespace ruvd::federation {
 
-// The payloads of a masked round's items: which attempt of the round, then a message of
-// privacy/masking. docs/wire-format.md has their bytes. A decoder takes exactly what its encoder
-// makes: UPDATE_INVALID for anything else, LIMIT_EXCEEDED for too many values.
+// The payloads of a masked round's items: the attempt of the round, followed by a message of
+// privacy/masking. docs/wire-format.md describes their bytes. A decoder accepts exactly what its
+// encoder makes: UPDATE_INVALID for anything else, LIMIT_EXCEEDED for too many values.
 
-// "In this attempt I take part with this key." Of kind kMaskKey.
+// Payload of kind kMaskKey: "In this attempt I take part with this key."
 struct MaskKeyItem {
   uint8_t attempt = 0;  // below kMaxMaskAttempts
   privacy::masking::MaskOffer offer;
@@ -30,7 +30,7 @@ struct MaskKeyItem {
 std::string EncodeMaskKey(const MaskKeyItem& item);
 absl::StatusOr<MaskKeyItem> DecodeMaskKey(std::span<const uint8_t> bytes);
 
-// "These are all whose keys I have: I add up with them, or not at all." Of kind kMaskSet.
+// Payload of kind kMaskSet: "These are all members whose keys I have; I add up with exactly these."
 struct MaskSetItem {
   uint8_t attempt = 0;
   privacy::masking::Clique clique;
@@ -40,7 +40,7 @@ std::string EncodeMaskSet(const MaskSetItem& item);
 absl::StatusOr<MaskSetItem> DecodeMaskSet(std::span<const uint8_t> bytes,
                                           const privacy::ClusterId& cluster);
 
-// A masked vector, which names its set by hash. Of kind kMaskShare.
+// Payload of kind kMaskShare: a masked vector, which names its set by hash.
 struct MaskShareItem {
   uint8_t attempt = 0;
   privacy::masking::MaskedUpdate update;
@@ -49,12 +49,13 @@ struct MaskShareItem {
 std::string EncodeMaskShare(const MaskShareItem& item);
 absl::StatusOr<MaskShareItem> DecodeMaskShare(std::span<const uint8_t> bytes);
 
-// Bytes of the largest payload of a kind of a masked round: looked at before any of it is fetched.
+// Returns the size in bytes of the largest payload of this kind; checked before a payload is
+// fetched.
 uint64_t MaxMaskPayloadBytes(ItemKind kind);
 
-// What a node checks before it keeps an item of a masked round and passes it on: that it decodes
-// and is of the round and the sender that its envelope names. UPDATE_INVALID, LIMIT_EXCEEDED,
-// CLIQUE_INVALID. `kind` is one of the three above.
+// Checks an item of a masked round before a node keeps it and passes it on: it must decode, and
+// belong to the round and the sender that its envelope names. UPDATE_INVALID, LIMIT_EXCEEDED,
+// CLIQUE_INVALID. `kind` must be one of the three above.
 absl::Status CheckMaskItem(ItemKind kind, std::string_view payload, uint64_t round,
                            const privacy::NodeId& sender);
 

@@ -17,7 +17,7 @@ namespace {
 absl::Status NotOfTheGroup(const privacy::NodeId& member) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kCliqueInvalid,
                "an item of a masked round names node {}, which is not in this group; the nodes "
-               "differ in whom they take for members, wait for the next round",
+               "have different views of the members; wait for the next round",
                ToHex(member).substr(0, 16));
 }
 
@@ -34,11 +34,11 @@ absl::Status MaskedRoundItems::CheckLayout(const Digest& layout) const {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskLayoutMismatch,
-               "a member of the masked round adds up values of another model, frame, grid or "
-               "number; bring all of them to one configuration");
+               "a member of the masked round uses another model, frame, grid or number of "
+               "values; give all members the same configuration");
 }
 
-// Decodes a payload into what it says, and which attempt of the round it is of.
+// Decodes a payload into statements, and returns the attempt to which it belongs.
 absl::StatusOr<uint8_t> MaskedRoundItems::Read(ItemKind kind, std::string_view payload,
                                                const privacy::NodeId& sender,
                                                MaskStatements& statements) const {
@@ -52,8 +52,8 @@ absl::StatusOr<uint8_t> MaskedRoundItems::Read(ItemKind kind, std::string_view p
   if (kind == ItemKind::kMaskSet) {
     ASSIGN_OR_RETURN(MaskSetItem item, DecodeMaskSet(AsBytes(payload), round_.cluster));
     RETURN_IF_ERROR(CheckLayout(item.clique.layout));
-    // It may name nodes that are not in this group: its signer takes others for takers. Nobody here
-    // agrees with it, and whoever signed it was not silent.
+    // The set may name nodes that are not in this group, if its signer has another view of who
+    // takes part. No member here agrees with it, but its signer was not silent.
     statements.set_hash = item.clique.SetHash();
     statements.set = std::move(item.clique);
     return item.attempt;
@@ -62,7 +62,7 @@ absl::StatusOr<uint8_t> MaskedRoundItems::Read(ItemKind kind, std::string_view p
   RETURN_IF_ERROR(CheckLayout(item.update.layout));
   if (item.update.values.size() != values_) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kMaskLayoutMismatch,
-                 "a share of {} values in a masked sum of {}; update the sending node",
+                 "a share has {} values in a masked sum of {} values; update the sending node",
                  item.update.values.size(), values_);
   }
   statements.shared_with = item.update.set;
@@ -71,9 +71,10 @@ absl::StatusOr<uint8_t> MaskedRoundItems::Read(ItemKind kind, std::string_view p
 
 absl::StatusOr<MaskedRoundItems::Added> MaskedRoundItems::Add(const Item& item) {
   if (!IsMaskItem(item.kind) || item.round != round_.round) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                 "an item of kind {} and round {} in masked round {}; it came late or early",
-                 ItemKindName(item.kind), item.round, round_.round);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+        "an item of kind {} and round {} does not belong to masked round {}; it came late or early",
+        ItemKindName(item.kind), item.round, round_.round);
   }
   return Add(item.kind, item.origin, item.payload);
 }
@@ -158,7 +159,7 @@ absl::StatusOr<std::vector<int32_t>> MaskedRoundItems::Sum(
   for (const privacy::masking::CliqueMember& member : set.members) {
     const auto said = said_[attempt].find(member.id);
     if (said == said_[attempt].end() || Refused(member.id)) {
-      continue;  // MaskedSum says that it is missing
+      continue;  // MaskedSum reports that it is missing
     }
     const auto payload = said->second.payloads.find(ItemKind::kMaskShare);
     if (payload != said->second.payloads.end()) {

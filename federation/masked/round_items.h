@@ -22,57 +22,59 @@
 
 namespace ruvd::federation {
 
-// What one member of a masked round said in one attempt of it.
+// The statements of one member in one attempt of a masked round.
 struct MaskStatements {
   std::optional<privacy::masking::MaskPublicKey> key;
-  std::optional<privacy::masking::Clique> set;  // that it adds up with
+  std::optional<privacy::masking::Clique> set;  // the set that it adds up with
   Digest set_hash{};                            // of `set`
-  std::optional<Digest> shared_with;            // hash of the set that its share is for
+  std::optional<Digest> shared_with;            // hash of the set to which its share belongs
 };
 
-// All that the members of one group said in one round, whatever the order, however often. A member
-// says each of three things once in an attempt: whoever says one of them in two ways is refused in
-// the whole round, and what it said counts no more. Bounded by the group and kMaxMaskAttempts:
-// shares are kept as the payloads that gossip holds. Not thread-safe.
+// All statements of the members of one group in one round, in any order and with duplicates. A
+// member makes each of three statements once in an attempt. A member that makes one of them in two
+// versions is refused in the whole round, and its statements no longer count. Size is bounded by
+// the group and kMaxMaskAttempts, because shares are kept as the payloads that gossip holds. Not
+// thread-safe.
 class MaskedRoundItems {
  public:
-  // `group` has at most kMaxCliqueMembers. `values` are those of a share.
+  // `group` may have at most kMaxCliqueMembers. `values` is the number of values of a share.
   MaskedRoundItems(const privacy::masking::MaskRound& round, const Digest& layout, size_t values,
                    const std::vector<privacy::NodeId>& group);
 
-  // What an item was.
+  // The result of adding an item.
   enum class Added { kKnown, kNew, kContradiction };
-  // Notes an item of gossip, whose envelope was verified. kContradiction: its sender said something
-  // else before and is refused from now on. No effect after an error: UPDATE_INVALID,
-  // LIMIT_EXCEEDED, CLIQUE_INVALID for what is no item of this round and group;
+  // Adds an item of gossip whose envelope was verified. kContradiction: its sender made another
+  // statement before, and is refused from now on. After an error the item has no effect:
+  // UPDATE_INVALID, LIMIT_EXCEEDED or CLIQUE_INVALID if it is not an item of this round and group;
   // MASK_LAYOUT_MISMATCH for another layout.
   absl::StatusOr<Added> Add(const Item& item);
-  // The same for what this node says itself.
+  // Adds a statement of this node itself in the same way.
   absl::StatusOr<Added> Add(ItemKind kind, const privacy::NodeId& sender,
                             std::shared_ptr<const std::string> payload);
-  // Refuses a member for another reason, such as a key that is none.
+  // Refuses a member for another reason, such as an invalid key.
   void Refuse(const privacy::NodeId& member) { refused_.insert(member); }
 
   const std::vector<privacy::NodeId>& group() const { return group_; }
   bool Refused(const privacy::NodeId& member) const { return refused_.contains(member); }
-  // What a member that is not refused said in an attempt below kMaxMaskAttempts; nothing of others.
+  // Returns the statements of a member in an attempt below kMaxMaskAttempts; empty for a member
+  // that is refused or not in the group.
   MaskStatements Of(uint8_t attempt, const privacy::NodeId& member) const;
-  // The sets of an attempt that every member of them signed.
+  // Returns the sets of an attempt that all their members signed.
   std::vector<privacy::masking::Clique> Agreed(uint8_t attempt) const;
-  // The sets named in an attempt of which every member gave its share.
+  // Returns the sets named in an attempt for which all members gave their share.
   std::vector<privacy::masking::Clique> Complete(uint8_t attempt) const;
-  // The sum of a complete set, in units of `layout`. UPDATE_INVALID where the masks did not cancel
-  // or somebody did not clip: nobody can tell who.
+  // Returns the sum of a complete set, in units of `layout`. UPDATE_INVALID if the masks did not
+  // cancel or a member did not clip; the member cannot be identified.
   absl::StatusOr<std::vector<int32_t>> Sum(uint8_t attempt, const privacy::masking::Clique& set,
                                            const privacy::masking::MaskLayout& layout) const;
 
  private:
   struct Said {
     MaskStatements statements;
-    // By kind; a second of a kind is the same bytes or a contradiction.
+    // The payloads by kind. A second payload of a kind has the same bytes or is a contradiction.
     std::map<ItemKind, std::shared_ptr<const std::string>> payloads;
   };
-  // Every set that somebody signed in an attempt, by hash.
+  // Returns every set that a member signed in an attempt, by hash.
   std::map<Digest, privacy::masking::Clique> Named(uint8_t attempt) const;
   absl::StatusOr<uint8_t> Read(ItemKind kind, std::string_view payload,
                                const privacy::NodeId& sender, MaskStatements& statements) const;

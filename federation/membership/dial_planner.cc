@@ -11,7 +11,7 @@
 namespace ruvd::federation {
 namespace {
 
-// Attempts after which the backoff is at its maximum.
+// The backoff reaches its maximum after this many attempts.
 constexpr int kMaxBackoffAttempts = 7;
 
 }  // namespace

@@ -15,40 +15,43 @@
 
 namespace ruvd::federation {
 
-// What a link is dialled for.
+// The reason for dialling a link.
 enum class DialPurpose {
-  kMesh,      // a neighbour that pushes
-  kHeal,      // a member that fell silent: perhaps a partition is over
-  kExchange,  // one round of anti-entropy
-  kCheck,     // a neighbour wants to know whether the member lives
+  kMesh,      // to get a neighbour in the mesh
+  kHeal,      // to reach a member that fell silent; a partition may have healed
+  kExchange,  // for one round of anti-entropy
+  kCheck,     // to check whether the member is alive, because a neighbour asked
 };
 
-// Remembers which addresses are being dialled and which failed, with full-jitter backoff per
-// address, and which seeds are worth a try. Bounded; not thread-safe.
+// Remembers which addresses are being dialled and which failed (with full-jitter backoff per
+// address), and which seeds are worth dialling. Bounded. Not thread-safe.
 class DialPlanner {
  public:
   DialPlanner(std::vector<std::string> seeds, std::string own_address);
 
-  // Begins to dial. False if the address is this node's own, under way, or backing off.
+  // Begins a dial. Returns false if the address is this node's own, is being dialled, or is backing
+  // off.
   bool Begin(const std::string& address, DialPurpose purpose, TimePoint now);
   void OnOpened(const std::string& address);
-  // The handshake over a dialled link showed who lives there. Returns what it was dialled for.
+  // The handshake over a dialled link showed which node lives there. Returns the purpose of the
+  // dial.
   DialPurpose OnIdentified(const std::string& address, const privacy::NodeId& owner);
-  // A dial failed or its link ended. `hopeless`: the peer refused us for a reason that time alone
-  // does not mend.
+  // A dial failed or its link ended. `hopeless` means that the peer refused this node for a reason
+  // that does not go away by waiting.
   void OnFailed(const std::string& address, bool hopeless, TimePoint now, Random& random);
-  // Another member that says to be there is worth a relay: so many dials in a row reached nobody,
-  // or it is this node's own address, as that of a node which only its own machine can dial.
+  // Returns whether it is worth asking a relay for a member at this address: either several dials
+  // in a row reached no node, or the address is this node's own (a member can announce an address
+  // that only its own machine can dial).
   bool Unreachable(const std::string& address) const;
-  // The address is our own.
+  // The address turned out to be this node's own.
   void OnSelf(const std::string& address);
 
-  // Dials that neither succeeded nor failed in time have failed.
+  // Counts dials that neither succeeded nor failed in time as failed.
   void Expire(TimePoint now, Random& random);
-  // Dials of this purpose under way.
+  // The number of dials in progress for this purpose
   size_t Dialing(DialPurpose purpose) const;
-  // Seeds that may be dialled now: those whose owner is unknown or not `settled`, that is linked or
-  // a member that lives; with `all`, every seed that is not linked.
+  // Returns the seeds that may be dialled now: those whose owner is unknown or not `settled`
+  // (linked, or a member that is alive); with `all`, every seed that is not linked.
   std::vector<std::string> DueSeeds(const std::function<bool(const privacy::NodeId&)>& linked,
                                     const std::function<bool(const privacy::NodeId&)>& settled,
                                     bool all, TimePoint now) const;
@@ -59,7 +62,7 @@ class DialPlanner {
     bool self = false;
     bool hopeless = false;
     int attempts = 0;
-    int unanswered = 0;  // dials in a row that opened no link
+    int unanswered = 0;  // consecutive dials that opened no link
     bool answered = false;
     TimePoint next_try{};
     DialPurpose purpose = DialPurpose::kMesh;

@@ -14,7 +14,7 @@
 namespace ruvd::federation {
 namespace {
 
-// Sender, then boot id and seq, as docs/wire-format.md places them in a header.
+// Offsets in an envelope header (docs/wire-format.md): the sender, then boot id and seq.
 constexpr size_t kSenderAt = 48;
 constexpr size_t kBootAt = 84;
 constexpr size_t kNumberBytes = 16 + 8;
@@ -41,14 +41,14 @@ std::optional<privacy::Equivocation> EquivocationOf(const privacy::Envelope& one
                                .second_signature = second.signature};
 }
 
-absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Apply(
-    const v1::EquivocationProof& proof, Instant now, privacy::NodeId* id) {
+absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Apply(const v1::EquivocationProof& proof,
+                                                            Instant now, privacy::NodeId* id) {
   ASSIGN_OR_RETURN(const privacy::Equivocation equivocation,
                    privacy::Equivocation::Parse(AsBytes(proof.equivocation())));
   const privacy::NodeId sender = equivocation.sender();
   if (Convicted(sender)) {
     *id = sender;
-    return Applied::kKnown;  // before any signature is checked
+    return Applied::kKnown;  // decided before any signature is checked
   }
   if (proof.certificate().size() > privacy::AdmissionCert::kBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEvidenceInvalid,
@@ -61,7 +61,7 @@ absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Apply(
   const privacy::AdmissionCert certificate = *found;
   if (certificate.node_id != sender) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEvidenceInvalid,
-                 "evidence comes with the certificate of {}, who did not sign it; update the "
+                 "evidence comes with the certificate of {}, which did not sign it; update the "
                  "sending node",
                  certificate.name);
   }
@@ -89,23 +89,24 @@ absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Keep(
                    privacy::ParseHeader(AsBytes(equivocation.first_header)));
   ASSIGN_OR_RETURN(const privacy::EnvelopeHeader second,
                    privacy::ParseHeader(AsBytes(equivocation.second_header)));
-  // One key may serve in two clusters, whose stores count their boots apart.
+  // One key may be used in two clusters, and their stores count boots separately.
   if (first.cluster_id != local_->cluster_id || second.cluster_id != local_->cluster_id) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kWrongCluster,
-                 "evidence is of messages to another cluster; it shows nothing in this one");
+                 "evidence is about messages to another cluster; it proves nothing in this one");
   }
-  // The headers say what they like: no sum before the bound.
+  // The headers are not trusted, so the bound is applied before anything is added.
   const int64_t over_ms = std::min(std::max(first.expires_ms, second.expires_ms), not_after_ms);
   const int64_t expires_ms = std::min(over_ms + limits::kEvidenceLifeMillis, not_after_ms);
   if (expires_ms <= now.wall_ms) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kEnvelopeExpired,
-                 "evidence is of messages that are long over; it has no effect");
+                 "evidence is about messages that expired long ago; it has no effect");
   }
   if (first.sender_id == local_->key->id()) {
     return Applied::kOwn;
   }
   if (proofs_.size() >= limits::kMaxEvidence) {
-    // The one that would be over first makes room, or is not taken: passed on, it would go round.
+    // The proof that expires first makes room, or is refused; if it were accepted and passed on, it
+    // would circulate endlessly.
     const auto first_over = std::ranges::min_element(
         proofs_, {}, [](const auto& entry) { return entry.second.expires_ms; });
     if (expires_ms <= first_over->second.expires_ms) {

@@ -20,45 +20,47 @@
 
 namespace ruvd::federation {
 
-// A member signed two messages under one number, with the certificate that its key is checked by.
+// Proof that a member signed two messages under one number, with the certificate that holds its
+// key.
 struct Conviction {
   std::string certificate;  // encoded
   privacy::Equivocation equivocation;
 };
 
-// Where two verified envelopes of one sender, boot and number are not the same, evidence of it.
+// Returns evidence of equivocation if two verified envelopes of one sender, boot and number differ.
 std::optional<privacy::Equivocation> EquivocationOf(const privacy::Envelope& one,
                                                     const privacy::Envelope& other);
 
-// Which members are known to have equivocated, one proof of each. A proof convinces whoever sees
-// it, so all nodes that hear of it come to the same list. It ends kEvidenceLifeMillis after both
-// messages have, or with its certificate. Bounded; not thread-safe.
+// Keeps one proof for each member that is known to have equivocated. A proof convinces every node
+// that checks it, so all nodes that receive it get the same list. It ends kEvidenceLifeMillis after
+// both messages expire, or with its certificate. Bounded. Not thread-safe.
 class EvidenceTable {
  public:
-  // Both references outlive the table.
+  // Both references must outlive the table.
   EvidenceTable(const LocalNode& local, CertificateStore& certificates)
       : local_(&local), certificates_(&certificates) {}
 
-  // What a proof was.
+  // The result of applying a proof. kOwn: it is about this node itself.
   enum class Applied { kKnown, kNew, kOwn };
-  // Checks a proof from a peer, cheap checks first, and keeps it. kOwn: it is of this node itself
-  // and not kept. EVIDENCE_INVALID, SIGNATURE_INVALID, WRONG_CLUSTER, ENVELOPE_EXPIRED,
-  // CERTIFICATE_*; `id` is then not set.
+  // Checks a proof from a peer, cheap checks first, and keeps it unless it is about this node. Sets
+  // `id` on success. Errors: EVIDENCE_INVALID, SIGNATURE_INVALID, WRONG_CLUSTER, ENVELOPE_EXPIRED,
+  // CERTIFICATE_*.
   absl::StatusOr<Applied> Apply(const v1::EquivocationProof& proof, Instant now,
                                 privacy::NodeId* id);
-  // Keeps what this node found in envelopes that it had verified.
+  // Keeps a proof that this node found in envelopes that it had verified.
   absl::StatusOr<Applied> Add(const Conviction& conviction, Instant now);
   bool Convicted(const privacy::NodeId& id) const { return proofs_.contains(id); }
-  // Forgets proofs that are over.
+  // Removes proofs that have ended.
   void Expire(int64_t wall_ms);
 
-  // A proof as it is stored: the certificate, then the equivocation. Errors of Apply.
+  // A stored proof is the certificate followed by the equivocation. Restore returns the errors of
+  // Apply.
   static constexpr size_t kStoredBytes =
       privacy::AdmissionCert::kBytes + privacy::Equivocation::kBytes;
   absl::StatusOr<Applied> Restore(std::string_view stored, Instant now, privacy::NodeId* id);
   std::vector<std::string> Stored() const;  // all, by id
 
-  // The proof of one member, and of all, by id.
+  // Return the proof of one member, and all members with a proof, by id.
   v1::EquivocationProof ProofOf(const privacy::NodeId& id) const;
   std::vector<privacy::NodeId> Members() const;
 

@@ -21,7 +21,8 @@ void FailureDetector::Adjust(int change) {
 void FailureDetector::LinkUp(LinkId link, const privacy::NodeId& peer, bool can_check,
                              TimePoint now) {
   Watch watch{.peer = peer, .can_check = can_check, .last_heard = now};
-  // Out of step with the other neighbours of the peer, so that one of them pings it soon.
+  // The first ping is at a random time, so that the peer's neighbours ping it at different times
+  // and one of them does so soon.
   watch.next_ping = now + Duration(static_cast<int64_t>(random_.Below(
                               static_cast<uint64_t>(Duration(limits::kPingPeriod).count()))));
   watches_[link] = watch;
@@ -39,7 +40,7 @@ void FailureDetector::LinkDown(LinkId link, bool lost, TimePoint now) {
   std::erase_if(errands_, [link](const Errand& errand) { return errand.asker == link; });
   if (auto current = link_of_.find(peer); current != link_of_.end() && current->second == link) {
     link_of_.erase(current);
-    if (lost) {  // links break more often than nodes: try another before others are asked
+    if (lost) {  // links break more often than nodes: try another link before asking others
       wanted_.insert(peer);
       Begin(peer, now, limits::kProbeStep).by_rumour = false;
     } else {
@@ -69,7 +70,8 @@ void FailureDetector::OnRecord(const privacy::NodeId& peer) {
 void FailureDetector::Check(const privacy::NodeId& peer, size_t members, TimePoint now) {
   const auto link = link_of_.find(peer);
   if (link == link_of_.end()) {
-    // Its neighbours watch it. A few others look, too, in case most of those are gone themselves.
+    // The suspect's neighbours watch it. A few other members check it, too, in case most of these
+    // neighbours failed themselves.
     if (random_.Chance(limits::kWitnesses / static_cast<double>(std::max<size_t>(members, 1)))) {
       wanted_.insert(peer);
       if (!checks_.contains(peer)) {
@@ -113,7 +115,8 @@ std::optional<Duration> FailureDetector::OnAck(LinkId link, uint64_t seq, TimePo
   const auto ping = std::ranges::find(pings, seq, &OpenPing::seq);
   if (ping != pings.end()) {
     watch->second.rtt = now - ping->sent;
-    pings.erase(pings.begin(), std::next(ping));  // a link keeps its order
+    // a link keeps its order, so older pings are answered, too
+    pings.erase(pings.begin(), std::next(ping));
     return watch->second.rtt;
   }
   const auto check = std::find_if(checks_.begin(), checks_.end(), [&](const auto& entry) {
@@ -160,7 +163,7 @@ void FailureDetector::OnPingRequest(LinkId link, uint64_t seq, const privacy::No
     return e.asker == link && e.seq == seq;
   });
   if (errands_.size() >= limits::kMaxErrands && !asked_already) {
-    return;  // the asker counts us as silent, which we are
+    return;  // the asker will count this node as silent, which is true
   }
   if (!asked_already) {
     errands_.push_back(errand);
@@ -245,7 +248,8 @@ std::vector<privacy::NodeId> FailureDetector::Tick(TimePoint now) {
   for (auto it = checks_.begin(); it != checks_.end();) {
     Open& open = it->second;
     if (open.deadline <= now) {
-      // Helpers that tried in vain answer Nack. Silence of all is more likely our own slowness.
+      // Helpers that tried without success answer with a Nack. If all helpers are silent, this node
+      // is probably slow itself.
       const bool others_tried = open.helpers.empty() && open.nacks > 0;
       Adjust(others_tried ? 0
                           : static_cast<int>(std::clamp<size_t>(open.helpers.size(), 1,

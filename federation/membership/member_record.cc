@@ -40,7 +40,7 @@ absl::StatusOr<MemberRecord> DecodeMemberRecord(std::span<const uint8_t> body) {
   }
   if (*state != static_cast<uint8_t>(MemberState::kAlive) &&
       *state != static_cast<uint8_t>(MemberState::kLeft)) {
-    return Malformed("has a state that no member says about itself");
+    return Malformed("has a state that a member cannot state about itself");
   }
   if (!AddressIsGood(AsText(*address))) {
     return Malformed("has an address that is not a printable host:port");

@@ -16,11 +16,11 @@ namespace ruvd::federation {
 // The body type of an envelope that holds a member record.
 inline constexpr uint16_t kBodyMemberRecord = 1;
 
-// What a member says about itself: body of envelopes of purpose 1. Only the member itself signs it,
-// so status is alive or left; suspicion is each node's own view.
+// What a member says about itself: the body of envelopes of purpose 1. Only the member itself signs
+// it, so its state is alive or left; suspicion is each node's own view.
 struct MemberRecord {
   privacy::AdmissionCert certificate;
-  uint64_t incarnation = 0;  // boot counter << 32 | count in this boot: never falls
+  uint64_t incarnation = 0;  // boot counter << 32 | count in this boot: never decreases
   MemberState state = MemberState::kAlive;
   Digest model_hash{};
   Digest frame_id{};
@@ -28,7 +28,7 @@ struct MemberRecord {
 };
 
 std::string EncodeMemberRecord(const MemberRecord& record);
-// ENVELOPE_MALFORMED, or what AdmissionCert::Parse says.
+// Returns ENVELOPE_MALFORMED, or the errors of AdmissionCert::Parse.
 absl::StatusOr<MemberRecord> DecodeMemberRecord(std::span<const uint8_t> body);
 
 }  // namespace ruvd::federation

@@ -14,17 +14,18 @@
 namespace ruvd::federation {
 namespace {
 
-// Of records and suspicions alike.
+// The envelope rules for records and for suspicions.
 privacy::EnvelopeRules RulesOfMembers(const LocalNode& local, Instant now) {
   privacy::EnvelopeRules rules;
   rules.cluster_id = local.cluster_id;
   rules.purpose = privacy::EnvelopePurpose::kMember;
   rules.now_ms = now.wall_ms;
-  rules.freshness = privacy::EnvelopeRules::Freshness::kStored;  // the incarnation bars an old one
+  // the incarnation excludes old records
+  rules.freshness = privacy::EnvelopeRules::Freshness::kStored;
   return rules;
 }
 
-// A record of which two thirds of its life are over was not renewed.
+// A record is overdue when two thirds of its life are over, because it should have been renewed.
 bool Overdue(const SignedRecord& record, int64_t wall_ms) {
   return wall_ms >= record.created_ms + (record.expires_ms - record.created_ms) / 3 * 2;
 }
@@ -65,7 +66,7 @@ RecordPtr MemberTable::Announce(MemberState state, Instant now) {
   signed_record->expires_ms = now.wall_ms + RecordLifeMillis(records_.size());
   auto envelope = sealer_->Seal(privacy::EnvelopePurpose::kMember, kBodyMemberRecord, 0,
                                 EncodeMemberRecord(record), now.wall_ms, signed_record->expires_ms);
-  RUVD_CHECK(envelope.ok());  // a record's size is bounded far below an envelope's
+  RUVD_CHECK(envelope.ok());  // a record is much smaller than the limit of an envelope
   signed_record->envelope = *std::move(envelope);
   signed_record->id = privacy::MessageId(signed_record->envelope);
   if (options_.pool) {
@@ -80,7 +81,8 @@ bool MemberTable::AnnouncementDue(Instant now) const {
   if (own == nullptr) {
     return true;
   }
-  // A third of its life, less up to a tenth by id, so that nodes started together fall out of step.
+  // Renews after a third of the record's life, minus up to a tenth that depends on the id, so that
+  // nodes that started together do not renew at the same time.
   const int64_t period = ((*own)->expires_ms - (*own)->created_ms) / 3;
   return now.wall_ms >= (*own)->created_ms + period - period * (*own)->id[0] / 2560;
 }
@@ -155,9 +157,10 @@ absl::StatusOr<RecordPtr> MemberTable::Verify(const privacy::Envelope& envelope,
                    VerifyCertified(envelope, *certificates_, RulesOfMembers(*local_, now)));
   if (header.body_type != kBodyMemberRecord ||
       header.expires_ms - header.created_ms > limits::kRecordLifeMaxMillis) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
-                 "member envelope of body type {} is no record or lives longer than any; update {}",
-                 header.body_type, record->record.certificate.name);
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+        "member envelope of body type {} is not a record, or its life is too long; update {}",
+        header.body_type, record->record.certificate.name);
   }
   record->envelope = envelope;
   record->id = id;
@@ -175,7 +178,7 @@ std::optional<privacy::NodeId> MemberTable::KnownAlready(const privacy::Envelope
   }
   const privacy::NodeId id = privacy::AdmissionCert::ClaimedNodeId(AsBytes(envelope.body));
   const RecordPtr* known = records_.Find(id);
-  // The same message, whatever its signature: see MessageId.
+  // A message with equal header and body is the same one, whatever its signature: see MessageId.
   if (known == nullptr || (*known)->envelope.header != envelope.header ||
       (*known)->envelope.body != envelope.body) {
     return std::nullopt;
@@ -185,7 +188,8 @@ std::optional<privacy::NodeId> MemberTable::KnownAlready(const privacy::Envelope
 
 absl::StatusOr<MemberTable::Applied> MemberTable::Apply(const privacy::Envelope& envelope,
                                                         Instant now) {
-  // Most records come from several neighbours: known ones are told by their bytes.
+  // Most records arrive from several neighbours, so known ones are recognised by their bytes,
+  // without verification.
   if (const auto duplicate = KnownAlready(envelope)) {
     return Applied{.newer = false, .id = *duplicate};
   }
@@ -205,7 +209,7 @@ absl::StatusOr<MemberTable::Applied> MemberTable::Apply(const privacy::Envelope&
   ASSIGN_OR_RETURN(RecordPtr record, Verify(envelope, record_id, now));
   if (id == local_->key->id()) {
     incarnation_ = std::max(incarnation_, record->record.incarnation);
-    applied.newer = true;  // the caller announces
+    applied.newer = true;  // the caller announces a newer record
     return applied;
   }
   if (known != nullptr) {
@@ -231,7 +235,7 @@ void MemberTable::Restore(std::shared_ptr<const RecordBase> base, TimePoint now)
 
 absl::StatusOr<MemberTable::Accused> MemberTable::ApplyAccusation(const privacy::Envelope& envelope,
                                                                   Instant now) {
-  // Most accusations come from several neighbours: what changes nothing is not verified.
+  // Most accusations arrive from several neighbours, so those that change nothing are not verified.
   ASSIGN_OR_RETURN(const AccusationClaim claim, PeekAccusation(AsBytes(envelope.body)));
   const RecordPtr* known = records_.Find(claim.suspect);
   if (known == nullptr || claim.incarnation > (*known)->record.incarnation) {

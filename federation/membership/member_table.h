@@ -22,51 +22,51 @@
 
 namespace ruvd::federation {
 
-// memberlist's factor for periods in large clusters: 1 up to 32 members, then one more for every
+// Returns memberlist's factor for periods in large clusters: 1 up to 32 members, plus one for every
 // doubling.
 int ClusterScale(size_t members);
 
-// The members of the cluster: per node the signed record that supersedes its others, and this
-// node's own view of whether it is alive. A suspicion removes nothing and bans nobody: a newer
-// record of the suspect refutes it. What differs from "alive, without a link" is kept apart, so
-// that the rest of the table can be shared. Not thread-safe.
+// The members of the cluster: for each node the signed record that supersedes its others, and this
+// node's own view of whether it is alive. A suspicion removes and bans no member: a newer record of
+// the suspect refutes it. Entries that differ from "alive, without a link" are stored separately,
+// so that the rest of the table can be shared. Not thread-safe.
 class MemberTable {
  public:
   struct Options {
     bool lifeguard = true;
     std::shared_ptr<RecordPool> pool;  // may be null
   };
-  // All references outlive the table.
+  // All references must outlive the table.
   MemberTable(const LocalNode& local, CertificateStore& certificates, Sealer& sealer,
               Outbox& outbox, Options options);
 
-  // Signs a new record of this node, of a higher incarnation than any before, and keeps it.
+  // Signs a new record of this node, with a higher incarnation than any before, and keeps it.
   RecordPtr Announce(MemberState state, Instant now);
-  // The record of this node is old enough to be signed anew.
+  // Returns whether the record of this node is old enough to be signed again.
   bool AnnouncementDue(Instant now) const;
 
-  // What a record from a peer was.
+  // The result of applying a record from a peer.
   struct Applied {
-    bool newer = false;  // kept; pass it on
+    bool newer = false;  // it was kept and should be passed on
     privacy::NodeId id{};
-    // The known record and this one are two messages under one number.
+    // Set if the known record and this one are two messages under one number
     std::optional<Conviction> conviction;
   };
-  // Checks and keeps a record. A record that does not supersede the known one has no effect. One of
-  // this node itself, of a higher incarnation, makes the next announcement exceed it.
+  // Checks and keeps a record. A record that does not supersede the known one has no effect. If it
+  // is a record of this node itself with a higher incarnation, the next announcement exceeds that.
   absl::StatusOr<Applied> Apply(const privacy::Envelope& envelope, Instant now);
-  // Merges records that this node or another of its process had verified.
+  // Merges records that this node, or another node of its process, has verified.
   void Restore(std::shared_ptr<const RecordBase> base, TimePoint now);
 
-  // What an accusation from a peer was.
+  // The result of applying an accusation from a peer.
   enum class Accused { kNothingNew, kFirst, kFurther, kRefute, kUnknown };
-  // kFirst: nobody suspected the member until now; like kFurther, a further accuser, it is worth
-  // passing on. kRefute: it is of this node's own newest record. kUnknown: of a record that this
-  // node lacks.
+  // Checks and counts an accusation. kFirst: it is the first against this member; kFurther: it is a
+  // further one. Both should be passed on. kRefute: it accuses this node's own newest record.
+  // kUnknown: it is about a record that this node lacks.
   absl::StatusOr<Accused> ApplyAccusation(const privacy::Envelope& envelope, Instant now);
-  // Signs that a member did not answer. nullptr where that is nothing new.
+  // Signs that a member did not answer. Returns nullptr if that is not new.
   std::shared_ptr<const privacy::Envelope> Accuse(const privacy::NodeId& id, Instant now);
-  // Accusations that are open, for a new neighbour.
+  // Returns open accusations, for a new neighbour.
   std::vector<std::shared_ptr<const privacy::Envelope>> Evidence(size_t count) {
     return suspicions_.Evidence(count);
   }
@@ -75,26 +75,27 @@ class MemberTable {
   void Heard(const privacy::NodeId& id, TimePoint now);
   void SetLink(const privacy::NodeId& id, bool linked, TimePoint now);
   void SetRtt(const privacy::NodeId& id, Duration rtt);
-  // Declares dead who did not refute, and forgets records that expired. `stalled`: how long this
-  // node did not run before. Returns suspects whose time was renewed, since they answer this node:
-  // they should be told of the suspicion again. Not so without lifeguard.
+  // Declares members dead that did not refute in time, and forgets expired records. `stalled` is
+  // how long this node did not run before the call. Returns suspects whose time was renewed because
+  // they answer this node; they should be told of the suspicion again. Without lifeguard there is
+  // no renewal.
   std::vector<privacy::NodeId> Tick(Instant now, Duration stalled);
-  // The accusation that began a suspicion, or nullptr.
+  // Returns the accusation that began a suspicion, or nullptr.
   std::shared_ptr<const privacy::Envelope> EvidenceOf(const privacy::NodeId& id) const {
     return suspicions_.EvidenceOf(id);
   }
 
   const RecordSet& records() const { return records_; }
   MemberState StateOf(const SignedRecord& record) const;
-  // Suspected or dead, and might come back.
+  // Returns whether the member is suspected or dead, and might come back.
   bool Silent(const privacy::NodeId& id) const {
     return suspicions_.Suspected(id) || overdue_.contains(id);
   }
-  // A random silent member, or nullptr.
+  // Returns a random silent member, or nullptr.
   RecordPtr RandomSilent(Random& random) const;
-  // Members that are neither left nor dead, this node included.
+  // Members that are neither left nor dead, including this node
   size_t alive() const { return records_.size() - std::min(records_.size(), gone_.size()); }
-  // Younger than `max_age_ms`, by id.
+  // Returns records younger than `max_age_ms`, by id.
   std::vector<RecordPtr> YoungRecords(int64_t wall_ms, int64_t max_age_ms) const;
   std::vector<Member> Members() const;
 
@@ -104,7 +105,7 @@ class MemberTable {
     std::optional<Duration> rtt;
     bool linked = false;
   };
-  // The node whose record this is, if it is the very message that is known.
+  // Returns the node of this record if the same message is already known.
   std::optional<privacy::NodeId> KnownAlready(const privacy::Envelope& envelope) const;
   absl::StatusOr<RecordPtr> Verify(const privacy::Envelope& envelope, const Digest& id,
                                    Instant now);
@@ -122,8 +123,8 @@ class MemberTable {
   uint64_t incarnation_;
   RecordSet records_;
   SuspicionTable suspicions_;
-  std::map<privacy::NodeId, View> views_;  // linked, or linked before
-  std::set<privacy::NodeId> overdue_;      // did not renew their record in time
+  std::map<privacy::NodeId, View> views_;  // linked now or before
+  std::set<privacy::NodeId> overdue_;      // members that did not renew their record in time
   std::set<privacy::NodeId> gone_;         // left or dead
   privacy::NodeId sweep_at_{};
 };

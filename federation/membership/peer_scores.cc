@@ -12,13 +12,13 @@
 namespace ruvd::federation {
 namespace {
 
-// What is left of a count after one heartbeat.
+// Returns the share of a count that is left after one heartbeat.
 double FadingOf(Duration half_life) {
   const std::chrono::duration<double> step = limits::kHeartbeat;
   return std::exp2(-step / std::chrono::duration<double>(half_life));
 }
 
-// Counts below this are as good as none.
+// Smaller counts are treated as zero.
 constexpr double kForgotten = 0.01;
 
 double Square(double value) {
@@ -62,7 +62,7 @@ PeerScores::Peer* PeerScores::CountsOf(LinkId link) {
   return &peers_[found->second.peer];
 }
 
-// Whoever is nearest to a peer of which nothing is known is forgotten first.
+// Forgets the peer whose score is nearest to that of an unknown peer.
 void PeerScores::MakeRoom() {
   peers_.erase(std::min_element(peers_.begin(), peers_.end(), [](const auto& a, const auto& b) {
     return std::abs(ScoreOf(a.second)) < std::abs(ScoreOf(b.second));

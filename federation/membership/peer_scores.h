@@ -15,35 +15,37 @@
 
 namespace ruvd::federation {
 
-// What this node thinks of its peers by what they did to it, never by what others say. The score of
+// Scores peers by what they did to this node, never by what others say. This is the score of
 // gossipsub v1.1 as far as it fits a pull protocol: time in the mesh (P1) and payloads delivered
-// (P2) count for a peer, invalid messages (P4) and misbehaviour (P7) against it, squared. Counts
-// fade, and stay when the link ends. Whoever falls below kGraylistScore is kept out for a while
-// that doubles each time. Bounded; not thread-safe.
+// (P2) count for a peer; invalid messages (P4) and misbehaviour (P7) count against it, squared.
+// Counts fade, and persist when the link ends. A peer whose score falls below kGraylistScore is
+// kept out for a time that doubles with each occurrence. Bounded. Not thread-safe.
 class PeerScores {
  public:
   void LinkUp(LinkId link, const privacy::NodeId& peer) {
     links_[link] = {.peer = peer, .meshed = {}};
   }
   void LinkDown(LinkId link) { links_.erase(link); }
-  // Call every kHeartbeat: counts fade, and links of `mesh` have been in it for so much longer.
+  // Must be called every kHeartbeat: counts fade, and the links of `mesh` get more time in the
+  // mesh.
   void Heartbeat(const std::set<LinkId>& mesh, TimePoint now);
-  // Lets sentences end.
+  // Ends graylistings whose time is over.
   void Tick(TimePoint now);
 
-  // A payload came whole over this link and was taken.
+  // A complete payload arrived over this link and was accepted.
   void Delivered(LinkId link);
-  // The peer has no more what it had announced: as much less than it has earned, and never below 0.
+  // The peer no longer has what it announced. This reduces what it earned by deliveries, but never
+  // below 0.
   void Missed(LinkId link);
-  // A message had no effect for a reason that its sender is to blame for; `weight` is 1 for what no
-  // honest node sends.
+  // A message had no effect for a reason that its sender is to blame for. `weight` is 1 for
+  // messages that no honest node sends.
   void Invalid(LinkId link, double weight);
-  // Promised and did not deliver, grafted too early, sent too much.
+  // The peer broke a promise, grafted too early, or sent too much.
   void Misbehaved(LinkId link, double weight);
 
   double Of(const privacy::NodeId& peer) const;
   double OfLink(LinkId link) const;
-  // Peers above `score` that did something lately, the best first.
+  // Returns peers above `score` with recent activity, the best first.
   std::vector<privacy::NodeId> Better(double score) const;
 
   bool Graylisted(const privacy::NodeId& peer) const;
@@ -53,7 +55,7 @@ class PeerScores {
  private:
   struct Link {
     privacy::NodeId peer{};
-    std::optional<TimePoint> meshed;  // in the mesh since
+    std::optional<TimePoint> meshed;  // since when the link is in the mesh
   };
   struct Peer {
     double deliveries = 0;
@@ -65,16 +67,16 @@ class PeerScores {
     int times = 0;
   };
   static double ScoreOf(const Peer& peer);
-  // The counts of a link's peer; nullptr for a link that is gone.
+  // Returns the counts of a link's peer; nullptr for a link that is gone.
   Peer* CountsOf(LinkId link);
   void MakeRoom();
-  // After something that counts against a peer.
+  // Called after an event that counts against a peer.
   void Judge(LinkId link);
 
   std::map<LinkId, Link> links_;
-  std::map<privacy::NodeId, Peer> peers_;  // those that did something
+  std::map<privacy::NodeId, Peer> peers_;  // peers with recent activity
   std::map<privacy::NodeId, Sentence> sentences_;
-  TimePoint now_{};  // of the last Tick
+  TimePoint now_{};  // time of the last Tick
 };
 
 }  // namespace ruvd::federation

@@ -164,7 +164,7 @@ const RecordPtr* RecordSet::Sample(Random& random) const {
   if (size_ == 0) {
     return nullptr;
   }
-  while (true) {  // a draw misses where a change replaced the record of the base
+  while (true) {  // a draw fails if a change replaced the drawn record of the base
     const uint64_t drawn = random.Below(base_->records().size() + changes_.size());
     if (drawn < base_->records().size()) {
       const RecordPtr& record = base_->records()[drawn];

@@ -30,23 +30,24 @@ struct SignedRecord {
 };
 using RecordPtr = std::shared_ptr<const SignedRecord>;
 
-// Whether `a` replaces `b`, a record of the same member: the higher incarnation, then leaving
-// before living, then the greater id. The order is total, so that all nodes end with one record
-// whatever the order in which records come.
+// Returns whether `a` replaces `b`, a record of the same member: the higher incarnation wins, then
+// the state "left", then the greater id. The order is total, so all nodes end with the same record
+// whatever the order in which records arrive.
 bool Supersedes(const SignedRecord& a, const SignedRecord& b);
 
-// An immutable set of records, one a member. Nodes that run in one process share it.
+// An immutable set of records, at most one per member. Nodes that run in one process share it.
 class RecordBase {
  public:
   RecordBase() : RecordBase(std::vector<RecordPtr>{}) {}
-  // Any order, none null. Of several records of one member the one that supersedes is kept.
+  // Takes records in any order; none may be null. If a member has several records, the one that
+  // supersedes the others is kept.
   explicit RecordBase(std::vector<RecordPtr> records);
 
   const std::vector<RecordPtr>& records() const { return records_; }  // by node id
-  // Index of the first record whose node id is not below `id`.
+  // Returns the index of the first record whose node id is not below `id`.
   size_t LowerBound(const privacy::NodeId& id) const;
   const RecordPtr* Find(const privacy::NodeId& id) const;
-  // Sum over the ids of records [0, end).
+  // Returns the sum over the ids of records [0, end).
   const IdSum& SumBefore(size_t end) const { return sums_[end]; }
 
  private:
@@ -54,30 +55,30 @@ class RecordBase {
   std::vector<IdSum> sums_;
 };
 
-// The newest record of every member: a state-based CRDT, merged by Supersedes. What changed since
-// `base` is kept apart, so that nodes of one process share what is the same for all; lookups and
-// sums over a range take logarithmic time in the base. Not thread-safe.
+// The newest record of every member: a state-based CRDT, merged by Supersedes. Changes since `base`
+// are stored separately, so that nodes of one process share the common part. Lookups and sums over
+// a range take logarithmic time in the base. Not thread-safe.
 class RecordSet {
  public:
   RecordSet() : base_(std::make_shared<const RecordBase>()) {}
 
   const RecordPtr* Find(
       const privacy::NodeId& id) const;  // nullptr if unknown; until the next change
-  // When the record was put, or the base was set.
+  // Returns when the record was put, or when the base was set.
   TimePoint ReceivedAt(const privacy::NodeId& id) const;
-  // Merges: true if the record is new or supersedes the known one.
+  // Merges a record. Returns true if it is new or supersedes the known one.
   bool Put(RecordPtr record, TimePoint now);
   void Erase(const privacy::NodeId& id);
-  // Merges a whole base; the set must hold at most records that are kept over it.
+  // Merges a whole base. The set may contain only records that are kept over those of the base.
   void SetBase(std::shared_ptr<const RecordBase> base, TimePoint now);
   size_t size() const { return size_; }
 
-  // Of record ids in [lower, upper) of node ids; no `upper`: to the end.
+  // Returns the sum over the record ids of nodes in [lower, upper); without `upper`, to the end.
   IdSum Sum(const privacy::NodeId& lower, const std::optional<privacy::NodeId>& upper) const;
-  // In order of node ids, until `visit` returns false.
+  // Visits records in order of node ids until `visit` returns false.
   void ForEach(const privacy::NodeId& lower, const std::optional<privacy::NodeId>& upper,
                const std::function<bool(const RecordPtr&)>& visit) const;
-  // A uniformly random record; nullptr in an empty set.
+  // Returns a uniformly random record; nullptr if the set is empty.
   const RecordPtr* Sample(Random& random) const;
 
  private:
@@ -85,7 +86,7 @@ class RecordSet {
     RecordPtr record;  // null: erased from the base
     TimePoint received{};
   };
-  // Folds the changes into a base of this set's own when they are many.
+  // Merges the changes into a new base of this set if there are many.
   void FoldIfLarge();
 
   std::shared_ptr<const RecordBase> base_;
@@ -94,11 +95,11 @@ class RecordSet {
   size_t size_ = 0;
 };
 
-// Records that nodes of one process verified, so that a simulation checks and stores each once. All
-// nodes that share a pool trust the same issuer. Not thread-safe.
+// Records that nodes of one process have verified, so that a simulation checks and stores each
+// record once. All nodes that share a pool must trust the same issuer. Not thread-safe.
 class RecordPool {
  public:
-  // The verified record of this envelope, or nullptr.
+  // Returns the verified record of this envelope, or nullptr.
   RecordPtr Find(const Digest& id, const privacy::Envelope& envelope) const;
   void Add(const RecordPtr& record);
 

@@ -57,7 +57,8 @@ Duration SuspicionTimeout(size_t members, size_t confirmations, size_t expected)
 }
 
 size_t ExpectedConfirmations(size_t members) {
-  const size_t others = members < 3 ? 0 : members - 3;  // neither we, the suspect nor the accuser
+  // without this node, the suspect and the accuser
+  const size_t others = members < 3 ? 0 : members - 3;
   return std::min(others, members < limits::kManyMembers ? limits::kSuspicionConfirmationsFew
                                                          : limits::kSuspicionConfirmations);
 }
@@ -80,7 +81,7 @@ bool SuspicionTable::Add(const Accusation& accusation,
                          TimePoint now) {
   auto found = suspects_.find(accusation.suspect);
   if (found != suspects_.end() && found->second.incarnation != accusation.incarnation) {
-    suspects_.erase(found);  // of an older record, which was refuted
+    suspects_.erase(found);  // it is about an older record, which was refuted
     found = suspects_.end();
   }
   if (found == suspects_.end()) {

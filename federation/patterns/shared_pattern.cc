@@ -24,7 +24,7 @@ absl::Status Invalid(std::string_view what) {
 absl::Status CheckCentroid(const SharedPattern& pattern, const PatternRules& rules) {
   if (pattern.centroid.size() != rules.dimension) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kWrongDimension,
-                 "pattern has dimension {} where {} is due; its sender must use the same model",
+                 "pattern has dimension {} instead of {}; its sender must use the same model",
                  pattern.centroid.size(), rules.dimension);
   }
   double square = 0;
@@ -125,7 +125,7 @@ absl::StatusOr<SharedPattern> DecodeSharedPattern(std::span<const uint8_t> bytes
   std::memcpy(pattern.centroid.data(), centroid->data(), centroid->size());
   ASSIGN_OR_RETURN(pattern.cores, ReadCores(reader));
   if (reader.remaining() != 0) {
-    return Invalid("has bytes behind its end");
+    return Invalid("has extra bytes after its end");
   }
   return pattern;
 }

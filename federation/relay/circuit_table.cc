@@ -14,7 +14,7 @@ namespace {
 
 absl::Status Full(std::string_view what, size_t limit) {
   return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-               "relay carries {} {} already; ask another one", limit, what);
+               "relay already carries {} {}; ask another relay", limit, what);
 }
 
 }  // namespace
@@ -54,8 +54,9 @@ absl::Status CircuitTable::Open(CircuitEnd from, const privacy::NodeId& source, 
     return entry.second.source == source && entry.second.target == target;
   });
   if (doubled) {
-    return Error(absl::StatusCode::kAlreadyExists, reasons::kDuplicateLink,
-                 "relay carries a circuit between these two members already; end that one first");
+    return Error(
+        absl::StatusCode::kAlreadyExists, reasons::kDuplicateLink,
+        "relay already carries a circuit between these two members; end that circuit first");
   }
   const uint64_t id = next_id_++;
   Circuit circuit{
@@ -116,17 +117,16 @@ void CircuitTable::Acknowledge(CircuitEnd end, uint64_t received, TimePoint now)
   Drain(circuit, direction, now);
 }
 
-absl::Status CircuitTable::Pass(CircuitEnd from, const v1::RelayFrame& frame,
-                                TimePoint now) {
+absl::Status CircuitTable::Pass(CircuitEnd from, const v1::RelayFrame& frame, TimePoint now) {
   Circuit& circuit = circuits_.at(of_end_.at(from));
   circuit.used = now;
   Direction& direction = circuit.directions[circuit.ends[0] == from ? 0 : 1];
   if (frame.seq() < direction.next_seq) {
-    return absl::OkStatus();  // a path delivered it twice; the other end would count it once
+    return absl::OkStatus();  // the network delivered it twice; the other end would count it once
   }
   direction.next_seq = frame.seq() + 1;
   v1::Frame out;
-  v1::RelayFrame* copy = out.mutable_relay_frame();  // of what counts, no unknown field
+  v1::RelayFrame* copy = out.mutable_relay_frame();  // only fields that matter, no unknown ones
   copy->set_circuit(direction.to.circuit);
   copy->set_seq(frame.seq());
   if (frame.has_sealed()) {
@@ -134,7 +134,7 @@ absl::Status CircuitTable::Pass(CircuitEnd from, const v1::RelayFrame& frame,
   } else {
     copy->set_opening(frame.opening());
   }
-  if (out.ByteSizeLong() > limits::kMaxFrameBytes) {  // its number may be longer there than here
+  if (out.ByteSizeLong() > limits::kMaxFrameBytes) {  // the circuit's number may be longer there
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "a relayed frame has more than {} bytes; update the sending node",
                  limits::kMaxFrameBytes);
@@ -145,11 +145,11 @@ absl::Status CircuitTable::Pass(CircuitEnd from, const v1::RelayFrame& frame,
   const size_t bytes = RelayedCost(out.relay_frame());
   if (direction.queued_bytes + bytes > limits::kMaxCircuitQueueBytes ||
       queued_bytes_ + bytes > limits::kMaxRelayQueueBytes) {
-    return Error(
-        absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-        "more waits in a circuit than {} bytes: it gets more than {} a second, or its other end "
-        "is slow; take another relay, or let the nodes reach each other directly",
-        limits::kMaxCircuitQueueBytes, limits::kCircuitBytesPerSecond);
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "more than {} bytes wait in a circuit: it receives more than {} bytes a second, "
+                 "or its other end "
+                 "is slow; take another relay, or let the nodes reach each other directly",
+                 limits::kMaxCircuitQueueBytes, limits::kCircuitBytesPerSecond);
   }
   direction.queued_bytes += bytes;
   queued_bytes_ += bytes;
@@ -208,7 +208,7 @@ std::vector<CircuitEnd> CircuitTable::Tick(TimePoint now) {
   for (const auto& [id, circuit] : circuits_) {
     order.push_back(id);
   }
-  // Who comes first with a tick has the relay's rate: each circuit in its turn.
+  // The first circuit of a tick gets the relay's rate, so circuits take turns at being first.
   const auto first = std::ranges::upper_bound(order, last_drained_);
   std::rotate(order.begin(), first, order.end());
   if (!order.empty()) {

@@ -22,48 +22,50 @@
 
 namespace ruvd::federation {
 
-// A circuit, as one of the links that it runs over names it.
+// One end of a circuit, identified by a link and the circuit's number on that link.
 struct CircuitEnd {
   LinkId link = 0;
   uint32_t circuit = 0;
   auto operator<=>(const CircuitEnd&) const = default;
 };
 
-// What a frame of a circuit counts as, in bytes.
+// Returns what a frame of a circuit counts as, in bytes.
 size_t RelayedCost(const v1::RelayFrame& frame);
 
-// The circuits that this node carries between two neighbours each: what it cannot read goes from
-// one to the other as it came. Bounded in number, rate and memory; a circuit that wants more waits,
-// then ends. Not thread-safe.
+// The circuits that this node carries, each between two neighbours. It forwards frames from one to
+// the other unchanged and cannot read them. Number, rate and memory are bounded; a circuit that
+// exceeds its share waits, and then ends. Not thread-safe.
 class CircuitTable {
  public:
-  // `outbox` outlives the table.
+  // `outbox` must outlive the table.
   CircuitTable(Outbox& outbox, TimePoint now)
       : outbox_(&outbox), rate_(limits::kRelayBytesPerSecond, limits::kRelayByteBurst, now) {}
 
-  // Begins to carry between the two ends, which no circuit has yet. LIMIT_EXCEEDED where this node
-  // or one of the links carries too many, DUPLICATE_LINK where it does for this source and target.
+  // Begins to carry between two ends that belong to no circuit yet. LIMIT_EXCEEDED if this node or
+  // one of the links carries too many circuits, DUPLICATE_LINK if there is already one for this
+  // source and target.
   absl::Status Open(CircuitEnd from, const privacy::NodeId& source, CircuitEnd to,
                     const privacy::NodeId& target, TimePoint now);
   bool Carries(CircuitEnd end) const { return of_end_.contains(end); }
-  // Sends what came from one end to the other, now or with a Tick. LIMIT_EXCEEDED if too much
-  // waits; the caller ends the circuit. Of ends that are known only.
+  // Sends a frame from one end to the other, now or at a later Tick. LIMIT_EXCEEDED if too much
+  // data waits; the caller then ends the circuit. `from` must be known.
   absl::Status Pass(CircuitEnd from, const v1::RelayFrame& frame, TimePoint now);
-  // Whether an end can have received so many frames, and has not said so before.
+  // Returns whether an end can have received this many frames and has not acknowledged them before.
   bool Acknowledges(CircuitEnd end, uint64_t received) const;
-  // The end has received so many: more may go there. Without effect where the above is false.
+  // The end has received this many frames, so more may be sent to it. Has no effect if Acknowledges
+  // returns false.
   void Acknowledge(CircuitEnd end, uint64_t received, TimePoint now);
-  // The other end of a circuit, which is forgotten; nullopt for one that is not known.
+  // Forgets a circuit and returns its other end; nullopt for an unknown circuit.
   std::optional<CircuitEnd> Close(CircuitEnd end);
-  // A link is gone: the other ends of its circuits, which are forgotten.
+  // A link is gone: forgets its circuits and returns their other ends.
   std::vector<CircuitEnd> LinkDown(LinkId link);
-  // Sends what waited and may go. Returns the ends of circuits that nobody used, two of each.
+  // Sends waiting frames that may go now. Returns the ends of unused circuits, two for each.
   std::vector<CircuitEnd> Tick(TimePoint now);
 
   size_t size() const { return circuits_.size(); }
   size_t queued_bytes() const { return queued_bytes_; }
   size_t CountOf(LinkId link) const;
-  // Links with a circuit, ascending.
+  // Links with a circuit, ascending
   std::vector<LinkId> links() const;
 
  private:
@@ -71,22 +73,22 @@ class CircuitTable {
     CircuitEnd to;
     std::deque<v1::Frame> queue;
     size_t queued_bytes = 0;
-    std::deque<size_t> under_way;  // costs of frames that the other end did not acknowledge
+    std::deque<size_t> under_way;  // costs of frames that the other end has not acknowledged
     size_t under_way_bytes = 0;
     uint64_t acknowledged = 0;
-    uint64_t next_seq = 0;  // frames of lower numbers came before
+    uint64_t next_seq = 0;  // lower frame numbers have been received
   };
   struct Circuit {
     std::array<CircuitEnd, 2> ends;
-    std::array<Direction, 2> directions;  // from the end of the same place
+    std::array<Direction, 2> directions;  // by source: direction i starts at ends[i]
     privacy::NodeId source{};
     privacy::NodeId target{};
     TokenBucket rate;
     TimePoint used{};
   };
-  // The direction towards an end that is known.
+  // Returns the direction towards a known end.
   const Direction& Towards(CircuitEnd end) const;
-  // Sends a frame, if it may go now.
+  // Sends a frame if it may go now.
   bool TrySend(Circuit& circuit, Direction& direction, v1::Frame& frame, TimePoint now);
   void Drain(Circuit& circuit, Direction& direction, TimePoint now);
   void Erase(uint64_t id);
@@ -96,7 +98,7 @@ class CircuitTable {
   std::map<uint64_t, Circuit> circuits_;
   std::map<CircuitEnd, uint64_t> of_end_;
   uint64_t next_id_ = 1;
-  uint64_t last_drained_ = 0;  // whose turn it was
+  uint64_t last_drained_ = 0;  // the circuit that was served last
   size_t queued_bytes_ = 0;
 };
 

@@ -14,18 +14,19 @@
 
 namespace ruvd::federation {
 
-// Circuits that members begin to this node through one neighbour: kMaxOpenings in each
-// kOpeningsWindow, of which each member gets its FairShare, and one where any is left. A neighbour
-// that makes members up uses up its own only. Not thread-safe.
+// Limits the circuits that members begin to this node through one neighbour: kMaxOpenings in each
+// kOpeningsWindow, of which each member gets its FairShare, and one as long as any is left. A
+// neighbour that invents members uses up only its own share. Not thread-safe.
 class OpeningShares {
  public:
-  // Whether `source` may begin one more at `now`, which is no earlier than that of the call before.
+  // Returns whether `source` may begin another circuit at `now`, which must not be earlier than in
+  // the previous call.
   bool Take(const privacy::NodeId& source, TimePoint now) {
     while (!recent_.empty() && now - recent_.front().at >= limits::kOpeningsWindow) {
       recent_.pop_front();
     }
     const auto own = static_cast<size_t>(std::ranges::count(recent_, source, &Opening::source));
-    // The first one of a member needs no more than a place that is free.
+    // The first circuit of a member only needs a free place.
     const bool first = own == 0 && recent_.size() < limits::kMaxOpenings;
     if (!first && own >= FairShare(recent_.size() - own, limits::kMaxOpenings)) {
       return false;

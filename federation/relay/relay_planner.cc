@@ -11,7 +11,8 @@
 namespace ruvd::federation {
 namespace {
 
-// Makes room in a full map: the entry goes that `before` puts first of those that may.
+// Makes room in a full map: among the entries that may go, removes the one that `before` sorts
+// first.
 template <typename Map, typename MayGo, typename Before>
 bool MakeRoom(Map& map, MayGo may_go, Before before) {
   auto chosen = map.end();

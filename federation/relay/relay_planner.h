@@ -17,42 +17,43 @@
 
 namespace ruvd::federation {
 
-// Which neighbour to ask for a link to a member that cannot be dialled: one after the other, those
-// that failed lately last, and with a growing pause once all were asked. Nobody needs to know who
-// is linked to whom: who was asked knows. Bounded; not thread-safe.
+// Chooses which neighbour to ask for a link to a member that cannot be dialled: one after the
+// other, those that failed lately last, and with a growing pause when all were asked. No node needs
+// to know which members are linked; a neighbour that is asked knows its own links. Bounded. Not
+// thread-safe.
 class RelayPlanner {
  public:
   // How an attempt through one relay ended.
   enum class End {
-    kRefused,  // nobody is to blame
-    kFailed,   // the relay lost or spoiled what it carried, or said nothing
+    kRefused,  // the relay is not to blame
+    kFailed,   // the relay lost or altered what it carried, or did not answer
     kClosed,   // the link had been open
   };
 
-  // Begins to look for a relay to `target`. False while that goes on, pauses, or there are
-  // kMaxRelaySearches.
+  // Begins to look for a relay to `target`. Returns false if a search is in progress or pauses, or
+  // if there are already kMaxRelaySearches.
   bool Begin(const privacy::NodeId& target, DialPurpose purpose, TimePoint now);
-  // The relay to ask next of those that are neighbours. nullopt: none is left, and the search ends.
+  // Returns the neighbour in `relays` to ask next; nullopt if none is left, which ends the search.
   std::optional<privacy::NodeId> Next(const privacy::NodeId& target,
                                       std::span<const privacy::NodeId> relays, TimePoint now,
                                       Random& random);
-  // The link to the target is open. Returns what it was wanted for.
+  // The link to the target is open. Returns the purpose of the search.
   DialPurpose OnOpened(const privacy::NodeId& target);
-  // An attempt ended that Next began, or its link did.
+  // An attempt that Next began has ended, or its link has.
   void OnEnded(const privacy::NodeId& target, const privacy::NodeId& relay, End end, TimePoint now);
-  // What a relay was to carry was lost, whoever began it.
+  // A relay lost what it carried for this node, whichever side began the link.
   void Distrust(const privacy::NodeId& relay, TimePoint now);
 
-  // Targets whose next relay is to be asked now, by id.
+  // Returns the targets whose next relay should be asked now, by id.
   std::vector<privacy::NodeId> Due() const;
-  // Searches for this purpose under way.
+  // The number of searches in progress for this purpose
   size_t Searching(DialPurpose purpose) const;
 
  private:
   struct Target {
     enum class Phase { kIdle, kAsking, kDue } phase = Phase::kIdle;
     DialPurpose purpose = DialPurpose::kMesh;
-    std::set<privacy::NodeId> asked;  // in this search, or lately in vain
+    std::set<privacy::NodeId> asked;  // relays asked in this search, or recently without success
     int attempts = 0;
     TimePoint next_try{};
   };

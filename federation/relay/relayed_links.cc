@@ -27,8 +27,8 @@ bool OfHandshake(const Frame& frame) {
   return frame.has_hello() || frame.has_hello_ack() || frame.has_hello_proof();
 }
 
-// What an end says that gave up before the last frame of the handshake reached it. Only a sealed
-// one could say more than that the link ends.
+// The Goaway of an end that gave up before the last frame of the handshake reached it. It only says
+// that the link ends, because it is not sealed and nothing more in it could be trusted.
 std::optional<Frame> CrossingGoaway(const std::string& opening) {
   Frame frame;
   if (opening.size() > limits::kMaxFrameBytes || !frame.ParseFromString(opening) ||
@@ -86,8 +86,7 @@ std::optional<Frame> RelayedLinks::Wrap(LinkId link, const Frame& frame) {
   return out;
 }
 
-absl::StatusOr<std::optional<Frame>> RelayedLinks::Unwrap(LinkId link,
-                                                                     const RelayFrame& frame) {
+absl::StatusOr<std::optional<Frame>> RelayedLinks::Unwrap(LinkId link, const RelayFrame& frame) {
   Entry& entry = entries_.at(link);
   if (frame.seq() < entry.received) {
     return std::optional<Frame>();
@@ -116,9 +115,10 @@ absl::StatusOr<std::optional<Frame>> RelayedLinks::Unwrap(LinkId link,
   }
   Frame inner;
   if (bytes.size() > limits::kMaxFrameBytes || !inner.ParseFromString(bytes)) {
-    return entry.channel ? Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
-                                 "circuit carried bytes that are no frame; update the sending node")
-                         : Broken("spoiled a frame of the handshake");
+    return entry.channel
+               ? Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+                       "circuit carried bytes that are not a frame; update the sending node")
+               : Broken("altered a frame of the handshake");
   }
   return std::optional<Frame>(std::move(inner));
 }

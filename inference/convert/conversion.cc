@@ -26,9 +26,9 @@ using train::ChangeSet;
 using train::ModelWeights;
 using train::NetworkShape;
 
-// Share of the text that is held out where none is given.
+// One part in this many of the text is held out if no held-out text is given.
 constexpr size_t kHeldOutShare = 20;
-// Rows of the embedding decoded together.
+// Rows of the embedding that are decoded together
 constexpr size_t kRows = 1024;
 
 template <typename... Args>
@@ -52,12 +52,13 @@ absl::Status CheckBase(const ModelConfig& config) {
         "a model of architecture \"{}\" has no diffusion form that this build runs", traits.name));
   }
   if (!config.causal) {
-    return unsupported("the base's attention is not causal, so it is no language model");
+    return unsupported(
+        "the base's attention is not causal, so the base is not an autoregressive language model");
   }
   if (config.sliding_window > 0) {
-    return unsupported(
-        fmt::format("the base's attention ends after {} tokens, which blocks do not have",
-                    config.sliding_window));
+    return unsupported(fmt::format(
+        "the base's attention is limited to {} tokens, which block diffusion does not support",
+        config.sliding_window));
   }
   return absl::OkStatus();
 }
@@ -73,8 +74,8 @@ absl::Status CheckOptions(const ConversionOptions& options, const ModelConfig& c
   }
   if (options.batch < 1 || options.batch > limits::kMaxTrainingBatch || options.held_out < 1 ||
       options.held_out > limits::kMaxHeldOutSamples) {
-    return Refused("a batch has 1 to {} crops, and 1 to {} are held out", limits::kMaxTrainingBatch,
-                   limits::kMaxHeldOutSamples);
+    return Refused("choose a batch of 1 to {} crops, and 1 to {} held-out crops",
+                   limits::kMaxTrainingBatch, limits::kMaxHeldOutSamples);
   }
   if (!(options.anneal >= 0) || !(options.anneal <= 1)) {
     return Refused("the share of the steps over which the block grows is {}; choose 0 to 1",
@@ -93,13 +94,14 @@ absl::Status CheckTexts(const ConversionTexts& texts, int length, TokenId mask) 
   }
   for (const std::vector<TokenId>* stream : {&texts.train, &texts.held_out}) {
     if (std::ranges::find(*stream, mask) != stream->end()) {
-      return Refused("the text has token {}, which is to be the mask; choose another", mask);
+      return Refused(
+          "the text contains token {}, which was chosen as the mask; choose another token", mask);
     }
   }
   return absl::OkStatus();
 }
 
-// The last part of the text is held out where no other text is.
+// Holds out the last part of the text if there is no other held-out text.
 void HoldOut(ConversionTexts* texts, int length) {
   if (!texts->held_out.empty()) {
     return;

@@ -80,7 +80,7 @@ absl::StatusOr<TokenId> ChooseMaskToken(const Vocabulary& vocabulary, std::strin
     id = id ? id : LastUnused(vocabulary);
     if (!id) {
       return Refused(
-          "the model's file names no mask token and marks none as unused; name a token that no "
+          "the model's file names no mask token and marks no token as unused; name a token that no "
           "text has with --mask-token");
     }
   }

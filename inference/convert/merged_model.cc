@@ -26,7 +26,7 @@ using train::Site;
 constexpr std::string_view kEmbedding = "token_embd.weight";
 constexpr std::string_view kTokenTypes = "tokenizer.ggml.token_type";
 constexpr std::string_view kMaskId = "tokenizer.ggml.mask_token_id";
-// What is set anew, or depends on the base's layout.
+// Keys that are written anew, or that depend on the layout of the base.
 constexpr std::array<std::string_view, 7> kReplacedKeys = {"general.architecture",
                                                            "general.alignment",
                                                            "diffusion.shift_logits",
@@ -52,7 +52,8 @@ absl::Status WriteTokenTypes(const GgufReader& base, TokenId mask, GgufWriter* o
   return absl::OkStatus();
 }
 
-// The base's keys below "dream", where a window that hides nothing has no place.
+// Writes the base's keys under "dream". attention.sliding_window is dropped: the base was accepted
+// only if its window hides nothing.
 absl::Status WriteKeys(const GgufReader& base, std::string_view architecture,
                        const MergedModelOptions& options, GgufWriter* out) {
   const std::string_view dream = ArchitectureName(Architecture::kDream);
@@ -80,7 +81,7 @@ absl::Status WriteKeys(const GgufReader& base, std::string_view architecture,
   return absl::OkStatus();
 }
 
-// W + scale B A.
+// Adds the change: W + scale B A.
 void AddChange(const ChangeSet<float>& changes, const ChangeSet<float>::Entry& entry,
                ParallelRunner& runner, std::span<float> w) {
   const train::ChangeSpec<float>& spec = entry.change.spec();
@@ -106,7 +107,7 @@ std::span<const uint8_t> Bytes(std::span<const float> values) {
   return {reinterpret_cast<const uint8_t*>(values.data()), values.size_bytes()};
 }
 
-// Writes the tensors of one file, one after the other.
+// Writes the tensors of one file in order.
 class TensorMerger {
  public:
   TensorMerger(const GgufReader& base, const ModelConfig& config, const ChangeSet<float>& changes,
@@ -158,7 +159,7 @@ class TensorMerger {
     return Convert(TensorType::kF32, Bytes(w), info.shape[0], plan.type);
   }
 
-  // Rows are whole blocks, so that the others stay as they are.
+  // A row consists of whole blocks, so the other rows stay as they are.
   absl::Status WriteEmbedding(const TensorPlan& plan) {
     const TensorInfo& info = *plan.source;
     const std::span<const uint8_t> bytes = base_.Data(info);

@@ -16,25 +16,26 @@
 
 namespace ruvd::inference {
 
-// A conversion's result as a model of its own.
+// Options for writing the result of a conversion as a separate model file.
 struct MergedModelOptions {
-  // Formats of the matrices, as ParseQuantizationScheme knows them; empty: each as it is.
+  // Formats of the matrices, as ParseQuantizationScheme knows them; empty: each keeps its format
   std::string type;
   TokenId mask = 0;
   int block_length = 16;
 };
 
-// What becomes of each tensor. INVALID_ARGUMENT for a type that is none, or a file that is a part
-// of a model.
+// Returns what happens to each tensor. INVALID_ARGUMENT for an unknown type, or for a file that
+// holds only a part of a model.
 absl::StatusOr<std::vector<TensorPlan>> PlanMergedModel(const GgufReader& base,
                                                         const MergedModelOptions& options);
 
-// Writes the base with the changes merged into its matrices: decoded, W + scale B A, encoded again.
-// What is not changed is copied. All changes are LoRAs for all t; a trained row of the embedding
-// replaces the frozen one. The file says "dream", shifted logits, the block length and the mask
-// token, which becomes a control token, so that no text forges it. One matrix is in memory at a
-// time as float32. Returns the bytes written. Errors: INVALID_ARGUMENT naming the tensor (a value
-// too large for the format), FILE_UNWRITABLE, DISK_FULL; after one, nothing is at `path`.
+// Writes the base with the changes merged into its matrices: each is decoded, becomes W + scale B
+// A, and is encoded again. Everything else is copied. All changes must be LoRAs for all t; a
+// trained row of the embedding replaces the frozen one. The file states the architecture "dream",
+// shifted logits, the block length and the mask token, which becomes a control token so that text
+// cannot forge it. One matrix at a time is in memory as float32. Returns the number of bytes
+// written. Errors: INVALID_ARGUMENT with the name of the tensor (a value is too large for the
+// format), FILE_UNWRITABLE, DISK_FULL; after an error, no file is left at `path`.
 absl::StatusOr<uint64_t> WriteMergedModel(const GgufReader& base, const ModelConfig& config,
                                           const train::ChangeSet<float>& changes,
                                           const MergedModelOptions& options,

@@ -16,7 +16,7 @@
 namespace ruvd::inference {
 namespace {
 
-// Keeps the streams of one seed apart.
+// Constants that keep the random streams of one seed apart.
 constexpr uint64_t kEpochs = 0x65706f6368000000ULL;
 constexpr uint64_t kSteps = 0x7374657000000000ULL;
 constexpr uint64_t kHeldOut = 0x68656c6400000000ULL;
@@ -25,7 +25,7 @@ Random StreamOf(uint64_t seed, uint64_t stream, uint64_t number) {
   return Random(Random(Random(seed ^ stream).Next() + number).Next());
 }
 
-// One masking of the crops that begin at `begins`.
+// Masks once the crops that begin at `begins`.
 std::vector<train::TrainingSequence> MaskCrops(std::span<const TokenId> stream,
                                                std::span<const size_t> begins, int block_length,
                                                const CropOptions& options, Random random) {
@@ -56,7 +56,7 @@ class CropObjective final : public train::Objective {
       : stream_(std::move(stream)), options_(options) {
     const auto length = static_cast<size_t>(options.length);
     RUVD_CHECK(stream_.size() >= length);
-    // An offset costs an epoch up to a crop.
+    // Random offsets cost at most one crop per epoch.
     spare_ = stream_.size() >= 2 * length ? length : 1;
     crops_ = (stream_.size() - (spare_ - 1)) / length;
   }

@@ -13,15 +13,15 @@
 namespace ruvd::inference::generation {
 namespace {
 
-// Masked diffusion with bidirectional attention behind an APPROXIMATE cache of both sides (the dual
-// cache of Fast-dLLM, arXiv 2505.22618). Blocks are denoised from left to right; a step evaluates
-// the active block only and takes the keys and values of all other tokens from the last full
+// Masked diffusion with bidirectional attention and an APPROXIMATE cache of both sides (the dual
+// cache of Fast-dLLM, arXiv 2505.22618). Blocks are denoised from left to right. A step evaluates
+// only the active block and takes the keys and values of all other tokens from the last full
 // forward, although they depend on every token. A full forward is due when a block begins, when
-// `approximate_cache_steps` steps have passed and when the adapters change. Tokens of the active
-// block enter the cache as they were evaluated, so a token's own keys come one step after it was
-// committed (the delayed cache of dKV-Cache, arXiv 2505.15781). With a full forward every step the
-// result is that of evaluating everything every time. A cache that was given back is restored from
-// the tokens of the last full forward.
+// `approximate_cache_steps` steps have passed, and when the adapters change. Tokens of the active
+// block enter the cache as they were evaluated, so a token's own keys enter one step after it was
+// committed (the delayed cache of dKV-Cache, arXiv 2505.15781). With a full forward every step, the
+// result equals that of evaluating everything every time. A cache that was released is restored
+// from the tokens of the last full forward.
 class ApproximateGeneration final : public MaskedBase {
  public:
   ApproximateGeneration(const Model& model, Plan plan, AdapterPolicy adapters)
@@ -105,11 +105,11 @@ class ApproximateGeneration final : public MaskedBase {
   }
 
   std::vector<KvCache> caches_;  // by branch
-  // Of the last full forward.
+  // State of the last full forward
   AdapterMix cached_mix_;
   std::vector<std::vector<TokenId>> cached_tokens_;  // by branch
-  std::optional<int> age_;  // steps since the last full forward, itself included; absent: it is due
-  // Of the forward under way.
+  std::optional<int> age_;  // steps since the last full forward, including it; absent: it is due
+  // State of the current forward
   bool full_ = false;
   bool restoring_ = false;
   int begin_ = 0;

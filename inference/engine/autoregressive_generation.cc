@@ -11,8 +11,8 @@
 namespace ruvd::inference::generation {
 namespace {
 
-// Token by token with causal attention and a key-value cache. The active window is the next token,
-// so t is always 1; tokens() grows instead of starting as masks.
+// Decodes token by token with causal attention and a key-value cache. The active window is the next
+// token, so t is always 1. tokens() grows instead of starting with masks.
 class AutoregressiveGeneration final : public Base {
  public:
   AutoregressiveGeneration(const Model& model, Plan plan, AdapterPolicy adapters)
@@ -77,7 +77,7 @@ class AutoregressiveGeneration final : public Base {
     }
   }
   void UseOutputs(std::span<const ForwardOutput> outputs) override {
-    if (!outputs.empty()) {  // none where another completion had the same prompt
+    if (!outputs.empty()) {  // empty if another completion had the same prompt
       prefix_->last_hidden = outputs.front().hidden;
     }
   }
@@ -85,7 +85,7 @@ class AutoregressiveGeneration final : public Base {
   void DropCaches() override { prefixes_.Release(); }
 
   PrefixCaches prefixes_;
-  PrefixCaches::Prefix* prefix_ = nullptr;  // of the step under way
+  PrefixCaches::Prefix* prefix_ = nullptr;  // prefix of the current step
   Proposal proposal_;
   bool in_step_ = false;
 };

@@ -11,10 +11,10 @@
 namespace ruvd::inference::generation {
 namespace {
 
-// Block diffusion (BD3-LM, arXiv 2503.09573): blocks are denoised from left to right, each seeing
-// itself and the clean blocks before it, whose keys and values are cached exactly. Blocks count
-// from position 0, as in training, so the first one may begin with the end of the prompt. A block
-// without open positions is not denoised: it only enters the cache.
+// Block diffusion (BD3-LM, arXiv 2503.09573): blocks are denoised from left to right. Each block
+// sees itself and the clean blocks before it, whose keys and values are cached exactly. Blocks
+// count from position 0, as in training, so the first block may begin with the end of the prompt. A
+// block without open positions is not denoised: it only enters the cache.
 class BlockGeneration final : public MaskedBase {
  public:
   BlockGeneration(const Model& model, Plan plan, AdapterPolicy adapters)
@@ -103,7 +103,7 @@ class BlockGeneration final : public MaskedBase {
 
   Attention attention_;
   std::vector<PrefixCaches> prefixes_;  // by branch
-  std::vector<int> filled_;             // branches whose prefix the forward under way extends
+  std::vector<int> filled_;             // branches whose prefix the current forward extends
 };
 
 }  // namespace

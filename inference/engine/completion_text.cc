@@ -28,7 +28,7 @@ std::string CompletionText::Append(std::span<const TokenId> tokens) {
     }
     if (tokenizer_.IsSpecial(token)) {
       ends_.push_back(Length());
-      continue;  // stands for no text
+      continue;  // this token has no text
     }
     pending_ += assembler_.Append(tokenizer_.Piece(token));
     ends_.push_back(Length());

@@ -13,48 +13,48 @@
 
 namespace ruvd::inference {
 
-// Turns committed tokens into text that is final: whole UTF-8 characters, cut before the first stop
-// string or token that ends the text, and never taken back. Text that could still grow into a stop
-// string is held back. Borrows the tokenizer; not thread-safe.
+// Turns committed tokens into final text: whole UTF-8 characters, cut before the first stop string
+// or end token, and never taken back. Text that could still grow into a stop string is held back.
+// Borrows the tokenizer. Not thread-safe.
 class CompletionText {
  public:
   enum class End : uint8_t { kNone, kEndOfText, kStop };
 
-  // `end_tokens`: any of them ends the text.
+  // Each of `end_tokens` ends the text.
   CompletionText(const Tokenizer& tokenizer, std::vector<TokenId> end_tokens,
                  std::vector<std::string> stop);
 
-  // Adds tokens that follow the earlier ones; returns what became final. Ignored once ended.
+  // Appends tokens and returns the text that became final. Ignored after the end.
   std::string Append(std::span<const TokenId> tokens);
-  // No token follows: returns what was held back.
+  // Says that no token follows. Returns the text that was held back.
   std::string Finish();
 
   End end() const { return end_; }
-  // Tokens added up to the end, the one that ended the text included.
+  // Tokens added up to the end, including the token that ended the text
   int tokens() const { return tokens_; }
-  // Of these, the leading ones whose bytes are all in text(), the end-of-text token included:
-  // tokens that make up the stop string are none of them, not even one that began before it.
+  // The number of leading tokens whose bytes are all in text(), including the end-of-text token.
+  // Tokens of a stop string do not count, even if one began before the stop string.
   int shown_tokens() const { return end_ == End::kStop ? shown_ : tokens_; }
   const std::string& text() const { return text_; }
 
  private:
   void CutAtStop();
-  // The length of the text with all that came so far, complete characters or not.
+  // Length of all text received so far, including incomplete characters
   size_t Length() const { return text_.size() + pending_.size() + assembler_.held(); }
   std::string Release(size_t bytes);
-  // Bytes at the end of `pending_` that may be the start of a stop string.
+  // Bytes at the end of `pending_` that may begin a stop string
   size_t HeldBack() const;
 
   const Tokenizer& tokenizer_;
   std::vector<TokenId> end_tokens_;
   std::vector<std::string> stop_;
   Utf8Assembler assembler_;
-  std::string pending_;  // assembled, not final yet
+  std::string pending_;  // decoded, but not final yet
   std::string text_;
   End end_ = End::kNone;
   int tokens_ = 0;
-  int shown_ = 0;             // once a stop string ended the text
-  std::vector<size_t> ends_;  // Length() behind each token
+  int shown_ = 0;             // set when a stop string ended the text
+  std::vector<size_t> ends_;  // Length() after each token
 };
 
 }  // namespace ruvd::inference

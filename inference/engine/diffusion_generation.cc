@@ -9,7 +9,7 @@
 namespace ruvd::inference::generation {
 namespace {
 
-// Masked diffusion over the whole window with bidirectional attention: nothing can be cached, every
+// Masked diffusion over the whole window with bidirectional attention. Nothing can be cached: every
 // step evaluates prompt and window.
 class DiffusionGeneration final : public MaskedBase {
  public:

@@ -28,7 +28,7 @@ absl::Status CheckMode(const Plan& plan, bool infill) {
     }
     if (!plan.config.causal && !TraitsOf(plan.config.architecture).diffusion) {
       return Unsupported(
-          "the model's file asks for attention in both directions, so it cannot decode token by "
+          "the model file declares bidirectional attention, so it cannot decode token by "
           "token");
     }
     return plan.config.shift_logits
@@ -89,7 +89,7 @@ void FindBorders(Plan* plan) {
   plan->given_end = static_cast<int>(canvas.rend() - given);
 }
 
-// Most pages that the plan's keys and values ever take at once, served alone.
+// Returns the most pages that the plan's keys and values take at once when served alone.
 uint64_t MostPages(const Plan& plan) {
   uint64_t tokens = 0;
   bool shares = true;
@@ -102,14 +102,14 @@ uint64_t MostPages(const Plan& plan) {
       tokens = static_cast<uint64_t>((plan.open_end - 1) / plan.block_length) *
                static_cast<uint64_t>(plan.block_length);
       break;
-    case DecodingMode::kAutoregressive:  // nor is the last token
+    case DecodingMode::kAutoregressive:  // the last token is never added
       tokens = static_cast<uint64_t>(plan.open_end - 1);
       break;
   }
   if (tokens == 0) {
     return 0;
   }
-  // A page that others hold too is copied before it is written to.
+  // A page that others also hold is copied before it is written to.
   const uint64_t pages = (tokens + kKvTileTokens - 1) / kKvTileTokens + (shares ? 1 : 0);
   return pages * (plan.options.guidance_scale > 0 ? 2 : 1);
 }
@@ -186,7 +186,7 @@ DecodingMode DefaultDecodingMode(const ModelConfig& config, bool infill) {
   if (!TraitsOf(config.architecture).diffusion) {
     return DecodingMode::kAutoregressive;
   }
-  // A block does not see what follows it, which is what gaps are to fit.
+  // A block does not see the text after it, and a gap must fit that text.
   return config.block_length > 0 && !infill ? DecodingMode::kBlock : DecodingMode::kDiffusion;
 }
 

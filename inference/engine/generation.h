@@ -23,15 +23,16 @@
 
 namespace ruvd::inference {
 
-// The mode of a completion that asks for none: block diffusion where the model was trained so,
-// diffusion where there are gaps, next token for architectures that know nothing else.
+// Returns the mode of a completion that does not ask for one: block diffusion if the model was
+// trained for it, diffusion if there are gaps, and autoregressive for architectures that support
+// nothing else.
 DecodingMode DefaultDecodingMode(const ModelConfig& config, bool infill);
 
 struct Commit {
-  int position = 0;  // from the first generated token
+  int position = 0;  // counted from the first generated token
   TokenId token = 0;
   float confidence = 0;
-  // With SamplingOptions::logprobs: of this token and of the likeliest ones.
+  // Set with SamplingOptions::logprobs: the values of this token and of the likeliest ones
   float logprob = 0;
   std::vector<TokenLogprob> likeliest = {};
 };
@@ -40,24 +41,24 @@ struct Commit {
 struct StepResult {
   int step = 0;
   float t = 0;  // masked share of the active window before the step
-  // In nats, over the positions whose proposals the step needed.
+  // Entropy in nats over the positions whose proposals the step needed
   float mean_entropy = 0;
-  int masked = 0;  // still masked after the step, in the whole window
-  // In order of position. With remasking one may replace an earlier one of its position.
+  int masked = 0;  // masks that are left in the whole window after the step
+  // Ordered by position. With remasking, a commit may replace an earlier one at the same position.
   std::vector<Commit> commits;
-  // Positions (from the first generated token) that are masked again after the commits.
+  // Positions (counted from the first generated token) that are masked again after the commits
   std::vector<int> remasked;
   std::string text;  // completion text that became final with this step
   bool done = false;
 };
 
-// What a round of a step brought: its result, or nullopt where the step needs another round.
+// The result of a round: the result of a step, or nullopt if the step needs another round.
 using RoundResult = absl::StatusOr<std::optional<StepResult>>;
 
 enum class FinishReason : uint8_t { kLength, kEndOfText, kStop };
 
 // How sure the model was of the positions that a step evaluated, and the final hidden states that
-// it read them from. Valid during the call that shows them.
+// these values were read from. The spans are valid only during the call of the watcher.
 struct StepSignals {
   int step = 0;
   float t = 0;
@@ -67,27 +68,29 @@ struct StepSignals {
 
 struct StepScratch;
 
-// One completion, advanced a step at a time so that the caller can cancel, re-schedule and stream
-// between steps. It holds no transformer: it says which forward it needs, and is given what came
-// out, so that one forward can serve many (StepTogether in engine/step_together.h). Not
-// thread-safe.
+// One completion, advanced step by step so that the caller can cancel, reschedule and stream
+// between steps. It does not own a transformer: it says which forward it needs, and is given the
+// outputs, so that one forward can serve many generations (StepTogether in engine/step_together.h).
+// Not thread-safe.
 class Generation {
  public:
-  // Chooses the adapters of the next step from t; called once a step. Null: the base model always.
+  // Chooses the adapters of the next step from t; called once per step. Null: always the base
+  // model.
   using AdapterPolicy = std::function<AdapterMix(float t)>;
 
-  // Checks the options against the model. `prefixes`: where completions of one transformer share
-  // the keys and values of what their texts have in common, and their memory; null for float32
-  // memory of its own. Errors: CONTEXT_TOO_LONG (how many tokens are too many),
-  // MODE_UNSUPPORTED, INVALID_ARGUMENT (which option, which range, or which other option or mode it
-  // contradicts), KV_BUDGET_EXCEEDED (not even alone would the text's keys and values fit into the
-  // memory of `prefixes`).
+  // Checks the options against the model. With `prefixes`, completions of one transformer share
+  // memory and the keys and values of common beginnings of their texts; null gives the completion
+  // its own memory in float32. Errors: CONTEXT_TOO_LONG (with the number of surplus tokens),
+  // MODE_UNSUPPORTED, INVALID_ARGUMENT (with the option and its range, or the option or mode that
+  // it contradicts), KV_BUDGET_EXCEEDED (the text's keys and values would not fit into the memory
+  // of `prefixes` even without other completions).
   static absl::StatusOr<std::unique_ptr<Generation>> Create(
       const Model& model, std::vector<TokenId> prompt, const SamplingOptions& options,
       AdapterPolicy adapters, std::shared_ptr<PrefixTree> prefixes = nullptr);
-  // Infilling: `canvas` is the whole text with kNoToken at each position to fill;
-  // options.max_tokens is not read. The completion is the text from the first such position to the
-  // last one, given tokens in between included. End-of-text is not proposed before a given token.
+  // Creates a generation that fills gaps. `canvas` is the whole text with kNoToken at each position
+  // to fill; options.max_tokens is not read. The completion is the text from the first such
+  // position to the last one, including given tokens in between. The end-of-text token is not
+  // proposed before a given token.
   static absl::StatusOr<std::unique_ptr<Generation>> CreateInfill(
       const Model& model, std::vector<TokenId> canvas, const SamplingOptions& options,
       AdapterPolicy adapters, std::shared_ptr<PrefixTree> prefixes = nullptr);
@@ -97,70 +100,71 @@ class Generation {
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
 
-  // Must be called before the first step, if at all. `memory` changes the logits of every position
-  // before its token is chosen; null: nothing does. With `record`, trail() gets what is committed.
-  // Without memory every token and probability stays what it was, bit for bit.
+  // May be called only before the first step. `memory` changes the logits of every position before
+  // its token is chosen; null means no change, and then every token and probability stays the same,
+  // bit for bit. With `record`, trail() collects the commits.
   virtual void Remember(std::shared_ptr<const InstantMemory> memory, bool record) = 0;
-  // What was committed so far; empty unless it is recorded. Given tokens are not in it. Once done,
-  // only what text() shows whole and the token that ended it: nothing committed behind the end, and
-  // nothing of a stop string.
+  // Returns the positions committed so far; empty unless they are recorded. It does not contain
+  // given tokens. Once the generation is done, it contains only the tokens that text() shows
+  // completely and the token that ended the text: nothing committed after the end, and nothing of a
+  // stop string.
   virtual const CommitTrail& trail() const = 0;
 
-  // Must be called before the first step, if at all. Shows every step's uncertainty once its tokens
-  // are committed; what the watcher changes of the adapters counts from the next step on. The
-  // completion stays the same, bit for bit, if it changes nothing.
+  // May be called only before the first step. `watcher` sees the uncertainty of every step after
+  // its tokens are committed. If it changes the adapters, the change takes effect in the next step.
+  // If it changes nothing, the completion stays the same, bit for bit.
   using StepWatcher = std::function<void(const StepSignals&)>;
   virtual void Watch(StepWatcher watcher) = 0;
 
-  // Runs one denoising step or decodes one token, alone. Must not be called once done. After
-  // KV_BUDGET_EXCEEDED the step may be tried again, once others have given memory back; after
-  // another error the generation must not be used any more.
+  // Runs one denoising step or decodes one token, for this generation alone. Must not be called
+  // once done. After KV_BUDGET_EXCEEDED the step may be tried again when other generations have
+  // released memory; after any other error the generation must not be used any more.
   absl::StatusOr<StepResult> Step(Transformer& transformer);
 
   // --- One round, as StepTogether drives it; a step takes one round or more ---
-  // The sequences of the next forward; none where no forward is needed. Valid, and the same in
-  // another call, until TakeOutputs. Must not be called once done.
+  // Returns the sequences of the next forward; empty if no forward is needed. The result is valid,
+  // and the same on repeated calls, until TakeOutputs. Must not be called once done.
   virtual std::span<const ForwardInput> NextForward() = 0;
   // Takes the outputs of those sequences, in order.
   virtual void TakeOutputs(std::span<const ForwardOutput> outputs) = 0;
-  // The hidden states whose logits are needed after this forward, none where it only filled a
-  // cache. Valid until EndRound.
+  // Returns the hidden states whose logits are needed after this forward; empty if the forward only
+  // filled a cache. The result is valid until EndRound.
   virtual LogitsInput WantedLogits() const = 0;
-  // Rows of logits that must be handed over in one piece.
+  // The number of rows of logits that must be passed to one TakeLogits call
   virtual int rows_together() const = 0;
-  // Takes the logits of the next rows (rows x vocabulary), in order; changes them.
+  // Takes the logits of the next rows (rows x vocabulary), in order. It changes them.
   virtual void TakeLogits(std::span<float> logits) = 0;
-  // Called after all of the above. Errors: MODEL_CORRUPT where logits were not finite; nothing is
-  // committed then, and the generation must not be used any more.
+  // Ends the round; called after all of the above. MODEL_CORRUPT if logits were not finite: then
+  // nothing is committed, and the generation must not be used any more.
   virtual RoundResult EndRound() = 0;
 
   // --- Memory of keys and values that completions share (the pool of `prefixes`) ---
-  // Pages it holds, alone or with others.
+  // The number of pages that it holds, alone or together with others
   virtual size_t pages_held() const = 0;
-  // Gives them all back; the next forwards compute again what is needed of them. The completion
-  // stays the same, bit for bit. Not between TakeOutputs and EndRound, not once done.
+  // Releases all pages; the next forwards compute again what they need. The completion stays the
+  // same, bit for bit. Must not be called between TakeOutputs and EndRound, or once done.
   virtual void ReleasePages() = 0;
 
   virtual bool done() const = 0;
   virtual FinishReason finish_reason() const = 0;
-  // Prompt and window, masks where nothing is committed yet.
+  // Prompt and window, with masks where nothing is committed yet
   virtual const std::vector<TokenId>& tokens() const = 0;
-  // Tokens before the first generated one.
+  // Tokens before the first generated one
   virtual int prompt_length() const = 0;
-  // Positions from the first that may be generated to the last one, given ones between them
-  // included.
+  // Number of positions from the first to the last that may be generated, including given ones in
+  // between
   virtual int window() const = 0;
-  // Tokens of the window whose text is final: once done, those up to the end-of-text token, itself
-  // included, or to the one that completed a stop string.
+  // Tokens of the window whose text is final. Once done, these are the tokens up to and including
+  // the end-of-text token, or up to the token that completed a stop string.
   virtual int completion_tokens() const = 0;
   virtual int steps() const = 0;
-  // Sequences evaluated: those that fill a cache and both sides of guidance count.
+  // Sequences evaluated, including those that fill a cache and both sides of guidance
   virtual int forwards() const = 0;
-  // The final text; complete once done.
+  // The final text; complete once done
   virtual const std::string& text() const = 0;
 
  private:
-  std::unique_ptr<StepScratch> scratch_;  // of Step
+  std::unique_ptr<StepScratch> scratch_;  // used by Step
 };
 
 }  // namespace ruvd::inference

@@ -12,7 +12,7 @@
 namespace ruvd::inference::generation {
 namespace {
 
-constexpr int kStabilityTokens = 16;  // hold nearly all the mass of a position that is settled
+constexpr int kStabilityTokens = 16;  // they hold nearly all the mass of a settled position
 
 ProposerOptions ProposerOf(const Plan& plan) {
   const SamplingOptions& options = plan.options;
@@ -85,8 +85,8 @@ absl::Status Base::CheckSound(const Proposal& proposal) const {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kDataLoss, reasons::kModelCorrupt,
-               "the logits of position {} are not finite, so no token can be chosen; try without "
-               "adapters, and if that does not help verify the model file",
+               "the logits of position {} are not finite, so no token can be chosen; try again "
+               "without adapters; if that fails, too, verify the model file",
                proposal.position);
 }
 

@@ -17,7 +17,7 @@
 
 namespace ruvd::inference::generation {
 
-// What all modes share: the window, the text, the adapters of the step, the counters.
+// The part that all modes share: the window, the text, the adapters of the step, the counters.
 class Base : public Generation {
  public:
   Base(const Model& model, Plan plan, AdapterPolicy adapters);
@@ -42,26 +42,27 @@ class Base : public Generation {
   void ReleasePages() final;
 
  protected:
-  // Forgets all keys and values. PrepareForward is called again for a forward that was prepared.
+  // Drops all keys and values. PrepareForward is called again for a forward that was already
+  // prepared.
   virtual void DropCaches() {}
-  // Fills inputs_ for the next forward, and begins a step where none is under way.
+  // Fills inputs_ for the next forward, and begins a step if no step is active.
   virtual void PrepareForward() = 0;
   virtual void UseOutputs(std::span<const ForwardOutput> outputs) = 0;
 
   AdapterMix AdaptersFor(float t) const { return policy_ ? policy_(t) : AdapterMix(); }
-  // Errors as EndRound's.
+  // Returns the error of EndRound if the proposal's logits were not finite.
   absl::Status CheckSound(const Proposal& proposal) const;
-  // Lets the session's memory change rows of logits, made from these hidden states.
+  // Lets the session's memory change rows of logits that were computed from these hidden states.
   void AdjustLogits(std::span<const float> hidden, size_t rows, std::span<float> logits) const;
-  // Notes a commit for trail(), where it is recorded.
+  // Adds a commit to trail() if recording is on.
   void NoteCommit(const Proposal& proposal, std::span<const float> hidden);
   bool watched() const { return watcher_ != nullptr; }
-  // `hidden`: one row for each proposal.
+  // `hidden` has one row for each proposal.
   void ShowSignals(float t, std::span<const PositionUncertainty> positions,
                    std::span<const float> hidden) const;
   PositionUncertainty Assess(const Proposal& proposal) const;
-  // Hands the tokens before `end` that the text does not have yet to the text. `complete`: no token
-  // follows. Returns what became final and sets done.
+  // Passes the tokens before `end` that the text does not have yet to the text. `complete` means
+  // that no token follows. Returns what became final and sets done_.
   std::string AdvanceText(int end, bool complete);
 
   Plan plan_;
@@ -73,18 +74,18 @@ class Base : public Generation {
 
  private:
   AdapterPolicy policy_;
-  std::shared_ptr<const InstantMemory> memory_;  // null: none
+  std::shared_ptr<const InstantMemory> memory_;  // null: no memory
   bool record_ = false;
   CommitTrail trail_;
-  StepWatcher watcher_;  // null: nobody watches
+  StepWatcher watcher_;  // null: no watcher
   CompletionText text_;
-  int text_position_;      // first token not handed to the text
-  bool prepared_ = false;  // inputs_ wait for their outputs
+  int text_position_;      // first token that was not passed to the text
+  bool prepared_ = false;  // inputs_ are waiting for their outputs
   bool done_ = false;
 };
 
-// Diffusion and block mode: masks in a scope (the window, or one block), of which each step commits
-// those that the commit rule chooses.
+// The part that diffusion and block mode share: a scope (the window, or one block) contains masks,
+// and each step commits the masks that the commit rule chooses.
 class MaskedBase : public Base {
  public:
   MaskedBase(const Model& model, Plan plan, AdapterPolicy adapters);
@@ -97,35 +98,35 @@ class MaskedBase : public Base {
  protected:
   void PrepareForward() final;
 
-  // Fills inputs_ with what is needed before `evaluate_` can be read, if anything is; returns true
-  // where those only fill caches, so that this is called again.
+  // Fills inputs_ with what is needed before `evaluate_` can be read, if anything is. Returns true
+  // if these inputs only fill caches, so this function must be called again afterwards.
   virtual bool PrepareScope() = 0;
-  // The scope has no masks left and the generation is not done.
+  // Called when the scope has no masks left and the generation is not done.
   virtual void EnterNextScope() {}
 
-  // Sequences of a step: the text, and under guidance the text with all given tokens masked.
+  // Sequences of a step: the text, and with guidance also the text with all given tokens masked
   int branches() const { return plan_.options.guidance_scale > 0 ? 2 : 1; }
-  // Tokens of a branch; valid until the next step.
+  // Returns the tokens of a branch; valid until the next step.
   std::span<const TokenId> BranchTokens(int branch) const {
     return branch == 0 ? std::span(tokens_) : std::span(unconditional_);
   }
   void EnterScope(int begin, int end);
   bool HasOpen(int begin, int end) const;
-  // For the predictions of evaluate_ from a forward that starts at position `begin`: the rows it
-  // must return, each once, ascending.
+  // Returns the rows that a forward starting at position `begin` must return for the predictions of
+  // evaluate_, each once, ascending.
   std::vector<int> PredictingRows(int begin) const;
-  // Reads them: `hidden` holds PredictingRows(begin), `before` the row before `begin`.
+  // Reads these rows: `hidden` holds PredictingRows(begin), `before` the row before `begin`.
   void ReadHidden(int branch, int begin, std::span<const float> hidden,
                   std::span<const float> before);
 
   int scope_begin_ = 0;
   int scope_end_ = 0;
   std::vector<int> evaluate_;  // positions whose proposals the step needs
-  AdapterMix mix_;             // of the step
+  AdapterMix mix_;             // adapters of the step
 
  private:
-  // What the last step had to leave, as its commits would have repeated each other, is committed by
-  // more of the same.
+  // Tokens that the last step skipped, because its commits would have repeated an n-gram, are
+  // committed by additional steps with the last step's settings.
   CommitScope Scope() const {
     return {.masked = masked_,
             .committed = committed_,
@@ -133,41 +134,42 @@ class MaskedBase : public Base {
             .schedule = *schedule_};
   }
   void BeginStep();
-  // Open positions of the scope before the active end that are masked or committed, ascending.
+  // Open positions of the scope before the active end that are masked (or, if `masked` is false,
+  // committed), ascending
   std::vector<int> Open(bool masked) const;
   void CommitAll(std::span<const size_t> chosen, StepResult* result);
-  // Of the step's proposals.
+  // Returns the uncertainty of the step's proposals.
   std::vector<PositionUncertainty> Uncertainty() const;
-  // Hidden states of the step's proposals, row by row, without those of guidance.
+  // Hidden states of the step's proposals, row by row, without guidance
   std::vector<float> UnguidedHidden() const;
-  // The hidden state that proposal `index` of the step was read from, without guidance.
+  // Returns the hidden state from which proposal `index` of the step was read, without guidance.
   std::span<const float> HiddenOf(size_t index) const;
   void Remask();
   void FindActiveEnd();
   void EndStep(StepResult* result);
 
-  std::vector<bool> open_;  // not given
+  std::vector<bool> open_;  // true for positions that are not given
   std::vector<TokenId> unconditional_;
   std::unique_ptr<CommitRule> rule_;
-  Random random_;  // of the rule
+  Random random_;  // random numbers for the rule
   std::unique_ptr<CommitSchedule> schedule_;
   int scope_step_ = 0;
-  // Positions from here on follow a committed token that ends the text: nobody will read them.
+  // Positions from here on follow a committed token that ends the text, so they are never shown.
   int active_end_;
   bool in_step_ = false;
-  bool filling_ = false;  // the forward under way only fills caches
+  bool filling_ = false;  // the current forward only fills caches
   float t_ = 0;
-  std::vector<int> masked_;  // of the scope, before the step
+  std::vector<int> masked_;  // in the scope, before the step
   std::vector<int> committed_;
-  std::vector<int> remask_;    // by the step under way
-  std::vector<int> remasked_;  // since the last result
+  std::vector<int> remask_;    // positions that the current step masks again
+  std::vector<int> remasked_;  // positions masked again since the last result
   std::vector<float> hidden_;  // evaluate_ x branches x width
   std::vector<Proposal> proposals_;
 };
 
 std::unique_ptr<Generation> MakeDiffusion(const Model& model, Plan plan,
                                           Generation::AdapterPolicy adapters);
-// Diffusion with SamplingOptions::approximate_cache_steps.
+// Makes a diffusion generation with SamplingOptions::approximate_cache_steps.
 std::unique_ptr<Generation> MakeApproximate(const Model& model, Plan plan,
                                             Generation::AdapterPolicy adapters);
 std::unique_ptr<Generation> MakeBlock(const Model& model, Plan plan,

@@ -11,8 +11,8 @@
 namespace ruvd::inference::generation {
 namespace {
 
-// Tokens and positions draw from different streams, so that equal seeds give equal tokens whatever
-// the rule draws.
+// Tokens and positions use different random streams, so equal seeds give equal tokens whatever the
+// rule draws.
 constexpr uint64_t kRuleStream = 0x9E3779B97F4A7C15ULL;
 
 }  // namespace
@@ -72,7 +72,7 @@ void MaskedBase::BeginStep() {
     if (!evaluate_.empty()) {
       break;
     }
-    Remask();  // the step commits nothing: it costs no forward
+    Remask();  // the step commits nothing, so it costs no forward
     ++scope_step_;
   }
   const size_t open = masked_.size() + committed_.size();
@@ -177,7 +177,7 @@ RoundResult MaskedBase::EndRound() {
   Remask();
   ++scope_step_;
   in_step_ = false;
-  // Remasking may go on after the last mask is gone.
+  // Remasking may continue after the last mask is gone.
   while (rule_->remasks() && Open(true).empty() && scope_step_ < schedule_->steps()) {
     masked_.clear();
     committed_ = Open(false);
@@ -212,13 +212,14 @@ std::vector<float> MaskedBase::UnguidedHidden() const {
 void MaskedBase::CommitAll(std::span<const size_t> chosen, StepResult* result) {
   for (const size_t index : chosen) {
     Proposal& proposal = proposals_[index];
-    // Better ones of this step may have made it the second of its kind: it is proposed anew.
+    // An earlier commit of this step may have produced the n-gram that this token would repeat; if
+    // so, the position is proposed again later.
     if (!result->commits.empty() && proposer_.Repeats(tokens_, proposal.position, proposal.token)) {
       continue;
     }
     tokens_[static_cast<size_t>(proposal.position)] = proposal.token;
     NoteCommit(proposal, HiddenOf(index));
-    // Masked again by a step without a result, and already committed anew.
+    // The position was masked again by a step without a result, and is now committed again.
     std::erase(remasked_, proposal.position - plan_.first_open);
     result->commits.push_back({.position = proposal.position - plan_.first_open,
                                .token = proposal.token,
@@ -267,7 +268,7 @@ void MaskedBase::EndStep(StepResult* result) {
       first_masked = i;
     }
   }
-  // What may become a mask again is not final.
+  // A token that may become a mask again is not final.
   const int final_end =
       rule_->remasks() && !scope_done ? std::max(scope_begin_, plan_.first_open) : first_masked;
   result->text = AdvanceText(std::min(final_end, first_masked), result->masked == 0);

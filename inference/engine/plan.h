@@ -14,33 +14,36 @@
 
 namespace ruvd::inference::generation {
 
-// Options after they were checked against the model, with every default filled in.
+// Options after the checks against the model, with every default filled in.
 struct Plan {
   DecodingMode mode = DecodingMode::kDiffusion;
   SamplingOptions options;
-  CommitRuleOptions rule;  // not autoregressive
-  // Prompt and window; kNoToken where the model fills in. Autoregressive: the prompt alone.
+  CommitRuleOptions rule;  // not used in autoregressive mode
+  // Prompt and window, with kNoToken where the model fills in; in autoregressive mode, the prompt
+  // only
   std::vector<TokenId> canvas;
   int first_open = 0;    // the first generated position
-  int open_end = 0;      // behind the last one
-  int given_end = 0;     // behind the last given token
+  int open_end = 0;      // the position after the last generated one
+  int given_end = 0;     // the position after the last given token
   int block_length = 0;  // kBlock
   TokenId mask = kNoToken;
-  std::vector<TokenId> end_tokens;  // of the text or the turn; none where they do not end it
+  // tokens that end the text or the turn; empty if they do not end the completion
+  std::vector<TokenId> end_tokens;
   ModelConfig config;
-  // Null: keys and values are the completion's own.
+  // Null: the completion does not share keys and values
   std::shared_ptr<PrefixTree> prefixes;
 };
 
-// `canvas` as for Generation::CreateInfill. `infill`: some given token follows an open position, or
-// may.
+// Checks the options against the model and fills in the defaults. `canvas` is as for
+// Generation::CreateInfill. `infill` says that a given token follows an open position, or may
+// follow one.
 absl::StatusOr<Plan> MakePlan(const Model& model, std::vector<TokenId> canvas, bool infill,
                               const SamplingOptions& options);
 
-// INVALID_ARGUMENT for an option that the mode or the sampler does not read; names both.
+// Returns INVALID_ARGUMENT for an option that the mode or the sampler does not read; names both.
 absl::Status CheckContradictions(const SamplingOptions& options, DecodingMode mode);
 
-// The options of the commit rule, with the defaults of its sampler.
+// Returns the options of the commit rule, with the defaults of its sampler.
 CommitRuleOptions RuleOf(const SamplingOptions& options, DecodingMode mode);
 
 }  // namespace ruvd::inference::generation

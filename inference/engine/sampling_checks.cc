@@ -47,7 +47,8 @@ absl::Status CheckFloats(const SamplingOptions& options) {
       Range{"guidance_scale", options.guidance_scale, 0, limits::kMaxSamplerParameter},
   };
   for (const Range& range : ranges) {
-    if (!(range.value >= range.low && range.value <= range.high)) {  // also refuses NaN
+    // the negated form also refuses NaN
+    if (!(range.value >= range.low && range.value <= range.high)) {
       return Invalid(range.name, fmt::format("between {} and {}", range.low, range.high));
     }
   }
@@ -108,10 +109,10 @@ absl::Status Contradiction(std::string_view option, std::string_view why) {
 struct Given {
   std::string_view name;
   bool set;
-  bool read;  // by the sampler
+  bool read;  // the sampler reads it
 };
 
-// Options that choose positions, and whether the sampler reads each.
+// Returns the options that choose positions, and whether the sampler reads each.
 std::array<Given, 8> PositionOptions(const SamplingOptions& options, SamplerKind kind) {
   const auto is = [kind](std::initializer_list<SamplerKind> kinds) {
     return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
@@ -129,8 +130,8 @@ std::array<Given, 8> PositionOptions(const SamplingOptions& options, SamplerKind
            is({kRemdm}) && options.remask != RemaskKind::kConfidence}};
 }
 
-// What the study in bench/RESULTS.md found best: one token a step in blocks is written from left to
-// right; of several at once the surest come first.
+// The study in bench/RESULTS.md found these best: with one token per step, blocks are written from
+// left to right; with several per step, the most certain tokens come first.
 SamplerKind UsualSampler(const SamplingOptions& options, DecodingMode mode) {
   if (options.confidence_threshold > 0) {
     return SamplerKind::kThreshold;
@@ -149,7 +150,7 @@ absl::Status CheckContradictions(const SamplingOptions& options, DecodingMode mo
     if (given.set && (autoregressive || !given.read)) {
       return Contradiction(given.name,
                            autoregressive
-                               ? std::string("means nothing beside the mode autoregressive")
+                               ? std::string("has no effect in the mode autoregressive")
                                : fmt::format("is not read by the sampler {}", SamplerName(kind)));
     }
   }
@@ -158,7 +159,7 @@ absl::Status CheckContradictions(const SamplingOptions& options, DecodingMode mo
                                Given{"steps", options.steps > 0, false},
                                Given{"guidance_scale", options.guidance_scale > 0, false}}) {
       if (given.set) {
-        return Contradiction(given.name, "means nothing beside the mode autoregressive");
+        return Contradiction(given.name, "has no effect in the mode autoregressive");
       }
     }
   }
@@ -175,7 +176,7 @@ absl::Status CheckContradictions(const SamplingOptions& options, DecodingMode mo
          {Given{"top_k", options.top_k > 0, false}, Given{"top_p", options.top_p > 0, false},
           Given{"min_p", options.min_p > 0, false}}) {
       if (given.set) {
-        return Contradiction(given.name, "changes nothing at temperature 0, which is greedy");
+        return Contradiction(given.name, "has no effect at temperature 0, which is greedy");
       }
     }
   }

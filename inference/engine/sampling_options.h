@@ -15,17 +15,19 @@ namespace ruvd::inference {
 
 enum class DecodingMode : uint8_t { kDiffusion, kBlock, kAutoregressive };
 
-// What a caller may ask of a completion; fields as in ruvd.inference.v1.SamplingOptions, where each
-// is described. An option that the mode or the sampler does not read must keep its default.
+// The options that a caller may set for a completion; the fields are those of
+// ruvd.inference.v1.SamplingOptions, which describes each. An option that the mode or the sampler
+// does not read must keep its default.
 struct SamplingOptions {
-  // nullopt: block if the model was trained so, diffusion for gaps, else by architecture.
+  // nullopt: block if the model was trained for it, diffusion if there are gaps, else by
+  // architecture
   std::optional<DecodingMode> mode;
   int max_tokens = 64;
   bool ignore_end_of_text = false;
   std::vector<std::string> stop;
   uint64_t seed = 0;
 
-  // Choice of tokens.
+  // How tokens are chosen
   float temperature = 0;
   int top_k = 0;
   float top_p = 0;
@@ -35,13 +37,15 @@ struct SamplingOptions {
   float frequency_penalty = 0;
   int penalty_window = 0;
   int no_repeat_ngram = 0;
-  int logprobs = -1;  // -1: none
+  int logprobs = -1;  // -1: no log-probabilities
 
-  // Choice of positions; not autoregressive. 0 stands for the default of each.
-  std::optional<SamplerKind> sampler;  // nullopt: threshold with a confidence_threshold, position
-                                       // in blocks at one token a step, else low_confidence
-  int steps = 0;                       // 0: one token a step
-  int block_length = 0;                // 0: the model's own
+  // How positions are chosen; not read in autoregressive mode. 0 means the default of each option.
+
+  // nullopt: threshold if there is a confidence_threshold, position in blocks with one token per
+  // step, else low_confidence
+  std::optional<SamplerKind> sampler;
+  int steps = 0;         // 0: one token per step
+  int block_length = 0;  // 0: the model's own
   float confidence_threshold = 0;
   float position_temperature = 0;
   float factor = 0;
@@ -51,11 +55,12 @@ struct SamplingOptions {
   std::optional<RemaskKind> remask;
   float remask_strength = 0;
   float guidance_scale = 0;  // 0: off
-  // Diffusion mode only; 0: off, exact.
+  // Read in diffusion mode only; 0: off, so the result is exact
   int approximate_cache_steps = 0;
 };
 
-// INVALID_ARGUMENT for an option outside its range, whatever the model; names both.
+// Returns INVALID_ARGUMENT for an option outside its range (which does not depend on the model),
+// with the option and the range.
 absl::Status CheckSamplingRanges(const SamplingOptions& options);
 
 }  // namespace ruvd::inference

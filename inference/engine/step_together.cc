@@ -37,7 +37,7 @@ absl::Status ForwardAll(std::span<Generation* const> generations, Transformer& t
   return absl::OkStatus();
 }
 
-// Rows of a generation within one chunk of logits.
+// A part of a chunk of logits: some rows of one generation.
 struct Piece {
   Generation* generation;
   size_t rows;
@@ -102,7 +102,7 @@ std::vector<RoundResult> StepTogether(std::span<Generation* const> generations,
   std::vector<RoundResult> results(generations.size(), std::optional<StepResult>());
   std::vector<Generation*> well(generations.begin(), generations.end());
   if (const absl::Status together = ForwardAll(well, transformer, scratch); !together.ok()) {
-    // Alone, only those that are at fault fail.
+    // Run separately, so that only the generations that cause the error fail.
     well.clear();
     for (size_t i = 0; i < generations.size(); ++i) {
       const absl::Status alone = generations.size() == 1

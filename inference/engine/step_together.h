@@ -12,21 +12,22 @@
 
 namespace ruvd::inference {
 
-// Memory of StepTogether that is worth keeping between calls.
+// Memory of StepTogether that callers can keep between calls.
 struct StepScratch {
   std::vector<ForwardInput> inputs;
   std::vector<ForwardOutput> outputs;
   std::vector<float> logits;
 };
 
-// One round of every generation with one forward for all of them, and logits for the rows they need
-// only, limits::kLogitRows rows at once. None may be done. Each result is what the generation would
-// have got alone, bit for bit; where one of them makes the forward fail, the others still get
-// theirs. A generation that failed must not be used any more.
+// Runs one round of every generation with one forward for all of them. Logits are computed only for
+// the rows that are needed, limits::kLogitRows at a time. No generation may be done. Each result
+// equals, bit for bit, what the generation would have got alone; if one of them makes the forward
+// fail, the others still get their results. A generation that failed must not be used any more.
 std::vector<RoundResult> StepTogether(std::span<Generation* const> generations,
                                       Transformer& transformer, StepScratch* scratch);
 
-// Tokens that a generation's next forward evaluates: what a caller bounds a batch by.
+// Returns the number of tokens that the generation's next forward evaluates. Callers use it to
+// bound a batch.
 size_t NextRows(Generation& generation);
 
 }  // namespace ruvd::inference

@@ -21,7 +21,7 @@ namespace {
 // Sums over crops and mask draws.
 class Tally {
  public:
-  // The values of one crop, one for each pass.
+  // Adds the values of one crop, one value for each pass.
   void AddCrop(std::span<const double> passes) {
     crops_.push_back(Mean(passes));
     passes_.resize(passes.size());
@@ -44,7 +44,7 @@ class Tally {
     result.sequences = static_cast<int>(crops_.size());
     result.nats_per_token = Mean(crops_);
     result.standard_error = std::sqrt(SquaredDistances(crops_) / n / n);
-    if (passes_.size() > 1) {  // sums over crops, so once more divided by n
+    if (passes_.size() > 1) {  // passes_ holds sums over crops, hence the extra division by n
       result.mask_error = std::sqrt(SquaredDistances(passes_) / (passes - 1) / passes) / n;
     }
     result.bits_per_byte = result.nats_per_token / std::numbers::ln2 / bytes_per_token;
@@ -59,7 +59,7 @@ class Tally {
   static double Mean(std::span<const double> values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   }
-  // Sum of squared distances from the mean.
+  // Returns the sum of squared distances from the mean.
   static double SquaredDistances(std::span<const double> values) {
     const double mean = Mean(values);
     double squares = 0;
@@ -92,7 +92,7 @@ absl::Status Check(const Transformer& transformer, std::span<const TokenId> stre
   RETURN_IF_ERROR(CheckRange("block length", options.block_length, context));
   if (static_cast<int64_t>(options.sequences) * options.samples > limits::kMaxEvaluateSequences) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "{} sequences of {} samples are more than {} mask draws", options.sequences,
+                 "{} sequences with {} samples each are more than {} mask draws", options.sequences,
                  options.samples, limits::kMaxEvaluateSequences);
   }
   if (options.sequence_length < 2 ||
@@ -105,7 +105,8 @@ absl::Status Check(const Transformer& transformer, std::span<const TokenId> stre
   return absl::OkStatus();
 }
 
-// First tokens of `count` crops of `length`, evenly spread from the first possible to the last.
+// Returns the first tokens of `count` crops of `length`, evenly spread from the first possible
+// start to the last.
 std::vector<size_t> CropStarts(size_t stream, size_t length, size_t count) {
   std::vector<size_t> starts(count);
   const auto last = static_cast<double>(stream - length - 1);
@@ -123,8 +124,8 @@ double BytesPerToken(const Tokenizer& tokenizer, std::span<const TokenId> stream
   return static_cast<double>(bytes) / static_cast<double>(stream.size());
 }
 
-// The maskings of all crops, once for every pass. Each pass is stratified over all crops as a
-// training batch is, and independent of the others.
+// Returns the maskings of all crops, for each pass. Each pass is stratified over all crops, as a
+// training batch is, and is independent of the others.
 std::vector<std::vector<Corruption>> DrawPasses(std::span<const TokenId> crop, int crops,
                                                 const EvaluateOptions& options) {
   const int block = options.mode == DecodingMode::kBlock ? options.block_length : 0;
@@ -137,7 +138,7 @@ std::vector<std::vector<Corruption>> DrawPasses(std::span<const TokenId> crop, i
   return passes;
 }
 
-// All passes of one crop, or its only value from left to right.
+// Scores all passes of one crop, or reads the crop once from left to right.
 absl::Status ScoreCrop(Transformer& transformer, std::span<const TokenId> crop, size_t number,
                        const std::vector<std::vector<Corruption>>& passes,
                        const EvaluateOptions& options, Tally* tally) {

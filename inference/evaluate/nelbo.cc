@@ -17,7 +17,7 @@
 namespace ruvd::inference {
 namespace {
 
-// k of the numbers 0..length-1, ascending.
+// Returns k of the numbers 0..length-1, ascending.
 std::vector<size_t> ChooseSubset(size_t length, size_t k, Random& random) {
   std::vector<size_t> all(length);
   std::iota(all.begin(), all.end(), size_t{0});
@@ -29,13 +29,15 @@ std::vector<size_t> ChooseSubset(size_t length, size_t k, Random& random) {
   return all;
 }
 
-// Row of the hidden states that predicts the token at `position` of a bidirectional or causal text.
+// Returns the row of the hidden states that predicts the token at `position` of a bidirectional or
+// causal text.
 size_t SourceRow(size_t position, bool shift) {
   return shift && position > 0 ? position - 1 : position;
 }
 
-// The same for a text of `length` tokens given as [noisy ; clean]: inside a block the noisy left
-// neighbour, at its start the clean token before it, which a decoder has in its cache.
+// Returns that row for a text of `length` tokens given as [noisy ; clean]. Inside a block it is the
+// noisy left neighbour; at the start of a block it is the clean token before it, which a decoder
+// has in its cache.
 size_t BlockSourceRow(size_t position, size_t length, size_t block, bool shift) {
   if (!shift || position == 0) {
     return position;
@@ -43,14 +45,14 @@ size_t BlockSourceRow(size_t position, size_t length, size_t block, bool shift) 
   return position % block == 0 ? length + position - 1 : position - 1;
 }
 
-// -log softmax(logits)[target].
+// Returns -log softmax(logits)[target].
 double CrossEntropy(std::span<const float> logits, TokenId target) {
   const float largest = Kernels().max(logits.data(), logits.size());
   const double sum = Kernels().sum_exp(logits.data(), logits.size(), largest);
   return static_cast<double>(largest) + std::log(sum) - static_cast<double>(logits[target]);
 }
 
-// nats[i] = cross-entropy of targets[i] under the logits of row rows[i] of `hidden`.
+// Sets nats[i] to the cross-entropy of targets[i] under the logits of row rows[i] of `hidden`.
 void ScoreRows(Transformer& transformer, const std::vector<float>& hidden,
                const std::vector<size_t>& rows, const std::vector<TokenId>& targets,
                const AdapterMix* adapters, std::span<double> nats) {
@@ -188,7 +190,7 @@ absl::Status ScoreNextTokens(Transformer& transformer, const ScoredText& text,
                              const AdapterMix* adapters, std::span<double> nats) {
   RUVD_CHECK(text.first > 0 && nats.size() == text.tokens.size() - text.first);
   ForwardOutput output;
-  // The last token predicts nothing that is scored.
+  // The last token predicts no scored token.
   RETURN_IF_ERROR(transformer.Forward({.tokens = text.tokens.first(text.tokens.size() - 1),
                                        .attention = {.kind = Attention::Kind::kCausal},
                                        .adapters = adapters},

@@ -16,7 +16,7 @@
 namespace ruvd::inference {
 namespace {
 
-// Sums behind the table by t.
+// The sums for the table by t.
 struct BinSums {
   std::array<double, 10> nats{};
   std::array<int64_t, 10> tokens{};
@@ -32,7 +32,7 @@ absl::Status Check(const ModelConfig& config, std::span<const ScoredDocument> do
                    const NelboOptions& options) {
   if (options.draws < 1 || options.draws > limits::kMaxScoreSamples || options.block_length < 1) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "draws are {}, choose 1 to {}; the block length is {}, choose one above zero",
+                 "draws is {}, choose 1 to {}; the block length is {}, choose one above zero",
                  options.draws, limits::kMaxScoreSamples, options.block_length);
   }
   if (documents.empty()) {
@@ -57,10 +57,11 @@ absl::Status Check(const ModelConfig& config, std::span<const ScoredDocument> do
     };
     if (std::ranges::any_of(document.prompt, beyond) ||
         std::ranges::any_of(document.completion, beyond)) {
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "a document has a token that is none of the model's {}; encode it with the "
-                   "model's own tokenizer",
-                   config.vocabulary);
+      return Error(
+          absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+          "a document has a token outside the model's vocabulary of {}; encode it with the "
+          "model's own tokenizer",
+          config.vocabulary);
     }
   }
   return absl::OkStatus();
@@ -101,8 +102,9 @@ class Evaluation {
  private:
   const AdapterMix* AdaptersOf(double t) const { return adapters_ ? adapters_(t) : nullptr; }
 
-  // The adapters for a masking. Serving asks with the share of the block at hand for all that it
-  // reads, the clean blocks before it included; here blocks of different shares are read at once.
+  // Returns the adapters for a masking. While serving, the adapters are chosen by the share of the
+  // current block for all blocks that are read, the clean ones before it included; here blocks of
+  // different shares are read at once.
   absl::StatusOr<const AdapterMix*> AdaptersOf(const Corruption& corruption) const {
     const double share =
         static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length);

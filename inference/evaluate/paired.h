@@ -16,7 +16,7 @@
 
 namespace ruvd::inference {
 
-// A document to score: its prompt is given and never masked.
+// A document to score. Its prompt is given and never masked.
 struct ScoredDocument {
   std::vector<TokenId> prompt;
   std::vector<TokenId> completion;
@@ -24,35 +24,38 @@ struct ScoredDocument {
 
 struct NelboOptions {
   DecodingMode mode = DecodingMode::kDiffusion;
-  int draws = 8;          // maskings of a document, stratified over t; ignored for autoregressive
+  int draws = 8;  // maskings of each document, stratified over t; ignored in autoregressive mode
   int block_length = 16;  // for DecodingMode::kBlock
   uint64_t seed = 0;
-  // Asked before every forward; true ends the evaluation with CANCELLED. May be empty.
+  // Asked before every forward; true ends the evaluation with CANCELLED. May be empty
   std::function<bool()> cancelled;
 };
 
-// The adapters for a masked share t, null for none: one mix for all t, or a bank for its range.
+// Returns the adapters for a masked share t, or null for no adapters: one mix for all t, or a bank
+// for its range.
 using AdaptersOfT = std::function<const AdapterMix*(double t)>;
 
-// Scores of documents. Those of two arms with equal documents, draws and seed saw equal masks, so
+// Scores of documents. Two evaluations with equal documents, draws and seed use equal masks, so
 // their differences are paired.
 struct NelboTable {
   std::vector<double> nats;    // by document: NELBO or next-token cross-entropy, per token
-  std::vector<size_t> tokens;  // by document: those that are scored
-  // Mean unweighted cross-entropy of the tokens masked at share t in (i/10, (i+1)/10], and how
-  // many; autoregressive: zeros. In block mode t is that of the block.
+  std::vector<size_t> tokens;  // by document: the number of scored tokens
+  // Mean unweighted cross-entropy of the tokens masked at share t in (i/10, (i+1)/10], and how many
+  // tokens these are; zeros in autoregressive mode. In block mode t is the masked share of the
+  // block.
   std::array<double, 10> nats_by_t{};
   std::array<int64_t, 10> tokens_by_t{};
 
-  // Mean over all tokens of all documents.
+  // Returns the mean over all tokens of all documents.
   double NatsPerToken() const;
 };
 
-// Scores each document under masks that depend on the seed, its place and the number of draws only.
-// `adapters` is asked with the share of masked tokens of the whole completion; empty: none.
-// Errors: INVALID_ARGUMENT for no documents, an empty completion (autoregressive: fewer than two
-// tokens), a token beyond the vocabulary, options out of range, or in block mode adapters that are
-// not the same for all t; CONTEXT_TOO_LONG; CANCELLED; those of the forward pass.
+// Scores each document. The masks depend only on the seed, the index of the document and the number
+// of draws. `adapters` is called with the share of masked tokens of the whole completion; an empty
+// function means no adapters. Errors: INVALID_ARGUMENT if there are no documents, a completion is
+// empty (autoregressive: has fewer than two tokens), a token lies beyond the vocabulary, an option
+// is out of range, or the adapters in block mode are not the same for all t; CONTEXT_TOO_LONG;
+// CANCELLED; and the errors of the forward pass.
 absl::StatusOr<NelboTable> EvaluateNelbo(Transformer& transformer,
                                          std::span<const ScoredDocument> documents,
                                          const AdaptersOfT& adapters, const NelboOptions& options);
@@ -63,10 +66,10 @@ struct Interval {
   double high = 0;
 };
 
-// How much more nats per token `arm` takes than `baseline`, token-weighted over documents, with the
-// 95 % percentile interval of a bootstrap over documents (Efron 1979): `resamples` draws of as many
-// documents with replacement. Below zero: better. Both tables must be of the same documents, at
-// least one; the interval does not cover what training's own randomness would change.
+// Returns how many more nats per token `arm` needs than `baseline`, token-weighted over documents,
+// with the 95 % percentile interval of a bootstrap over documents (Efron 1979): `resamples` times
+// it draws as many documents with replacement. A negative value is better. Both tables must be of
+// the same documents, at least one. The interval does not include the randomness of training.
 Interval PairedDifference(const NelboTable& baseline, const NelboTable& arm, int resamples,
                           uint64_t seed);
 

@@ -27,7 +27,7 @@ struct FreeContext {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
-// Decompresses piece by piece: the sizes in the file's header are not trusted.
+// Decompresses piece by piece, because the sizes in the file's header are not trusted.
 absl::StatusOr<std::string> Decompress(std::string_view bytes, uint64_t most_bytes) {
   const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
   RUVD_CHECK(context != nullptr);
@@ -57,7 +57,7 @@ absl::StatusOr<std::string> Decompress(std::string_view bytes, uint64_t most_byt
 }
 
 std::optional<std::string> TextOfLine(std::string_view line) {
-  // Without exceptions a syntax error gives a discarded value.
+  // Without exceptions, a syntax error gives a discarded value.
   const nlohmann::json value =
       nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
   if (!value.is_object()) {
@@ -83,7 +83,7 @@ absl::StatusOr<std::vector<std::string>> ParseJsonLines(std::string_view bytes) 
     std::optional<std::string> text = TextOfLine(line);
     if (!text) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kFileUnreadable,
-                   "line {} is no JSON object with a string \"text\"", number);
+                   "line {} is not a JSON object with a string \"text\"", number);
     }
     documents.push_back(*std::move(text));
   }

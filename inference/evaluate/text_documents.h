@@ -14,25 +14,26 @@
 
 namespace ruvd::inference {
 
-// Reads the documents of a text file: by its name JSON Lines ("x.jsonl", every line an object with
-// a string "text"), anything else as one document of plain text; either may be compressed with
-// Zstandard ("x.jsonl.zst", "x.txt.zst"; window up to 128 MiB). Errors: FILE_NOT_FOUND,
-// FILE_UNREADABLE (which line is wrong and why), LIMIT_EXCEEDED above `most_bytes`, compressed or
-// not; without it limits::kMaxTextBytes.
+// Reads the documents of a text file. The name decides the format: "x.jsonl" is JSON Lines (every
+// line an object with a string "text"), any other name is one document of plain text, and both may
+// be compressed with Zstandard ("x.jsonl.zst", "x.txt.zst"; window up to 128 MiB). Errors:
+// FILE_NOT_FOUND, FILE_UNREADABLE (with the number of the wrong line and the cause), and
+// LIMIT_EXCEEDED if the text has more than `most_bytes` bytes (default limits::kMaxTextBytes),
+// compressed or not.
 absl::StatusOr<std::vector<std::string>> ReadTextDocuments(const std::string& path);
 absl::StatusOr<std::vector<std::string>> ReadTextDocuments(const std::string& path,
                                                            uint64_t most_bytes);
 
-// The same for bytes in memory; `name` decides the format as a file's name does.
+// Parses bytes in memory in the same way; `name` decides the format as a file name does.
 absl::StatusOr<std::vector<std::string>> ParseTextDocuments(std::string_view bytes,
                                                             std::string_view name);
 absl::StatusOr<std::vector<std::string>> ParseTextDocuments(std::string_view bytes,
                                                             std::string_view name,
                                                             uint64_t most_bytes);
 
-// One stream of tokens: every document, behind the beginning-of-text token where the model's file
-// wants it and followed by the end-of-text token where the tokenizer has one. Special tokens in the
-// text are not parsed.
+// Returns one stream of tokens with every document. A beginning-of-text token precedes each
+// document if the model's file asks for it, and an end-of-text token follows if the tokenizer has
+// one. Special tokens in the text are not parsed.
 std::vector<TokenId> EncodeDocuments(const Tokenizer& tokenizer,
                                      std::span<const std::string> documents);
 

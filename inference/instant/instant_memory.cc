@@ -14,7 +14,7 @@
 namespace ruvd::inference {
 namespace {
 
-// Keys decoded at once: with a width of 512 they are 128 KiB, which stays in the L2 cache.
+// Keys decoded at a time: with a width of 512 they take 128 KiB, which fits in the L2 cache.
 constexpr size_t kPanelKeys = 64;
 
 }  // namespace
@@ -165,7 +165,7 @@ std::vector<InstantMemory::Neighbour> InstantMemory::Nearest(std::span<const flo
   const auto most =
       static_cast<size_t>(std::min(options_.neighbours, limits::kMaxInstantNeighbours));
   std::array<uint32_t, kPiece> places;  // NOLINT(*-member-init): written before it is read
-  std::vector<Neighbour> kept;          // once full, a heap with the farthest in front
+  std::vector<Neighbour> kept;          // when full, a heap with the farthest in front
   kept.reserve(most);
   float least = std::numeric_limits<float>::lowest();
   for (size_t begin = 0; begin < scores.size(); begin += kPiece) {
@@ -222,7 +222,7 @@ void InstantMemory::MixNeighbours(std::span<const float> scores, std::span<float
   const float evidence = total * std::exp((nearest.front().similarity - 1) / options_.temperature);
   const float share =
       options_.neighbour_share * (options_.prior > 0 ? evidence / (evidence + options_.prior) : 1);
-  // (1 - s) p + s q, divided by 1 - s: only the logits of tokens with votes change.
+  // This is (1 - s) p + s q divided by 1 - s, so only the logits of tokens with votes change.
   const float factor = share / (1 - share) / total;
   for (const TokenProbability& vote : votes) {
     if (vote.token < logits.size()) {

@@ -16,12 +16,13 @@
 namespace ruvd::inference {
 namespace {
 
-// False for NaN.
+// Returns false for NaN.
 bool IsProbability(float value) {
   return value >= 0 && value <= 1;
 }
 
-// Whether a lesson can be applied: what is not finite would spread to every later logit.
+// Returns whether a lesson can be applied. A value that is not finite would spread to every later
+// logit.
 bool IsSound(const InstantLesson& lesson, float length) {
   return length > 0 && std::isfinite(length) && lesson.weight != 0 &&
          std::isfinite(lesson.weight) && IsProbability(lesson.probability) &&
@@ -33,7 +34,8 @@ bool IsSound(const InstantLesson& lesson, float length) {
 }  // namespace
 
 float LengthOf(std::span<const float> x) {
-  constexpr size_t kLanes = 8;  // so that the compiler can use vectors without changing the order
+  // separate sums let the compiler use vectors without changing the order
+  constexpr size_t kLanes = 8;
   std::array<double, kLanes> sums{};
   size_t i = 0;
   for (; i + kLanes <= x.size(); i += kLanes) {
@@ -81,7 +83,7 @@ void InstantStep::Add(const InstantLesson& lesson, float length,
   }
   keys_.resize(keys_.size() + width_);
   Kernels().narrow(KvFormat::kF16, unit.data(), width_, keys_.data() + votes_.size() * width_);
-  // step / |h|^2 * (h . h') = step / |h| * cos * |h'|
+  // step / |h|^2 * (h . h') equals step / |h| * cos * |h'|.
   const float rate = options.step / length;
   if (weight < 0) {
     votes_.emplace_back();

@@ -17,34 +17,38 @@ namespace ruvd::inference {
 
 // What a request teaches at one position.
 struct InstantLesson {
-  TokenId token = 0;  // that was right, or was rejected
-  // Above 0, up to 1: the token was right, so sure. Below 0, down to -1: it was rejected.
+  TokenId token = 0;  // the token that was right or was rejected
+  // Positive, up to 1: the token was right, with this certainty. Negative, down to -1: it was
+  // rejected.
   float weight = 0;
-  std::span<const float> hidden;                 // final hidden state that predicted the token
-  std::span<const TokenProbability> candidates;  // the distribution then, its likely tokens
-  float probability = 0;                         // of `token` then
+  std::span<const float> hidden;  // final hidden state that predicted the token
+  // the likely tokens of the distribution at that time
+  std::span<const TokenProbability> candidates;
+  float probability = 0;  // probability of `token` at that time
 };
 
 // How strongly lessons change the output rows.
 struct InstantStepOptions {
   // The learning rate of normalised least mean squares (Nagumo and Noda 1967): a row changes by
-  // step / |h|^2 times its error, so it needs no unit and holds for every model.
+  // step / |h|^2 times its error. It has no unit and therefore suits every model.
   float step = 0.2F;
-  // A rejected token's row falls by this share of what an accepted one of equal error rises.
+  // The row of a rejected token falls by this share of the rise of an accepted token with equal
+  // error.
   float rejection = 0.1F;
 };
 
-// The changes that one request taught, immutable. Written as changes of the output matrix E they
-// are, for each lesson with hidden state h, target y and candidates k of probability p,
+// The changes that one request taught. Written as changes of the output matrix E they are, for each
+// lesson with hidden state h, target y and candidates k of probability p,
 //   dE[k] -= step / |h|^2 * weight * (p_k - [k = y]) * h    (the gradient of the cross-entropy)
-// and for a rejected y only dE[y] -= step * rejection / |h|^2 * |weight| * p_y * h: unlikelihood,
-// whose push ends with the token's probability. The rows themselves are never made: dE h' is a sum
-// over lessons of their coefficients times h . h', which the search for neighbours computes anyway.
+// and for a rejected y only dE[y] -= step * rejection / |h|^2 * |weight| * p_y * h. This is
+// unlikelihood training, whose push vanishes with the probability of the token. The rows themselves
+// are never computed: dE h' is a sum over lessons of their coefficients times h . h', which the
+// search for neighbours computes anyway. Instances are immutable.
 class InstantStep {
  public:
-  // Lessons whose hidden state is not finite or zero are left out, and so are those with a
-  // probability outside [0, 1], with a weight that is zero or not finite, and those beyond
-  // limits::kMaxStepPositions. `width`: of the hidden states.
+  // Leaves out lessons whose hidden state is not finite or is zero, lessons with a probability
+  // outside [0, 1], lessons whose weight is zero or not finite, and lessons beyond
+  // limits::kMaxStepPositions. `width` is the number of values of a hidden state.
   static std::shared_ptr<const InstantStep> Make(std::string id, int width,
                                                  std::span<const InstantLesson> lessons,
                                                  const InstantStepOptions& options);
@@ -54,12 +58,12 @@ class InstantStep {
   size_t width() const { return width_; }
   size_t bytes() const;
 
-  // A lesson's own token, and how much it counts among neighbours: 0 for rejected ones.
+  // The token of a lesson, and its weight among the neighbours: 0 for a rejected token.
   struct Vote {
     TokenId token = kNoToken;
     float weight = 0;
   };
-  // A token's logit changes by coefficient * cos(h, h') * |h'|.
+  // The logit of the token changes by coefficient * cos(h, h') * |h'|.
   struct Change {
     TokenId token = 0;
     float coefficient = 0;
@@ -81,10 +85,10 @@ class InstantStep {
   std::vector<uint16_t> keys_;
   std::vector<Vote> votes_;
   std::vector<Change> changes_;
-  std::vector<uint32_t> ends_ = {0};  // of each lesson's changes
+  std::vector<uint32_t> ends_ = {0};  // for each lesson, where its changes end
 };
 
-// The Euclidean length of a vector, summed in a fixed order.
+// Returns the Euclidean length of a vector, summed in a fixed order.
 float LengthOf(std::span<const float> x);
 
 }  // namespace ruvd::inference

@@ -26,7 +26,7 @@ InstantLesson LessonAt(const CommittedPosition& committed, TokenId token, float 
   return lesson;
 }
 
-// Lengths of the longest common subsequences of all pairs of suffixes.
+// A table of the lengths of the longest common subsequences of all pairs of suffixes.
 class SuffixTable {
  public:
   SuffixTable(std::span<const CommittedPosition> before, std::span<const TokenId> after)
@@ -45,7 +45,7 @@ class SuffixTable {
   std::vector<uint16_t> lengths_;
 };
 
-// A run of tokens in the place of others.
+// Adds lessons for a run of tokens that replaced another run.
 void Replace(std::span<const CommittedPosition> before, std::span<const TokenId> after,
              std::vector<InstantLesson>* lessons) {
   for (size_t i = 0; i < before.size(); ++i) {
@@ -56,7 +56,7 @@ void Replace(std::span<const CommittedPosition> before, std::span<const TokenId>
   }
 }
 
-// The part between the common beginning and end.
+// Aligns the part between the common beginning and the common end.
 void AlignMiddle(std::span<const CommittedPosition> before, std::span<const TokenId> after,
                  std::vector<InstantLesson>* lessons) {
   if ((before.size() + 1) * (after.size() + 1) > limits::kMaxAlignmentCells) {
@@ -66,7 +66,7 @@ void AlignMiddle(std::span<const CommittedPosition> before, std::span<const Toke
   SuffixTable table(before, after);
   size_t i = 0;
   size_t j = 0;
-  size_t run_i = 0;  // where what differs began
+  size_t run_i = 0;  // where the current difference began
   size_t run_j = 0;
   while (i < before.size() && j < after.size()) {
     if (before[i].token == after[j]) {
@@ -110,7 +110,7 @@ std::vector<InstantLesson> LessonsOfEdit(std::span<const CommittedPosition> comm
     lessons.push_back(LessonAt(committed[begin], edited[begin], 1));
     ++begin;
   }
-  size_t end = 0;  // tokens of the common end
+  size_t end = 0;  // number of tokens in the common end
   while (begin + end < shorter &&
          committed[committed.size() - 1 - end].token == edited[edited.size() - 1 - end]) {
     ++end;

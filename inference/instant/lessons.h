@@ -11,21 +11,22 @@
 
 namespace ruvd::inference {
 
-// From here on a reward teaches what was committed, and at most the second rejects it. What lies
-// between says too little.
+// A reward of at least kTeachingReward teaches the committed tokens; one of at most
+// kRejectingReward rejects them. A reward in between says too little.
 inline constexpr float kTeachingReward = 0.7F;
 inline constexpr float kRejectingReward = 0.3F;
 
-// What a reward of 0 (useless) to 1 (accepted) says of every committed token: weight
-// 2 (reward - 0.5), below zero for a rejection; nothing in between the bounds above. The lessons
-// borrow what `committed` borrows.
+// Returns what a reward from 0 (useless) to 1 (accepted) says about every committed token: weight 2
+// (reward - 0.5), which is negative for a rejection. Returns no lessons for a reward between the
+// two bounds above. The lessons borrow what `committed` borrows.
 std::vector<InstantLesson> LessonsOfReward(std::span<const CommittedPosition> committed,
                                            float reward);
 
-// What an edited completion says: tokens that stayed are right, replaced ones are rejected, and
-// those in their places are right there, one for one. Tokens inserted where none was replaced have
-// no hidden state and teach nothing. The two are aligned by their longest common subsequence,
-// behind the common beginning and before the common end.
+// Returns what an edited completion says: tokens that stayed are right, replaced tokens are
+// rejected, and the tokens that replaced them, one for one, are right at those positions. Tokens
+// inserted without replacing others have no hidden state and teach nothing. The two texts are
+// aligned by their longest common subsequence, after the common beginning and before the common
+// end.
 std::vector<InstantLesson> LessonsOfEdit(std::span<const CommittedPosition> committed,
                                          std::span<const TokenId> edited);
 

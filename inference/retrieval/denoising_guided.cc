@@ -27,10 +27,10 @@ absl::Status CheckRange(std::string_view name, double value, double low, double 
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "{} is {}; it lies between {} and {}", name, value, low, high);
+               "{} is {}; choose a value between {} and {}", name, value, low, high);
 }
 
-// What the strategy says, limits aside.
+// Returns what the strategy decides, without regard to the limits.
 bool Wants(const DgrOptions& options, const DgrHistory& history, const StepUncertainty& now,
            int step, float usual) {
   switch (options.strategy) {
@@ -90,9 +90,9 @@ absl::Status CheckDgrOptions(const DgrOptions& options) {
 }
 
 UncertaintyKind KindOf(const StepUncertainty& step) {
-  // A divergence of half a nat moves about half of the mass.
+  // A divergence of half a nat means that about half of the mass moved.
   constexpr float kSwings = 0.5F;
-  // Few tokens share the mass where entropy is a third of its largest.
+  // Few tokens share the mass if the entropy is a third of its maximum.
   constexpr float kFew = 0.35F;
   if (step.movement > kSwings) {
     return UncertaintyKind::kUnstable;

@@ -16,7 +16,7 @@
 namespace ruvd::inference {
 namespace {
 
-// Rows whose cosine is computed again: rounding moves a row by a few places among 8-bit scores.
+// Extra rows whose cosine is computed again, because 8-bit rounding moves a row by a few places.
 constexpr size_t kSpareCandidates = 16;
 
 using Scored = std::pair<float, size_t>;  // score, row
@@ -28,9 +28,9 @@ absl::Status WidthError(size_t has, size_t wanted) {
                wanted, has, kBlockColumns);
 }
 
-// The `count` best rows, in no order.
+// Returns the `count` best rows, unordered.
 std::vector<Scored> Best(std::span<const float> scores, size_t count) {
-  std::vector<Scored> heap;  // the worst of the best first
+  std::vector<Scored> heap;  // the worst of the kept rows is in front
   heap.reserve(count + 1);
   for (size_t row = 0; row < scores.size(); ++row) {
     if (heap.size() < count || scores[row] > heap.front().first) {

@@ -16,7 +16,7 @@
 
 namespace ruvd::inference {
 
-// A pattern of a FlatPatternIndex. The embedding is normalised.
+// A pattern of a FlatPatternIndex. The embedding must be normalised.
 struct FlatPattern {
   std::string pattern_id;
   std::vector<float> embedding;
@@ -24,21 +24,24 @@ struct FlatPattern {
   uint32_t version = 0;
 };
 
-// The patterns of each timestep bank in a table of their own that a search scans whole: up to some
-// thousand patterns that is faster than a graph, and it misses nothing but by rounding. Embeddings
-// are scanned in 8 bits with a scale for 32 values (a quarter of float32's memory traffic); of the
-// best few the cosine is computed again in float32. Immutable, hence thread-safe.
+// Holds the patterns of each timestep bank in a table that a search scans completely. Up to a few
+// thousand patterns this is faster than a graph, and it misses patterns only through rounding. The
+// scan reads embeddings in 8 bits with one scale per 32 values (a quarter of the memory traffic of
+// float32); the cosines of the best few are computed again in float32. The index is immutable,
+// hence thread-safe.
 class FlatPatternIndex final : public PatternIndex {
  public:
-  // INVALID_ARGUMENT for an embedding of another width, or a width that is no multiple of 32.
+  // Returns INVALID_ARGUMENT if an embedding has another width, or if the width is not a multiple
+  // of 32.
   static absl::StatusOr<FlatPatternIndex> Build(
       size_t width, std::array<std::vector<FlatPattern>, kTimestepBanks> banks);
 
-  // Best first, equal ones by pattern id. INVALID_ARGUMENT for an embedding of another width.
+  // Returns hits best first, equal ones by pattern id, or INVALID_ARGUMENT for an embedding of
+  // another width.
   absl::StatusOr<std::vector<RetrievedPattern>> Search(std::span<const float> embedding,
                                                        TimestepBank bank, int k) const override;
 
-  // Bytes that a search of this bank scans.
+  // The number of bytes that a search of this bank scans
   size_t ScannedBytes(TimestepBank bank) const;
 
  private:

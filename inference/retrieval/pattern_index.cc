@@ -15,7 +15,7 @@ namespace {
 std::vector<RetrievedPattern> BestFirst(std::span<const RetrievedPattern> hits, float threshold) {
   std::vector<RetrievedPattern> sorted;
   for (const RetrievedPattern& hit : hits) {
-    if (hit.similarity >= threshold) {  // false for NaN
+    if (hit.similarity >= threshold) {  // false if the similarity is NaN
       sorted.push_back(hit);
     }
   }
@@ -53,7 +53,7 @@ Selection SelectAdapters(std::span<const RetrievedPattern> hits, AdapterRegistry
     }
     auto adapter = adapters.Get(hit.adapter, hit.version);
     if (!adapter.ok()) {
-      continue;  // removed since the pattern was indexed
+      continue;  // the adapter was removed after the pattern was indexed
     }
     const bool known = std::any_of(selection.mix.parts.begin(), selection.mix.parts.end(),
                                    [&](const auto& part) { return part.adapter == *adapter; });

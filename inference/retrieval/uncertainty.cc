@@ -41,7 +41,7 @@ StepUncertainty UncertaintyOf(std::span<const PositionUncertainty> positions, fl
 }
 
 size_t TimestepStatistics::IndexOf(float t) {
-  const float scaled = std::clamp(t, 0.0F, 1.0F) * kBins;  // 0 for NaN comparisons below
+  const float scaled = std::clamp(t, 0.0F, 1.0F) * kBins;  // NaN stays NaN and goes to bin 0 below
   return scaled > 0 ? std::min(static_cast<size_t>(scaled), static_cast<size_t>(kBins - 1)) : 0;
 }
 

@@ -15,12 +15,12 @@ struct PositionUncertainty {
   float entropy = 0;     // divided by log(vocabulary): 0 to 1
   float margin = 0;      // likeliest minus second-likeliest probability
   float confidence = 0;  // probability of the proposed token
-  // KL to the step before over the tokens that were kept of it, in nats (StabilityTracker);
-  // infinite where the position was not seen before.
+  // KL divergence from the previous step over the tokens kept from that step, in nats
+  // (StabilityTracker); infinite if the position was not seen before.
   float movement = std::numeric_limits<float>::infinity();
 };
 
-// The masked positions of a step, taken together.
+// A summary of the masked positions of a step.
 struct StepUncertainty {
   float t = 0;  // masked share of the active window before the step
   int positions = 0;
@@ -30,29 +30,29 @@ struct StepUncertainty {
   float movement = 0;             // mean over the positions that have one; 0 where none has
 };
 
-// Zeros for no position.
+// Returns zeros if there are no positions.
 StepUncertainty UncertaintyOf(std::span<const PositionUncertainty> positions, float t);
 
-// Running mean and variance of a value that depends on t, a tenth of t at a time: entropy is high
-// in every early step, so what is unusual can only be said within a bin. Welford's recurrence with
-// exponential forgetting (West 1979): a value's weight falls by `decay` with every later one of its
-// bin. Not thread-safe.
+// Running mean and variance of a value that depends on t, in ten bins of t. Entropy is high in
+// every early step, so whether a value is unusual can only be said within a bin. The method is
+// Welford's recurrence with exponential forgetting (West 1979): the weight of a value falls by the
+// factor `decay` with each later value of its bin. Not thread-safe.
 class TimestepStatistics {
  public:
   static constexpr int kBins = 10;
-  // Fewer values than that say nothing about spread.
+  // With fewer values than this, the spread is unknown.
   static constexpr int kLeastValues = 8;
 
   // `decay` in (0, 1].
   explicit TimestepStatistics(float decay = 0.99F) : decay_(decay) {}
 
-  // Values that are not finite are left out.
+  // Ignores values that are not finite.
   void Add(float t, float value);
-  // Standard deviations above the bin's mean; 0 where the bin has fewer than kLeastValues values or
-  // none of them differed.
+  // Returns how many standard deviations `value` lies above the mean of its bin; 0 if the bin has
+  // fewer than kLeastValues values or they are all equal.
   float ZScore(float t, float value) const;
   double Mean(float t) const { return BinOf(t).mean; }
-  // The weighted population variance.
+  // Returns the weighted population variance.
   double Variance(float t) const;
   int64_t Count(float t) const { return BinOf(t).count; }
 

@@ -29,7 +29,7 @@ constexpr char kTransformName[] = "whitening.transform";
 template <typename... Args>
 absl::Status Broken(const std::string& path, fmt::format_string<Args...> what, Args&&... args) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kFileUnreadable,
-               "{} does not hold the statistics of embeddings: {}; make it anew with 'ruvd model "
+               "{} does not hold embedding statistics: {}; make it again with 'ruvd model "
                "whiten'",
                path, fmt::format(what, std::forward<Args>(args)...));
 }
@@ -55,7 +55,7 @@ std::vector<double> MeanOf(std::span<const float> rows, size_t width) {
   return mean;
 }
 
-// The lower triangle of the covariance, in a full square.
+// Returns the lower triangle of the covariance, in a full square matrix.
 std::vector<double> CovarianceOf(std::span<const float> rows, std::span<const double> mean) {
   const size_t width = mean.size();
   std::vector<double> covariance(width * width);
@@ -91,7 +91,7 @@ void Factorise(std::vector<double>& matrix, size_t width) {
   }
 }
 
-// The inverse of a lower triangular matrix, by columns.
+// Returns the inverse of a lower triangular matrix, computed column by column.
 std::vector<float> InverseOfLower(const std::vector<double>& lower, size_t width) {
   std::vector<float> inverse(width * width);
   std::vector<double> column(width);
@@ -113,7 +113,7 @@ absl::StatusOr<std::vector<float>> ReadTensor(const std::string& path, const Ggu
                                               std::span<const uint64_t> shape) {
   const TensorInfo* tensor = gguf.Find(name);
   if (tensor == nullptr || tensor->type != TensorType::kF32 || tensor->dimensions != shape.size()) {
-    return Broken(path, "there is no F32 tensor {} of {} dimensions", name, shape.size());
+    return Broken(path, "there is no F32 tensor {} with {} dimensions", name, shape.size());
   }
   for (size_t i = 0; i < shape.size(); ++i) {
     if (tensor->shape[i] != shape[i]) {
@@ -154,7 +154,8 @@ absl::StatusOr<Whitening> Whitening::Estimate(const Digest& model_hash, std::spa
   const auto size = static_cast<size_t>(width);
   if (rows.size() % size != 0 || rows.size() < 2 * size || !AllFinite(rows)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "{} values are not two or more finite embeddings of {}", rows.size(), width);
+                 "{} values do not form two or more finite embeddings of width {}", rows.size(),
+                 width);
   }
   const std::vector<double> mean = MeanOf(rows, size);
   std::vector<double> covariance = CovarianceOf(rows, mean);
@@ -198,13 +199,13 @@ absl::StatusOr<Whitening> Whitening::Read(const GgufReader& file, const std::str
   const auto hash = file.GetString(kModelHashKey);
   if (!hash.ok() || *hash != ToHex(model_hash)) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
-                 "{} was not made for the model beside it ({}); make it anew with 'ruvd model "
+                 "{} was not made for the model beside it ({}); make it again with 'ruvd model "
                  "whiten' or move it away",
                  name, ToHex(model_hash));
   }
   const TensorInfo* mean = file.Find(kMeanName);
   if (mean == nullptr || mean->shape[0] < 1 || mean->shape[0] > limits::kMaxWhiteningWidth) {
-    return Broken(name, "{} is missing or has not 1 to {} values", kMeanName,
+    return Broken(name, "{} is missing or its size is not 1 to {} values", kMeanName,
                   limits::kMaxWhiteningWidth);
   }
   const uint64_t width = mean->shape[0];

@@ -9,7 +9,7 @@
 namespace ruvd::inference {
 namespace {
 
-// y += a (rows x columns) x.
+// Adds a x to y; a is rows x columns.
 void AddProduct(std::span<const double> a, std::span<const double> x, std::span<double> y) {
   for (size_t i = 0; i < y.size(); ++i) {
     for (size_t j = 0; j < x.size(); ++j) {
@@ -18,7 +18,7 @@ void AddProduct(std::span<const double> a, std::span<const double> x, std::span<
   }
 }
 
-// y += a^T x, a (rows x columns).
+// Adds a^T x to y; a is rows x columns.
 void AddTransposed(std::span<const double> a, std::span<const double> x, std::span<double> y) {
   for (size_t i = 0; i < x.size(); ++i) {
     for (size_t j = 0; j < y.size(); ++j) {
@@ -27,7 +27,7 @@ void AddTransposed(std::span<const double> a, std::span<const double> x, std::sp
   }
 }
 
-// a += x y^T.
+// Adds the outer product x y^T to a.
 void AddOuter(std::span<const double> x, std::span<const double> y, std::span<double> a) {
   for (size_t i = 0; i < x.size(); ++i) {
     for (size_t j = 0; j < y.size(); ++j) {
@@ -69,7 +69,8 @@ FastGrnn::FastGrnn(const ScorerShape& shape)
 
 void FastGrnn::Initialise(Random& random) {
   constexpr double kSpread = 0.3;
-  // As the authors' implementation has them: sigmoid(1) = 0.73, sigmoid(-4) = 0.018; biases of 1.
+  // These are the initial values of the authors' implementation: sigmoid(1) = 0.73, sigmoid(-4) =
+  // 0.018; biases are 1.
   constexpr double kZeta = 1;
   constexpr double kNu = -4;
   for (const Range& range : {w1_, w2_, u1_, u2_, v_}) {

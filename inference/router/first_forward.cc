@@ -14,8 +14,8 @@
 namespace ruvd::inference {
 namespace {
 
-// A cascade pays for this forward with every request: enough of a text to be sure of what follows,
-// and a fraction of a completion's cost.
+// A cascade pays for this forward with every request. This is enough of a text to judge what
+// follows, and costs a fraction of a completion.
 constexpr size_t kPromptTokens = 128;
 constexpr size_t kMasks = 16;
 
@@ -58,7 +58,7 @@ absl::StatusOr<FirstForward> ReadFirstForward(Transformer& transformer,
                                               int tokens) {
   if (prompt.empty()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "nothing follows an empty prompt; give it a token");
+                 "an empty prompt predicts nothing; give a prompt of at least one token");
   }
   const Model& model = transformer.model();
   const Sequence sequence = SequenceOf(model, prompt, mode, tokens);
@@ -76,7 +76,7 @@ absl::StatusOr<FirstForward> ReadFirstForward(Transformer& transformer,
     const RowSummary summary = Summarise(row, excluded);
     if (!std::isfinite(summary.log_mass)) {
       return Error(absl::StatusCode::kDataLoss, reasons::kModelCorrupt,
-                   "the model's logits are not finite; get its file again");
+                   "the model's logits are not finite; download the model file again");
     }
     reading.entropy += summary.entropy / std::log(static_cast<float>(vocabulary));
     reading.confidence += summary.Probability(row[summary.best]);

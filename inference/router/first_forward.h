@@ -11,17 +11,17 @@
 
 namespace ruvd::inference {
 
-// How sure a model is of what follows a prompt, before anything of it is decided: means over the
+// How sure a model is of what follows a prompt, before any token is decided: means over the
 // positions that were looked at.
 struct FirstForward {
-  float entropy = 1;     // of the whole vocabulary, 1 where all tokens are alike
+  float entropy = 1;     // of the whole vocabulary; 1 if all tokens are equally likely
   float confidence = 0;  // probability of the likeliest token
 };
 
-// One short forward of the base model over the end of the prompt and the first masks behind it, at
-// most `tokens` of them; token by token, over the end of the prompt alone. What a cascade decides
-// by. INVALID_ARGUMENT for an empty prompt, MODEL_CORRUPT where logits are not finite; the errors
-// of Transformer::Forward.
+// Runs one short forward of the base model over the end of the prompt and the first masks after it,
+// at most `tokens` of them; in autoregressive mode, over the end of the prompt only. A cascade
+// decides by the result. INVALID_ARGUMENT for an empty prompt, MODEL_CORRUPT if logits are not
+// finite, and the errors of Transformer::Forward.
 absl::StatusOr<FirstForward> ReadFirstForward(Transformer& transformer,
                                               std::span<const TokenId> prompt, DecodingMode mode,
                                               int tokens);

@@ -15,10 +15,10 @@ namespace {
 
 absl::Status Invalid(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "a router has {}; train it again", what);
+               "a router cannot be used: it has {}; train it again", what);
 }
 
-// log2(1 + x) of a count, by ten, so that a thousand is one.
+// Returns log2(1 + x) of a count, divided by ten so that a count of a thousand gives about one.
 double LogCount(double x) {
   constexpr double kBitsOfAThousand = 10;
   return std::log2(1 + std::max(0.0, x)) / kBitsOfAThousand;
@@ -27,7 +27,8 @@ double LogCount(double x) {
 }  // namespace
 
 std::array<double, kRouterFeatures> RouterFeatures(const RequestFacts& facts) {
-  constexpr double kBitsOfAToken = 13;  // of a vocabulary of 8192 where all are alike
+  // log2 of a vocabulary of 8192: the surprise if all tokens are equally likely
+  constexpr double kBitsOfAToken = 13;
   const auto flag = [](bool value) { return value ? 1.0 : 0.0; };
   return {LogCount(facts.prompt_tokens),
           LogCount(facts.max_tokens),
@@ -52,14 +53,14 @@ absl::StatusOr<Router> Router::Create(std::vector<Entry> entries, const RouterOp
     return Invalid("no route or too many");
   }
   if (!(options.exploration >= 0 && options.exploration <= 1) || !std::isfinite(options.value)) {
-    return Invalid("an exploration outside 0 to 1, or a value that is no number");
+    return Invalid("an exploration outside 0 to 1, or a value that is not a number");
   }
   for (const Entry& entry : entries) {
     if (!(entry.route.cost >= 0) || !std::isfinite(entry.route.cost)) {
       return Invalid("a route of negative cost");
     }
     if (entry.scorer == nullptr || entry.scorer->shape().inputs != kRouterFeatures) {
-      return Invalid("no scorer for a route, or one of other features");
+      return Invalid("a route without a scorer, or a scorer of other features");
     }
   }
   return Router(std::move(entries), options);

@@ -21,12 +21,12 @@
 
 namespace ruvd::inference {
 
-// What a router may know of a request before it is served, and what one forward of the small model
-// adds. Numbers of tokens and shares as they are; RouterFeatures scales them.
+// What a router knows about a request before it is served, and what one forward of the small model
+// adds. Token counts and shares are raw values; RouterFeatures scales them.
 struct RequestFacts {
   int prompt_tokens = 0;
   int max_tokens = 0;
-  bool diffusion = false;  // decoding mode; none of the three where it is not known
+  bool diffusion = false;  // decoding mode; all three false if it is not known
   bool block = false;
   bool autoregressive = false;
   bool infill = false;
@@ -34,60 +34,61 @@ struct RequestFacts {
   float temperature = 0;
   float unigram_surprise = 0;    // mean -log2 frequency of the prompt's tokens
   float pattern_similarity = 0;  // cosine to the nearest pattern
-  float queue_share = 0;         // of the queue in use
-  float kv_share = 0;            // of the memory of keys and values in use
-  float deadline_s = 0;          // 0: none
-  // After the first forward of the small model.
-  std::optional<float> first_entropy = std::nullopt;  // normalised
+  float queue_share = 0;         // share of the queue in use
+  float kv_share = 0;            // share of the key-value memory in use
+  float deadline_s = 0;          // 0: no deadline
+  // Known after the first forward of the small model
+  std::optional<float> first_entropy = std::nullopt;  // normalised entropy
   std::optional<float> first_confidence = std::nullopt;
 };
 
 inline constexpr size_t kRouterFeatures = 16;
-// Index of whether there was a first forward.
+// Index of the feature that says whether there was a first forward
 inline constexpr uint32_t kFirstForwardFeature = 13;
-// Index of first_confidence, for the cascade.
+// Index of first_confidence, for the cascade
 inline constexpr uint32_t kConfidenceFeature = 15;
-// All of order one. A missing first forward is an entropy of 1 and a confidence of 0, and a feature
-// of its own.
+// Scales the facts to features of order one. A missing first forward gives an entropy of 1, a
+// confidence of 0, and 0 in the feature kFirstForwardFeature.
 std::array<double, kRouterFeatures> RouterFeatures(const RequestFacts& facts);
 
-// A way of serving a request. Empty members leave the choice as it was.
+// A way of serving a request. Empty members leave the choice unchanged.
 struct Route {
   std::string name;
-  double cost = 0;  // relative, e.g. seconds of one core; not negative
+  double cost = 0;  // relative, e.g. seconds on one core; not negative
   std::string precision = {};
-  int tokens_per_step = 0;  // committed by a step on average; at most limits::kMaxRouteStep
+  int tokens_per_step = 0;  // tokens committed by a step on average; at most limits::kMaxRouteStep
   std::string cache = {};
   std::optional<bool> adapters = std::nullopt;
   std::string model = {};
 };
 
 struct RouterOptions {
-  // What a good answer is worth in units of cost: a way is worth value * P(good) - cost.
+  // What a good answer is worth in units of cost: a route is worth value * P(good) - cost.
   double value = 1;
-  // Share of the requests that are served at random, so that other ways get outcomes, too.
+  // Share of the requests that are served at random, so that every route gets outcomes
   double exploration = 0.05;
 };
 
-// Ways of serving a request, by number.
+// A set of routes, by number.
 using RouteSet = std::bitset<limits::kMaxRoutes>;
 
 struct RoutingDecision {
   size_t route = 0;
-  double probability = 0;  // calibrated, that this way is good enough; 0 where nobody knows
+  double probability = 0;  // calibrated probability that this route is good enough; 0 if unknown
   bool explored = false;
-  // Probability with which this way was chosen: 1 / propensity is its outcome's weight in training.
+  // Probability with which this route was chosen; its outcome has the weight 1 / propensity in
+  // training
   double propensity = 1;
 };
 
-// Serves a share `exploration` of the requests at random, all ways of `open` alike, and the others
-// as `best` says, which is one of `open`. Says with which probability the way was chosen; where it
-// is another than `best`, how good it is is not known.
+// Serves a share `exploration` of the requests with a route drawn uniformly from `open`, and the
+// others with `best`, which must be in `open`. Fills in the probability with which the route was
+// chosen. If that route is not `best`, its probability of being good enough is unknown (0).
 RoutingDecision Explore(const RoutingDecision& best, const RouteSet& open, double exploration,
                         Random& random);
 
-// Chooses among ways of serving requests by what they cost and how likely each is good enough.
-// Immutable: thread-safe.
+// Chooses a route for each request from the costs of the routes and the probability that each is
+// good enough. Routers are immutable, hence thread-safe.
 class Router {
  public:
   struct Entry {
@@ -96,25 +97,25 @@ class Router {
     Calibration calibration;
   };
 
-  // INVALID_ARGUMENT for no route or too many, a negative cost, scorers that read other than
-  // kRouterFeatures values.
+  // Returns INVALID_ARGUMENT if there are no routes or too many, a cost is negative, or a scorer
+  // does not read kRouterFeatures values.
   static absl::StatusOr<Router> Create(std::vector<Entry> entries, const RouterOptions& options);
 
-  // The way among those of `open` that is worth most, without chance; the cheaper of two alike.
-  // `open` has one of the entries' at least.
+  // Returns the route in `open` that is worth most, without randomness; of two equal ones, the
+  // cheaper. `open` must contain at least one of the entries.
   RoutingDecision Best(std::span<const double, kRouterFeatures> features,
                        const RouteSet& open) const;
-  // That, or another one at random, of all entries.
+  // Returns the best of all entries, or a random one to explore.
   RoutingDecision Choose(std::span<const double, kRouterFeatures> features, Random& random) const;
-  // Calibrated, that the way `route` is good enough.
+  // Returns the calibrated probability that `route` is good enough.
   double Probability(size_t route, std::span<const double, kRouterFeatures> features) const;
   const std::vector<Entry>& entries() const { return entries_; }
   const RouterOptions& options() const { return options_; }
 
-  // The routes and scorers as checksummed bytes; matrices of FastGRNN are rounded to bytes with one
-  // scale each, the other scorers are stored as float32. Equal routers give equal bytes.
+  // Returns the routes and scorers as checksummed bytes. FastGRNN's matrices are rounded to bytes
+  // with one scale each; other scorers are stored as float32. Equal routers give equal bytes.
   std::string Serialize() const;
-  // INVALID_ARGUMENT for anything that Serialize does not make.
+  // Returns INVALID_ARGUMENT for bytes that Serialize could not have made.
   static absl::StatusOr<Router> Parse(std::string_view bytes, const RouterOptions& options);
 
  private:

@@ -31,7 +31,7 @@ double ScaleOf(std::span<const double> matrix) {
   for (const double value : matrix) {
     largest = std::max(largest, std::abs(value));
   }
-  return static_cast<float>(largest / kLevels);  // as it is stored
+  return static_cast<float>(largest / kLevels);  // in the precision in which it is stored
 }
 
 int8_t CodeOf(double value, double scale) {
@@ -39,7 +39,8 @@ int8_t CodeOf(double value, double scale) {
                    : int8_t{0};
 }
 
-// Parts of the parameters in their order: matrices, which are rounded, and what lies between.
+// A part of the parameters, in their order: a matrix, which is rounded, or the parameters between
+// two matrices.
 struct Part {
   Scorer::Range range;
   bool rounded = false;
@@ -75,7 +76,7 @@ absl::StatusOr<std::string> ReadText(ByteReader* in) {
   }
   const auto bytes = in->ReadBytes(*size);
   if (!bytes || !IsUtf8(AsText(*bytes))) {
-    return Broken("a name is cut off or no UTF-8");
+    return Broken("a name is cut off or not UTF-8");
   }
   return std::string(AsText(*bytes));
 }

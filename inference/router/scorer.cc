@@ -13,7 +13,7 @@
 namespace ruvd::inference {
 namespace {
 
-// logit = w x + b.
+// A logistic regression: logit = w x + b.
 class Logistic final : public Scorer {
  public:
   explicit Logistic(const ScorerShape& shape) : Scorer(shape, shape.inputs + 1) {}
@@ -35,7 +35,7 @@ class Logistic final : public Scorer {
   std::vector<Range> matrices() const override { return {{0, shape_.inputs}}; }
 };
 
-// logit = a confidence + b: a threshold on one input, as a probability.
+// A threshold on one input, as a probability: logit = a confidence + b.
 class Cascade final : public Scorer {
  public:
   explicit Cascade(const ScorerShape& shape) : Scorer(shape, 2) {}
@@ -51,7 +51,8 @@ class Cascade final : public Scorer {
   std::vector<Range> matrices() const override { return {}; }
 };
 
-// logit = v tanh(W x + b) + a. Parameters: W (hidden x inputs), b, v, a.
+// A network with one hidden layer: logit = v tanh(W x + b) + a. Parameters: W (hidden x inputs), b,
+// v, a.
 class Mlp final : public Scorer {
  public:
   explicit Mlp(const ScorerShape& shape)
@@ -137,14 +138,14 @@ absl::Status CheckShape(const ScorerShape& shape) {
     return Impossible("no hidden units or too many");
   }
   if (shape.steps == 0 || shape.inputs % shape.steps != 0) {
-    return Impossible("inputs that cannot be divided into its steps");
+    return Impossible("a number of inputs that its steps do not divide");
   }
   if (shape.rank_w == 0 || shape.rank_w > limits::kMaxRouterRank || shape.rank_u == 0 ||
       shape.rank_u > limits::kMaxRouterRank) {
     return Impossible("an impossible rank");
   }
   return shape.confidence < shape.inputs ? absl::OkStatus()
-                                         : Impossible("a confidence that is no input");
+                                         : Impossible("a confidence index that is not an input");
 }
 
 absl::StatusOr<std::unique_ptr<Scorer>> Scorer::Create(const ScorerShape& shape, Random& random) {

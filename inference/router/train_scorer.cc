@@ -41,7 +41,7 @@ class Adam {
   std::vector<double> second_;
 };
 
-// Which parameters may differ from 0.
+// The parameters that may differ from 0.
 class Support {
  public:
   Support(const Scorer& scorer, double density) : matrices_(scorer.matrices()), density_(density) {
@@ -95,7 +95,7 @@ absl::Status Check(std::span<const RoutingExample> examples, const ScorerTrainin
     if (example.features.size() != scorer.shape().inputs || !finite || !(example.weight > 0) ||
         !std::isfinite(example.weight)) {
       return Invalid(
-          "an example has other features than the scorer, or values that are no numbers");
+          "an example does not have the scorer's features, or has values that are not finite");
     }
   }
   return absl::OkStatus();
@@ -109,8 +109,8 @@ double MeanWeight(std::span<const RoutingExample> examples) {
   return sum / static_cast<double>(std::max<size_t>(1, examples.size()));
 }
 
-// One step on a batch. Examples count by their weight among all of them, not among the batch, or
-// those that are rare and weigh much would count less the more of them meet.
+// Takes one step on a batch. Examples count by their weight relative to all examples, not to the
+// batch; otherwise rare examples with a large weight would count less when several meet in a batch.
 void Step(std::span<const RoutingExample> examples, std::span<const size_t> batch,
           double mean_weight, const ScorerTraining& options, Adam* adam, Scorer* scorer) {
   std::vector<double> gradient(scorer->parameters().size());
@@ -158,7 +158,8 @@ absl::Status TrainScorer(std::span<const RoutingExample> examples, const ScorerT
       }
     }
   }
-  if (options.density < 1 && options.epochs < kStages) {  // no epoch was left for the stages
+  if (options.density < 1 &&
+      options.epochs < kStages) {  // there were too few epochs for the stages
     support.Choose(scorer->parameters());
     support.Apply(scorer->parameters());
   }
@@ -171,7 +172,7 @@ Calibration FitCalibration(const Scorer& scorer, std::span<const RoutingExample>
   if (examples.empty()) {
     return {};
   }
-  // How sure the targets are follows from how many examples there are, whatever they weigh.
+  // The targets depend on the number of examples, not on their weights.
   const auto good = static_cast<double>(std::ranges::count_if(examples, &RoutingExample::good));
   const double bad = static_cast<double>(examples.size()) - good;
   const double target_good = (good + 1) / (good + 2);
@@ -217,7 +218,7 @@ Calibration FitCalibration(const Scorer& scorer, std::span<const RoutingExample>
     const double determinant = h_slope * h_offset - h_both * h_both;
     const double d_slope = (h_offset * g_slope - h_both * g_offset) / determinant;
     const double d_offset = (h_slope * g_offset - h_both * g_slope) / determinant;
-    // Halved until it helps.
+    // The step is halved until it lowers the loss.
     double share = 1;
     Calibration next;
     double next_loss = loss;
@@ -235,8 +236,8 @@ Calibration FitCalibration(const Scorer& scorer, std::span<const RoutingExample>
     best = next;
     loss = next_loss;
   }
-  // Of few examples a fit may turn the scorer round; then it says nothing, which is the best that a
-  // slope which is not negative does.
+  // With few examples the fit may reverse the scorer. Then a slope of 0, which ignores the scorer,
+  // is the best slope that is not negative.
   return best.slope < 0 ? unsure : best;
 }
 

@@ -11,12 +11,14 @@
 namespace ruvd::inference {
 namespace {
 
-// -log(-log(u)): adding it to logits and taking the largest draws from their softmax.
+// Returns a Gumbel variate -log(-log(u)). The largest of logits plus such noise is a draw from
+// their softmax.
 double Gumbel(Random& random) {
   return -std::log(-std::log(random.Uniform() + 1e-300) + 1e-300);
 }
 
-// The first step from the scope's on in which the schedule commits anything. The last one does.
+// Returns the first step from `scope.step` on in which the schedule commits anything. The last step
+// always does.
 int NextCommit(const CommitScope& scope) {
   int step = scope.step;
   while (step + 1 < scope.schedule.steps() &&
@@ -26,7 +28,7 @@ int NextCommit(const CommitScope& scope) {
   return step;
 }
 
-// Commits the best of a ranking of all masked positions; subclasses say how many.
+// Commits the best positions of a ranking of all masked positions; subclasses decide how many.
 class RankedRule : public CommitRule {
  public:
   RankedRule(CommitOrder order, float temperature) : order_(order), temperature_(temperature) {}
@@ -52,7 +54,8 @@ class RankedRule : public CommitRule {
   }
 
  protected:
-  // How many of the ranked proposals the rule itself would commit; 0: leave it to the schedule.
+  // How many of the ranked proposals the rule itself would commit; 0 leaves the number to the
+  // schedule.
   virtual size_t Count(std::span<const Proposal> /*ranked*/) { return 0; }
 
   std::vector<size_t> Ranking(std::span<const Proposal> proposals, Random& random) const {
@@ -129,7 +132,7 @@ class EntropyBoundedRule final : public RankedRule {
   float bound_;
 };
 
-// Unlike the other ranked rules it picks its positions one by one, whatever stands between them.
+// Unlike the other ranked rules, this rule may skip positions in the ranking.
 class KlassRule final : public RankedRule {
  public:
   explicit KlassRule(const CommitRuleOptions& options)
@@ -157,10 +160,10 @@ class KlassRule final : public RankedRule {
 
  private:
   CommitRuleOptions options_;
-  std::map<int, int> stable_;  // steps in a row that moved little, by position
+  std::map<int, int> stable_;  // by position: consecutive steps with little movement
 };
 
-// The schedule's number of positions that are chosen without asking the model.
+// Commits as many positions as the schedule says, chosen without evaluating the model.
 class BlindRule final : public CommitRule {
  public:
   explicit BlindRule(bool shuffle) : shuffle_(shuffle) {}
@@ -189,7 +192,7 @@ class BlindRule final : public CommitRule {
   bool shuffle_;
 };
 
-// Ancestral sampling; with a remasking kind, ReMDM's.
+// Ancestral sampling, or ReMDM's if a remasking kind is given.
 class AncestralRule final : public CommitRule {
  public:
   AncestralRule() = default;
@@ -199,8 +202,8 @@ class AncestralRule final : public CommitRule {
   void EnterScope() override { confidence_.clear(); }
   bool remasks() const override { return remasks_; }
 
-  // One uniform number decides whether a step does anything at all; only then its positions are
-  // drawn, given that at least one of them is.
+  // One uniform number decides whether a step does anything at all. Positions are drawn only if it
+  // does, under the condition that at least one is drawn.
   Intent Prepare(const CommitScope& scope, Random& random) override {
     const std::vector<double> shares = Shares(scope.committed);
     Intent intent{.step = scope.step, .evaluate = {}, .remask = {}};
@@ -211,7 +214,7 @@ class AncestralRule final : public CommitRule {
         return intent;
       }
       if (intent.step + 1 >= scope.schedule.steps()) {
-        return intent;  // only where nothing is masked
+        return intent;  // reached only if nothing is masked
       }
       ++intent.step;
     }
@@ -228,7 +231,8 @@ class AncestralRule final : public CommitRule {
   }
 
  private:
-  // Of a step: that a mask is revealed, and, times its share, that a committed position is masked.
+  // Probabilities at one step: that a mask is revealed, and (to be multiplied by the position's
+  // share) that a committed position is masked again.
   struct Chances {
     double reveal = 0;
     double remask = 0;
@@ -240,8 +244,8 @@ class AncestralRule final : public CommitRule {
     const double s = step + 1 >= count ? 0.0 : t - 1.0 / steps;
     const double largest = t >= 1 ? 1.0 : std::min(1.0, s / (1.0 - t));
     const double sigma = Sigma(largest);
-    // A mask is revealed with (alpha_s - (1 - sigma) alpha_t) / (1 - alpha_t), alpha = 1 - time.
-    // kConfidence has sigma only where a confidence is known, not at masks.
+    // A mask is revealed with (alpha_s - (1 - sigma) alpha_t) / (1 - alpha_t), alpha = 1 - time. In
+    // kConfidence, sigma exists only where a confidence is known, which is not the case at masks.
     const double at_masks = kind_ == RemaskKind::kConfidence ? 0.0 : sigma;
     return {.reveal = s == 0 ? 1.0 : ((1.0 - s) - (1.0 - at_masks) * (1.0 - t)) / t,
             .remask = s == 0 ? 0.0 : sigma};
@@ -253,7 +257,7 @@ class AncestralRule final : public CommitRule {
     if (chances.remask == 0 || shares.empty()) {
       return nothing;
     }
-    if (kind_ != RemaskKind::kConfidence) {  // equal shares
+    if (kind_ != RemaskKind::kConfidence) {  // all shares are equal
       return nothing * std::pow(1.0 - chances.remask, static_cast<double>(shares.size()));
     }
     for (const double share : shares) {
@@ -262,8 +266,9 @@ class AncestralRule final : public CommitRule {
     return nothing;
   }
 
-  // Each position by its chance, given that at least one of all is drawn: until the first one is,
-  // a chance is divided by that of any from this one on.
+  // Draws each position with its own probability, under the condition that at least one of all is
+  // drawn: until the first one is drawn, a probability is divided by the probability that any
+  // position from this one on is drawn.
   static void Draw(const CommitScope& scope, const Chances& chances, std::span<const double> shares,
                    Random& random, Intent* intent) {
     std::vector<double> chance(scope.masked.size(), chances.reveal);
@@ -325,7 +330,7 @@ class AncestralRule final : public CommitRule {
   bool remasks_ = false;
   RemaskKind kind_ = RemaskKind::kCap;
   float strength_ = 0;
-  std::map<int, float> confidence_;  // when the position was committed
+  std::map<int, float> confidence_;  // by position, at the time of its commit
 };
 
 }  // namespace

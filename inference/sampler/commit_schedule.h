@@ -5,18 +5,19 @@
 
 namespace ruvd::inference {
 
-// How many masked positions a denoising step commits. Known before the forward, so that a step
-// which commits nothing needs no forward at all. Immutable and thread-safe.
+// How many masked positions a denoising step commits. This is known before the forward, so a step
+// that commits nothing needs no forward. Schedules are immutable and thread-safe.
 class CommitSchedule {
  public:
   virtual ~CommitSchedule() = default;
   virtual int steps() const = 0;
-  // For step 0 <= step < steps() with `masked` masks left in scope. The last step commits all.
+  // Returns the number for step 0 <= step < steps() with `masked` masks left in scope. The last
+  // step commits all of them.
   virtual int Count(int step, int masked) const = 0;
 };
 
-// Shares the masks evenly over the steps, the remainder first (LLaDA's block schedule). Counts from
-// what is left, so a threshold that committed more before only ends the scope sooner.
+// Divides the masks evenly among the steps, the remainder first (LLaDA's block schedule). It counts
+// the masks that are left, so if a threshold committed more earlier, the scope only ends sooner.
 class EvenSchedule final : public CommitSchedule {
  public:
   explicit EvenSchedule(int steps) : steps_(steps) {}

@@ -17,38 +17,38 @@ struct TokenProbability {
   float probability = 0;
 };
 
-// One committed position, as the sampler saw it. Borrows from its trail.
+// One committed position, as the sampler saw it. The spans borrow from the trail.
 struct CommittedPosition {
-  int position = 0;  // from the first generated token
+  int position = 0;  // counted from the first generated token
   TokenId token = 0;
-  // Of `token`, under the softmax at temperature 1 before penalties.
+  // Probability of `token` under the softmax at temperature 1 before penalties
   float probability = 0;
   std::span<const float> hidden;                 // final hidden state that predicted it
-  std::span<const TokenProbability> candidates;  // of the same distribution, in no order
+  std::span<const TokenProbability> candidates;  // from the same distribution, unordered
 };
 
-// What a completion committed: hidden state and candidates of every position. A position that is
-// committed again after remasking replaces what was there. Not thread-safe.
+// The positions that a completion committed, with their hidden states and candidates. A position
+// that is committed again after remasking replaces its earlier entry. Not thread-safe.
 class CommitTrail {
  public:
   CommitTrail() = default;
-  // `width`: of the hidden states.
+  // `width` is the number of values of a hidden state.
   explicit CommitTrail(int width) : width_(static_cast<size_t>(width)) {}
 
   // Copies `hidden` (width values) and the first limits::kMaxCandidates of `candidates`.
   void Add(int position, TokenId token, float probability, std::span<const float> hidden,
            std::span<const TokenProbability> candidates);
-  // Makes room for so many positions, so that adding them allocates nothing.
+  // Reserves memory for that many positions, so that adding them allocates nothing.
   void Reserve(size_t positions);
-  // Drops the positions from `end` on, and the memory they took.
+  // Removes the positions from `end` on, and frees their memory.
   void Truncate(int end);
 
   size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
   int width() const { return static_cast<int>(width_); }
-  // By position, ascending. Valid until the next change.
+  // Returns the positions in ascending order. The result is valid until the next change.
   std::vector<CommittedPosition> Positions() const;
-  // Memory held.
+  // Memory held, in bytes
   size_t bytes() const;
 
  private:

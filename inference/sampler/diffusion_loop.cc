@@ -13,7 +13,7 @@
 namespace ruvd::inference {
 namespace {
 
-// The part of the window that a step may commit, and where it stands in that part's schedule.
+// The part of the window that a step may commit, and the step's place in the schedule of that part.
 struct Scope {
   int begin = 0;
   int end = 0;

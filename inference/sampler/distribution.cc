@@ -35,7 +35,7 @@ inline float Exp(float x) {
   return x < -87.0F ? 0.0F : p * std::bit_cast<float>(exponent);
 }
 
-// The two largest logits but for the excluded one.
+// The two largest logits, without the excluded token.
 TopTwo FindTopTwo(const KernelTable& kernels, std::span<const float> logits, TokenId excluded) {
   if (excluded >= logits.size()) {
     return kernels.top_two(logits.data(), logits.size());
@@ -67,14 +67,14 @@ void InsertionSort(std::span<TokenLogit> tokens) {
   }
 }
 
-// Logits closer together than that are not told apart by intervals.
+// If the logits differ by less than this, intervals cannot separate them.
 constexpr float kLeastSpread = 1e-20F;
 
-// Sorts by distributing the tokens over intervals of equal width, more than there are tokens, and
-// sorting inside of each.
+// Sorts by distributing the tokens over intervals of equal width (more intervals than tokens) and
+// then sorting inside each interval.
 void DivideByLogit(float low, float high, std::vector<TokenLogit>* tokens) {
   constexpr size_t kMostIntervals = 4096;
-  constexpr size_t kCrowd = 16;  // from there on insertion would cost too much
+  constexpr size_t kCrowd = 16;  // insertion sort would be too slow for more tokens than this
   const size_t intervals = std::min(kMostIntervals, 2 * std::bit_ceil(tokens->size()));
   const float scale = static_cast<float>(intervals - 1) / (high - low);
   // Rounding is monotone, so a higher logit never lands in a later interval.
@@ -87,7 +87,7 @@ void DivideByLogit(float low, float high, std::vector<TokenLogit>* tokens) {
   }
   std::partial_sum(ends.begin(), ends.end(), ends.begin());
   std::vector<TokenLogit> sorted(tokens->size());
-  for (const TokenLogit& entry : *tokens) {  // ends[i] is where interval i goes on until its end
+  for (const TokenLogit& entry : *tokens) {  // ends[i]: where the next token of interval i goes
     sorted[ends[interval_of(entry)]++] = entry;
   }
   size_t begin = 0;
@@ -153,7 +153,7 @@ std::vector<TokenLogit> LikeliestTokens(std::span<const float> logits, size_t co
         std::make_heap(kept.begin(), kept.end(), Likelier);
         least = kept.front().logit;
       }
-    } else if (logits[i] > least) {  // an equal one has a higher id than those kept
+    } else if (logits[i] > least) {  // an equal logit belongs to a higher id than those kept
       std::pop_heap(kept.begin(), kept.end(), Likelier);
       kept.back() = {logits[i], static_cast<TokenId>(i)};
       std::push_heap(kept.begin(), kept.end(), Likelier);

@@ -11,34 +11,35 @@
 
 namespace ruvd::inference {
 
-// Stands for "no token is excluded".
+// Means "no token is excluded".
 inline constexpr TokenId kNoToken = std::numeric_limits<TokenId>::max();
 
-// What a row of logits says about its position. Read in two passes, without copying the row.
+// A summary of a row of logits. It is computed in two passes, without copying the row.
 struct RowSummary {
   TokenId best = 0;   // the likeliest token other than the excluded one, ties to the lower id
-  float maximum = 0;  // the largest logit of the row, the excluded one included
-  // Log of the sum of exp(logit - maximum) over the whole vocabulary; NaN where a logit is NaN or
-  // positive infinity, and where none is finite. Then the rest has no meaning, but that `best` is a
-  // token other than the excluded one.
+  float maximum = 0;  // the largest logit of the row, including the excluded token
+  // Log of the sum of exp(logit - maximum) over the whole vocabulary. It is NaN if a logit is NaN
+  // or positive infinity, or if no logit is finite. Then the other fields have no meaning, except
+  // that `best` is still a token other than the excluded one.
   float log_mass = 0;
   float margin = 0;   // probability of `best` minus that of the runner-up
   float entropy = 0;  // of the whole vocabulary, in nats
 
-  // Softmax probability of a token over the whole vocabulary, given its logit, and its logarithm.
+  // Return the softmax probability, and its logarithm, over the whole vocabulary of a token with
+  // this logit.
   float Probability(float logit) const;
   float LogProbability(float logit) const { return logit - maximum - log_mass; }
 };
 
 // `excluded` (the mask token) is never the best token, but its mass stays in the denominator, as it
-// did in training. The row holds at least two logits.
+// did in training. The row must hold at least two logits.
 RowSummary Summarise(std::span<const float> logits, TokenId excluded);
 
-// exp(x) for x <= 0 to a relative error below 3e-7; 0 below -87. Branch-free, so that the compiler
-// vectorises loops over it, and free of libm, so that it is the same on every machine (degree-6
-// polynomial on [-ln2/2, ln2/2]).
+// Returns exp(x) for x <= 0 with a relative error below 3e-7, and 0 below -87. The code has no
+// branches, so the compiler vectorises loops over it, and it does not use libm, so the result is
+// the same on every machine (a polynomial of degree 6 on [-ln2/2, ln2/2]).
 float ExpNonPositive(float x);
-// The same of every element, in place.
+// Applies ExpNonPositive to every element in place.
 void ExpNonPositive(std::span<float> x);
 
 // The logit of a token that must not be chosen: far below any other, yet finite.
@@ -49,17 +50,18 @@ struct TokenLogit {
   TokenId token = 0;
 };
 
-// The (at most) `count` likeliest tokens, 0 for any number, that have at least the logit `least`
-// and are not `excluded`; likeliest first, ties to the lower id. One pass over the row that keeps
-// no more than it returns.
+// Returns at most `count` likeliest tokens (0 means no limit) whose logit is at least `least` and
+// that are not `excluded`, likeliest first, ties to the lower id. It makes one pass over the row
+// and keeps no more tokens than it returns.
 std::vector<TokenLogit> LikeliestTokens(std::span<const float> logits, size_t count, float least,
                                         TokenId excluded);
 
-// The tokens that have at least the logit `least` and are not `excluded`, in ascending order.
+// Returns the tokens whose logit is at least `least` and that are not `excluded`, in ascending
+// order of id.
 std::vector<TokenLogit> TokensFrom(std::span<const float> logits, float least, TokenId excluded);
 
-// Sorts tokens: likeliest first, ties to the lower id. Their logits are numbers from `low` to
-// `high`. Expected linear time where logits are spread like a model's.
+// Sorts tokens: likeliest first, ties to the lower id. All logits must lie between `low` and
+// `high`. The expected time is linear if the logits are spread as a model's usually are.
 void SortByLikelihood(float low, float high, std::vector<TokenLogit>* tokens);
 
 }  // namespace ruvd::inference

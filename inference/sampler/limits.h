@@ -8,8 +8,8 @@
 // Limits of sampling.
 namespace ruvd::limits {
 
-// Tokens kept of the distribution at a committed position: those above kMinCandidate, the likeliest
-// first. With a vocabulary of 8192 they hold all but some percent of the mass.
+// Tokens kept from the distribution at a committed position: those above kMinCandidate, the
+// likeliest first. With a vocabulary of 8192 they hold all but a few percent of the mass.
 inline constexpr size_t kMaxCandidates = 32;
 inline constexpr float kMinCandidate = 1e-3F;
 

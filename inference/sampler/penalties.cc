@@ -51,7 +51,7 @@ float Penalties::Undo(std::span<float> logits, const RowSummary& summary) {
   for (const TokenLogit& original : originals_) {
     largest = std::max(largest, original.logit);
   }
-  masses_.clear();  // what comes back, then what goes
+  masses_.clear();  // alternating: the mass that returns, the mass that is removed
   for (auto change = originals_.rbegin(); change != originals_.rend(); ++change) {
     float& logit = logits[change->token];
     masses_.push_back(change->logit - largest);
@@ -65,7 +65,7 @@ float Penalties::Undo(std::span<float> logits, const RowSummary& summary) {
   for (size_t i = 0; i < masses_.size(); i += 2) {
     mass += static_cast<double>(masses_[i]) - masses_[i + 1];
   }
-  // What is left of the difference of two float32 sums of nearly the same size is their rounding.
+  // The difference of two float32 sums of nearly the same size consists mostly of rounding errors.
   constexpr double kLeastShare = 0.01;
   if (!(mass >= kLeastShare * penalised)) {
     const RowSummary restored = Summarise(logits, mask_);
@@ -116,9 +116,9 @@ bool Penalties::Repeats(std::span<const TokenId> tokens, int position, TokenId t
   return false;
 }
 
-// For each of the n windows of n tokens around the position of which only the position is open,
-// finds which token there would make it equal to another window (which may hold the position, too),
-// and forbids that token.
+// Considers each of the n windows of n tokens around the position in which only this position is
+// open. Finds the token that would make the window equal to another window (which may hold the
+// position, too), and forbids that token.
 void Penalties::BlockRepeatedNgrams(int position, std::span<float> logits) {
   const int n = options_.no_repeat_ngram;
   const int length = std::max(static_cast<int>(tokens_.size()), position + 1);

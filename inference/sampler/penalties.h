@@ -10,19 +10,21 @@
 
 namespace ruvd::inference {
 
-// What keeps a completion from repeating itself. Each looks at the tokens that are no masks, given
-// ones included, within `window` positions of the one to be filled on either side; 0: at all.
+// Penalties that keep a completion from repeating itself. Each one looks at the unmasked tokens,
+// the given ones included, within `window` positions on either side of the position to be filled; a
+// window of 0 means the whole text.
 struct PenaltyOptions {
-  // Divides the logit of tokens that occur where positive, multiplies it where negative (CTRL,
-  // arXiv 1909.05858, section 4.1); 0 and 1 are off.
+  // Divides the logit of a token that occurs if the logit is positive, and multiplies it if it is
+  // negative (CTRL, arXiv 1909.05858, section 4.1). Values 0 and 1 turn it off.
   float repetition = 0;
-  // Subtracted once from the logit of tokens that occur, and for every time they occur.
+  // `presence` is subtracted once from the logit of each token that occurs, `frequency` once for
+  // each occurrence.
   float presence = 0;
   float frequency = 0;
   int window = 0;
-  // No n tokens in a row, completed by the one to be filled, may occur anywhere twice; 0: off.
-  // Looks at the whole text whatever the window. Tokens that are committed together must be checked
-  // one after the other with Repeats.
+  // No n consecutive tokens that include the position to be filled may occur twice in the text; 0:
+  // off. This looks at the whole text whatever the window is. Tokens that are committed together
+  // must be checked one after the other with Repeats.
   int no_repeat_ngram = 0;
 
   bool off() const {
@@ -31,24 +33,25 @@ struct PenaltyOptions {
   }
 };
 
-// Applies them to rows of logits. Not thread-safe.
+// Applies the penalties to rows of logits. Not thread-safe.
 class Penalties {
  public:
   Penalties(const PenaltyOptions& options, TokenId mask) : options_(options), mask_(mask) {}
 
-  // The tokens (masks included) that the next rows are about; borrowed until the next call.
+  // Sets the tokens (masks included) that the next rows belong to. They are borrowed until the next
+  // call.
   void Observe(std::span<const TokenId> tokens);
-  // Changes the logits of `position`, which may lie right behind the tokens; those `forbidden`
-  // become impossible, too.
+  // Changes the logits of `position`, which may be the position right after the last token. Tokens
+  // in `forbidden` become impossible.
   void Apply(int position, std::span<float> logits, std::span<const TokenId> forbidden);
-  // Whether `token` at `position` of `tokens` (masks included) completes an n-gram that occurs
-  // elsewhere; false where no_repeat_ngram is off.
+  // Returns whether `token` at `position` of `tokens` (masks included) completes an n-gram that
+  // occurs elsewhere. Always false if no_repeat_ngram is off.
   bool Repeats(std::span<const TokenId> tokens, int position, TokenId token) const;
-  // What the logit of a token was before the last Apply to these logits.
+  // Returns the logit that a token had before the last Apply to these logits.
   float OriginalLogit(TokenId token, std::span<const float> logits) const;
-  // Takes the last Apply back. `summary` is that of `logits` as they are; returns the log_mass that
-  // belongs to its maximum afterwards. Without another pass over the row, unless penalties gave
-  // nearly all of the mass to the tokens that they changed.
+  // Reverts the last Apply. `summary` must be the summary of `logits` as they are; the function
+  // returns the log_mass relative to its maximum after the revert. This takes no further pass over
+  // the row, unless the penalties left nearly all of the mass to the tokens that they changed.
   float Undo(std::span<float> logits, const RowSummary& summary);
 
  private:
@@ -65,8 +68,9 @@ class Penalties {
   std::span<const TokenId> tokens_;
   std::vector<TokenId> sorted_;  // scratch
   std::vector<Count> counts_;
-  std::vector<TokenLogit> originals_;  // of the changed tokens, the first of a token counts
-  std::vector<float> masses_;          // scratch
+  // of the changed tokens; the first entry of a token holds its original
+  std::vector<TokenLogit> originals_;
+  std::vector<float> masses_;  // scratch
 };
 
 }  // namespace ruvd::inference

@@ -47,8 +47,7 @@ Proposal Proposer::Propose(int position, std::span<float> logits,
   if (penalised) {
     penalties_.Apply(position, logits, forbidden);
   }
-  const RowSummary summary =
-      penalised || options_.logprobs < 0 ? Summarise(logits, mask) : plain;
+  const RowSummary summary = penalised || options_.logprobs < 0 ? Summarise(logits, mask) : plain;
   proposal.sound = std::isfinite(summary.log_mass);
   proposal.token = choice_->Choose(logits, summary, random_);
   proposal.confidence = summary.Probability(logits[proposal.token]);
@@ -106,7 +105,7 @@ void Proposer::ReadCandidates(std::span<float> logits, const RowSummary& summary
   for (size_t i = 0; i < kept.size(); ++i) {
     proposal->candidates.push_back({kept[i], probabilities[i]});
   }
-  // Rounding may leave it just above one.
+  // Rounding can make the probability slightly larger than one.
   proposal->probability = std::min(summary.Probability(logits[proposal->token]), 1.0F);
 }
 

@@ -17,36 +17,37 @@
 namespace ruvd::inference {
 
 // A token and its log-probability in nats: under the softmax over the whole vocabulary at
-// temperature 1, before penalties, at the moment its position was read.
+// temperature 1, before penalties, at the moment when the logits of its position were read.
 struct TokenLogprob {
   TokenId token = 0;
   float logprob = 0;
 };
 
-// A token for a masked position, and how sure the model is of it.
+// A token proposed for a masked position, and how sure the model is of it.
 struct Proposal {
   int position = 0;
   TokenId token = 0;
-  // Of the distribution that the token was drawn from, at temperature 1 and without truncation:
-  // softmax probability of `token`, best minus second-best probability, entropy in nats.
+  // Three values of the distribution that the token was drawn from, at temperature 1 and without
+  // truncation: the softmax probability of `token`, the best minus the second-best probability, and
+  // the entropy in nats.
   float confidence = 0;
   float margin = 0;
   float entropy = 0;
-  // How far the prediction moved since the step before (StabilityTracker), where that is asked for.
+  // How far the prediction moved since the previous step (StabilityTracker); set only if asked for
   float movement = std::numeric_limits<float>::infinity();
-  // False where the logits were no distribution (RowSummary::log_mass is not finite): the proposal
-  // must not be committed.
+  // False if the logits do not form a distribution (RowSummary::log_mass is not finite). Such a
+  // proposal must not be committed.
   bool sound = true;
-  // Where log-probabilities are asked for.
+  // Set only if log-probabilities were asked for
   float logprob = 0;
   std::vector<TokenLogprob> likeliest = {};
-  // Where candidates are asked for: the tokens that hold most of the mass, and the probability of
-  // `token`, both under the softmax at temperature 1 before penalties.
+  // Set only if candidates were asked for: the tokens that hold most of the mass, and the
+  // probability of `token`, both under the softmax at temperature 1 before penalties
   std::vector<TokenProbability> candidates = {};
   float probability = 0;
 };
 
-// In which order masked positions are committed, best first. Ties go to the lower position.
+// The order in which masked positions are committed, best first. Ties go to the lower position.
 enum class CommitOrder : unsigned char {
   kConfidence,  // LLaDA, MaskGIT
   kMargin,      // Dream's topk_margin
@@ -58,31 +59,35 @@ struct ProposerOptions {
   TokenChoiceOptions choice;
   PenaltyOptions penalties = {};
   uint64_t seed = 0;
-  // Log-probabilities of the chosen and so many of the likeliest tokens; -1: none.
+  // How many of the likeliest tokens to report with log-probabilities, besides the chosen one; -1:
+  // no log-probabilities at all
   int logprobs = -1;
-  // Likeliest tokens by which movements are measured; 0: movements are not asked for.
+  // How many of the likeliest tokens the movement is measured on; 0: do not measure it
   int stability_tokens = 0;
 };
 
 // Turns rows of logits into proposals, one position after the other, so equal seeds and equal rows
-// give equal proposals. Owns its random numbers: not thread-safe.
+// give equal proposals. Each Proposer owns its random numbers. Not thread-safe.
 class Proposer {
  public:
   explicit Proposer(const ProposerOptions& options);
-  // The window (masks included) that the next rows are about; borrowed until the next call.
+  // Sets the window (masks included) that the next rows belong to. It is borrowed until the next
+  // call.
   void Observe(std::span<const TokenId> tokens) { penalties_.Observe(tokens); }
-  // Changes `logits` where penalties are on. Those `forbidden` are not proposed either.
+  // Changes `logits` if penalties are on. Tokens in `forbidden` are never proposed.
   Proposal Propose(int position, std::span<float> logits, std::span<const TokenId> forbidden = {});
-  // Whether `token` at `position` would break no_repeat_ngram among `tokens` as they are now.
+  // Returns whether `token` at `position` would break no_repeat_ngram among `tokens` as they are
+  // now.
   bool Repeats(std::span<const TokenId> tokens, int position, TokenId token) const {
     return penalties_.Repeats(tokens, position, token);
   }
-  // Gives the next proposals their candidates, at most limits::kMaxCandidates of at least
-  // limits::kMinCandidate each. Their tokens stay the same.
+  // Fills Proposal::candidates from now on: at most limits::kMaxCandidates tokens of probability at
+  // least limits::kMinCandidate each. The proposed tokens do not change.
   void AskForCandidates() { candidates_ = true; }
-  // Measures movements from now on, by so many of the likeliest tokens, if it does not yet.
+  // Measures movements from now on, over that many of the likeliest tokens, unless this is on
+  // already.
   void AskForMovements(int tokens);
-  // What is known of positions no longer holds.
+  // Forgets the previous predictions, because they no longer hold.
   void ForgetMovements() { stability_.Forget(); }
 
  private:
@@ -99,12 +104,12 @@ class Proposer {
   std::vector<uint32_t> places_;  // scratch
 };
 
-// What a ranking sorts by, largest first.
+// The value that a ranking sorts by, largest first.
 double RankingScore(CommitOrder order, const Proposal& proposal);
 
-// How many of the proposals, ranked by confidence, have at least this confidence, never less than
-// one: the confidence-threshold rule of Fast-dLLM (arXiv 2505.22618). 0 for a threshold of 0 (off)
-// or no proposals.
+// Returns how many of the proposals, ranked by confidence, have at least this confidence, but at
+// least one: the confidence-threshold rule of Fast-dLLM (arXiv 2505.22618). Returns 0 if the
+// threshold is 0 (off) or there are no proposals.
 int CountConfident(std::span<const Proposal> ranked, float threshold);
 
 }  // namespace ruvd::inference

@@ -9,7 +9,7 @@
 namespace ruvd::inference {
 namespace {
 
-// In the order of the enumerations.
+// These are in the order of the enumerations.
 constexpr std::array<std::string_view, 11> kSamplers = {
     "ancestral", "low_confidence", "margin",          "entropy", "random", "position",
     "threshold", "factor",         "entropy_bounded", "klass",   "remdm"};

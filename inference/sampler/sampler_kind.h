@@ -10,7 +10,7 @@
 
 namespace ruvd::inference {
 
-// Which masked positions a denoising step commits (commit_rule.h says how each decides).
+// Which masked positions a denoising step commits (commit_rule.h describes each rule).
 enum class SamplerKind : uint8_t {
   kAncestral,
   kLowConfidence,
@@ -25,7 +25,7 @@ enum class SamplerKind : uint8_t {
   kRemdm,
 };
 
-// How much kRemdm masks again (arXiv 2503.00307).
+// How many committed positions kRemdm masks again (arXiv 2503.00307).
 enum class RemaskKind : uint8_t { kCap, kRescale, kConfidence };
 
 // The names used in requests, flags and documents, e.g. "low_confidence".

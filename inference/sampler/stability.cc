@@ -10,7 +10,7 @@
 namespace ruvd::inference {
 namespace {
 
-// p log(p / q), where tiny masses stand for none.
+// Returns p log(p / q); very small masses count as zero.
 double Term(double p, double q) {
   constexpr double kFloor = 1e-9;
   return p <= kFloor ? 0 : p * std::log(p / std::max(q, kFloor));

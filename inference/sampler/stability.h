@@ -11,14 +11,14 @@
 
 namespace ruvd::inference {
 
-// How far the prediction of a position moved since it was last looked at: KL(now || before) over
-// the `top` likeliest tokens of before and all others taken together. That is at most the full
-// divergence (data-processing inequality) and needs `top` numbers a position instead of a
-// vocabulary. Not thread-safe.
+// Measures how far the prediction at a position moved since the previous look: KL(now || before)
+// over the `top` likeliest tokens of the previous distribution plus one entry for all other tokens.
+// This value is at most the full divergence (data-processing inequality), and it needs `top`
+// numbers per position instead of a whole vocabulary. Not thread-safe.
 class StabilityTracker {
  public:
   explicit StabilityTracker(size_t top) : top_(top) {}
-  // Infinite for a position seen for the first time.
+  // Returns infinity for a position seen for the first time.
   float Movement(int position, std::span<const float> logits, const RowSummary& summary);
   void Forget() { before_.clear(); }
 

@@ -39,7 +39,7 @@ class TemperatureChoice final : public TokenChoice {
         return static_cast<TokenId>(i);
       }
     }
-    return summary.best;  // the uniform number fell into the last rounding error
+    return summary.best;  // rounding error: the uniform number lies beyond the sum of the shares
   }
 
  private:
@@ -53,7 +53,8 @@ class TemperatureChoice final : public TokenChoice {
   TokenId excluded_;
 };
 
-// Draws from what top-k, the nucleus of mass p and min-p leave, in this order.
+// Draws from the tokens that remain after top-k, top-p (the nucleus of mass p) and min-p, in this
+// order.
 class TruncatedChoice final : public TokenChoice {
  public:
   explicit TruncatedChoice(const TokenChoiceOptions& options)
@@ -93,8 +94,8 @@ class TruncatedChoice final : public TokenChoice {
     return kept.empty() ? Best(logits, summary) : kept;
   }
 
-  // Sorting is what costs, so it begins with the tokens that are not much less likely than the
-  // average one and goes on with less likely ones only while the nucleus is not complete.
+  // Sorting is the expensive part. It therefore begins with the tokens that are not much less
+  // likely than the average token, and adds less likely ones only while the nucleus is incomplete.
   std::vector<TokenLogit> KeepNucleus(std::span<const float> logits, const RowSummary& summary,
                                       float least) const {
     constexpr float kStep = 4;  // nats
@@ -111,14 +112,14 @@ class TruncatedChoice final : public TokenChoice {
       if (full) {
         kept.resize(static_cast<size_t>(options_.top_k));
       }
-      // Written so that a bound which is no number ends the search, too.
+      // The condition is negated so that a NaN bound ends the search, too.
       if (CutNucleus(summary, &kept) || full || !(bound > least)) {
         return kept.empty() ? Best(logits, summary) : kept;
       }
     }
   }
 
-  // Whether the tokens hold the mass p; then only as many as that takes are left.
+  // Returns whether the tokens hold the mass p. If so, only the tokens needed for it are kept.
   bool CutNucleus(const RowSummary& summary, std::vector<TokenLogit>* kept) const {
     std::vector<float> shares(kept->size());
     for (size_t i = 0; i < shares.size(); ++i) {

@@ -58,12 +58,12 @@ absl::Status Invalid(fmt::format_string<Args...> what, Args&&... args) {
                fmt::format(what, std::forward<Args>(args)...));
 }
 
-// Whether such a change may be added at the site.
+// Checks whether such a change may be added at the site.
 absl::Status CheckPlace(const NetworkShape& shape, const Site& site, int rank, int largest,
                         const ChangeSet<float>& changes, const ChangePlacement& placement) {
   if (!shape.Has(site) || changes.Has(site, placement.bank)) {
     return Invalid(
-        "{} of layer {} cannot be changed: the model does not have it or it is changed already",
+        "{} of layer {} cannot be changed: the model does not have it, or it already has a change",
         LinearName(site.linear), site.layer);
   }
   if (rank < 1 || rank > largest) {
@@ -79,7 +79,7 @@ absl::Status CheckPlace(const NetworkShape& shape, const Site& site, int rank, i
   return absl::OkStatus();
 }
 
-// Copies an adapter's factors to where the LoRAs of one bank, or those for all t, have theirs.
+// Copies an adapter's factors into the LoRAs of one bank, or into those for all t.
 absl::Status CopyPart(const Adapter& adapter, std::optional<size_t> bank,
                       const ChangeSet<float>& changes, std::vector<float>* parameters) {
   size_t used = 0;
@@ -93,8 +93,8 @@ absl::Status CopyPart(const Adapter& adapter, std::optional<size_t> bank,
         found->second.a.size() != spec.rank * spec.in ||
         found->second.b.size() != spec.out * spec.rank) {
       return Invalid(
-          "training cannot go on from adapter {}: its change of {} is of another kind "
-          "or rank, or missing; begin anew",
+          "training cannot go on from adapter {}: its change of {} has another kind "
+          "or rank, or is missing; start a new training",
           AdapterLabel(adapter), TensorOf(entry.site));
     }
     const LowRank& change = found->second;
@@ -113,7 +113,7 @@ bool SameBanks(const BankSchedule& a, const BankSchedule& b) {
   return a.boundaries == b.boundaries && a.strategy == b.strategy;
 }
 
-// The adapter of the changes of one bank, or of those for all t.
+// Returns the adapter of the changes of one bank, or of those for all t.
 std::shared_ptr<Adapter> PartOf(const Model& model, const ChangeSet<float>& changes,
                                 const AdapterLabels& labels, std::optional<size_t> bank) {
   auto adapter = std::make_shared<Adapter>();
@@ -160,14 +160,15 @@ absl::Status AddCores(const Model& model, const FrameSet& frame, std::span<const
   for (const Site& site : sites) {
     const auto found = frame.modules.find(TensorOf(site));
     if (found == frame.modules.end()) {
-      return Invalid("the frame has no {}; make one that has, or leave it out", TensorOf(site));
+      return Invalid("the frame has no {}; make a frame with it, or leave this target out",
+                     TensorOf(site));
     }
     const ModuleFrame& module = found->second;
     RETURN_IF_ERROR(CheckPlace(shape, site, rank, limits::kMaxAdapterRank, *changes, placement));
     const auto own = static_cast<size_t>(std::min(rank, module.rank));
     const size_t in = shape.In(site.linear);
     const size_t out = shape.Out(site.linear);
-    std::vector<float> p(out * own);  // the frame has its columns as rows
+    std::vector<float> p(out * own);  // the frame stores its columns as rows
     for (size_t o = 0; o < out; ++o) {
       for (size_t j = 0; j < own; ++j) {
         p[o * own + j] = module.p[j * out + o];
@@ -251,7 +252,7 @@ absl::Status BeginFrom(const Adapter& adapter, ChangeSet<float>* changes) {
 absl::Status BeginFrom(const Talora& adapter, ChangeSet<float>* changes) {
   const bool banks = !adapter.residuals.empty();
   if (adapter.trunk == nullptr || (banks && !SameBanks(adapter.schedule, changes->schedule()))) {
-    return Invalid("training cannot go on from adapter {}: it has no trunk or other banks",
+    return Invalid("training cannot go on from adapter {}: it has no trunk, or it has other banks",
                    AdapterLabel(adapter));
   }
   std::vector<float> parameters = changes->parameters();

@@ -13,19 +13,19 @@
 namespace ruvd::inference::train {
 namespace {
 
-// Queries whose scores are held together.
+// Queries whose scores are held at a time
 constexpr size_t kQueryBlock = 32;
-// Keys are taken in whole vectors of every instruction set.
+// Keys are read in whole vectors of every instruction set, so their number is a multiple of this.
 constexpr size_t kKeyStep = 16;
 
-// A run of keys that a block of queries looks at, and the column of its first score.
+// A run of keys that a block of queries sees, and the column of its first score.
 struct Segment {
   size_t begin = 0;
   size_t end = 0;
   size_t column = 0;
 };
 
-// Scratch of one thread.
+// The scratch memory of one thread.
 template <typename T>
 struct Workspace {
   std::vector<T> keys, values;       // head_size x padded tokens: transposed
@@ -96,7 +96,7 @@ class HeadGroup {
     }
   }
 
-  // Which keys the block's queries see: one or two segments, rounded to whole vectors.
+  // Finds the keys that the block's queries see: one or two segments, rounded to whole vectors.
   void BeginBlock(size_t first) {
     first_ = first;
     count_ = std::min(kQueryBlock, in_.queries() - first);
@@ -120,7 +120,7 @@ class HeadGroup {
       }
       const size_t begin = range.begin / kKeyStep * kKeyStep;
       const size_t end = (range.end + kKeyStep - 1) / kKeyStep * kKeyStep;
-      if (!segments_.empty() && begin < segments_.back().end) {  // rounding made them meet
+      if (!segments_.empty() && begin < segments_.back().end) {  // the rounded segments overlap
         segments_.back().end = std::max(segments_.back().end, end);
       } else {
         segments_.push_back({begin, end, columns_});
@@ -129,7 +129,8 @@ class HeadGroup {
     }
   }
 
-  // Scores of the block: rows of `a` (q_stride_ apart) times transposed keys or values.
+  // Computes the scores of the block: rows of `a` (q_stride_ apart) times transposed keys or
+  // values.
   void Score(const T* a, const std::vector<T>& transposed, T* out) const {
     for (const Segment& segment : segments_) {
       MultiplyAb<T>({.a = a,
@@ -144,7 +145,7 @@ class HeadGroup {
     }
   }
 
-  // y (rows of the block, q_stride_ apart) = weights times keys or values.
+  // Computes y (rows of the block, q_stride_ apart) = weights times keys or values.
   void Gather(const T* weights, const T* rows, T* y) const {
     bool accumulate = false;
     for (const Segment& segment : segments_) {
@@ -162,7 +163,7 @@ class HeadGroup {
     }
   }
 
-  // rows of keys or values += weights transposed times rows of the block.
+  // Adds the transposed weights times the rows of the block to rows of keys or values.
   void Scatter(const T* weights, const T* block, T* rows) {
     T* turned = Space(columns_ * count_, &work_.turned);
     Transpose(weights, columns_, count_, columns_, T{1}, turned, count_);
@@ -180,7 +181,7 @@ class HeadGroup {
     }
   }
 
-  // The columns of a query's visible keys, ascending; the second may be empty.
+  // Returns the columns of a query's visible keys, ascending; the second range may be empty.
   std::array<Columns, 2> Seen(size_t query) const {
     std::array<Columns, 2> columns;
     size_t found = 0;
@@ -196,7 +197,7 @@ class HeadGroup {
     return columns;
   }
 
-  // Zeroes what a query does not see.
+  // Sets the columns that a query does not see to zero.
   void ClearUnseen(const std::array<Columns, 2>& seen, T* row) const {
     size_t at = 0;
     for (const Columns& columns : seen) {
@@ -254,7 +255,8 @@ class HeadGroup {
       }
     }
     Scatter(weights, dcontext, task_.dv);
-    // d score = weight * (d weight - sum of weight * d weight), and that sum is dcontext . context.
+    // The derivative of a score is weight * (dweight - sum of weight * dweight), and that sum
+    // equals dcontext . context.
     for (size_t i = 0; i < count_; ++i) {
       const T* context = task_.context + Offset(head) + i * q_stride_;
       T pull{0};
@@ -282,7 +284,7 @@ class HeadGroup {
   const size_t kv_head_;
   const T scale_;
 
-  // Of the current block.
+  // The current block
   size_t first_ = 0;
   size_t count_ = 0;
   size_t columns_ = 0;

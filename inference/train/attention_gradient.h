@@ -11,28 +11,29 @@
 
 namespace ruvd::inference::train {
 
-// One sequence's attention in one layer: context = softmax(q k^T / sqrt(head_size)) v over the keys
-// that each query sees. Row r of `q` is the query of new token mask.RowOf(r).
+// The attention of one sequence in one layer: context = softmax(q k^T / sqrt(head_size)) v over the
+// keys that each query sees. Row r of `q` is the query of new token mask.RowOf(r).
 template <typename T>
 struct AttentionTask {
-  // Which keys a query sees, and the sizes; its prefix, suffix and cache are empty, its pointers
-  // unused.
+  // Which keys a query sees, and the sizes. Its prefix, suffix and cache are empty; its pointers
+  // are not used.
   AttentionInput mask;
   const T* q = nullptr;   // queries x (heads * head_size), rotated
   const T* k = nullptr;   // tokens x (kv_heads * head_size), rotated
   const T* v = nullptr;   // the same shape
   T* context = nullptr;   // like q
-  T* log_mass = nullptr;  // queries x heads: log of the sum of exponentials, for the way back
-  // The way back: dL/dcontext, and where dL/dq, dL/dk, dL/dv are written.
+  T* log_mass = nullptr;  // queries x heads: log of the sum of exponentials, for the backward pass
+  // Backward pass: dL/dcontext, and where dL/dq, dL/dk and dL/dv are written
   const T* dcontext = nullptr;
   T* dq = nullptr;
   T* dk = nullptr;
   T* dv = nullptr;
 };
 
-// Fill context and log_mass; fill dq, dk and dv. Weights are computed again on the way back, a
-// block of queries at a time (FlashAttention, arXiv 2205.14135), so memory does not grow with the
-// square of the length. Parallel over sequences and kv heads; results do not depend on the threads.
+// AttentionForward fills context and log_mass; AttentionBackward fills dq, dk and dv. The backward
+// pass computes the weights again, a block of queries at a time (FlashAttention, arXiv 2205.14135),
+// so memory does not grow with the square of the length. Both run in parallel over sequences and kv
+// heads; results do not depend on the number of threads.
 template <typename T>
 void AttentionForward(ParallelRunner& runner, std::span<const AttentionTask<T>> tasks);
 template <typename T>

@@ -12,7 +12,7 @@
 namespace ruvd::inference::train {
 namespace {
 
-// Rows, and columns of a parameter's gradient, that one task owns.
+// Rows, and columns of a parameter's gradient, that one task processes
 constexpr size_t kRowGrain = 64;
 constexpr size_t kColumnGrain = 128;
 
@@ -32,7 +32,7 @@ void ScaleBy(T weight, std::span<T> values) {
   }
 }
 
-// y (rows x n) = x (rows x k) times b transposed, b (n x k).
+// Computes y (rows x n) = x (rows x k) times b transposed, where b is n x k.
 template <typename T>
 void ProjectRows(ParallelRunner& runner, size_t rows, const T* x, size_t k, const T* b, size_t n,
                  T* y) {
@@ -49,7 +49,7 @@ void ProjectRows(ParallelRunner& runner, size_t rows, const T* x, size_t k, cons
   });
 }
 
-// y (rows x n) = a (rows x k) b, b (k x n).
+// Computes y (rows x n) = a (rows x k) times b, where b is k x n.
 template <typename T>
 void ExpandRows(ParallelRunner& runner, size_t rows, const T* a, size_t k, const T* b, size_t n,
                 bool accumulate, T* y) {
@@ -67,7 +67,8 @@ void ExpandRows(ParallelRunner& runner, size_t rows, const T* a, size_t k, const
   });
 }
 
-// y (k x n) = a (k x rows) b, b (rows x n): long sums, divided by columns.
+// Computes y (k x n) = a (k x rows) times b, where b is rows x n. The sums are long, so the columns
+// are divided among tasks.
 template <typename T>
 void SumOverRows(ParallelRunner& runner, size_t rows, const T* a, size_t k, const T* b, size_t n,
                  bool accumulate, T* y) {
@@ -91,8 +92,7 @@ void SumOverRows(ParallelRunner& runner, size_t rows, const T* a, size_t k, cons
 template <typename T>
 Change<T>::Change(const ChangeSpec<T>& spec) : spec_(spec) {
   const bool fixed_down = spec.kind != ChangeKind::kLora;
-  const bool fixed_up =
-      spec.kind == ChangeKind::kCore || spec.kind == ChangeKind::kFrozen;
+  const bool fixed_up = spec.kind == ChangeKind::kCore || spec.kind == ChangeKind::kFrozen;
   RUVD_CHECK(spec.down.size() == (fixed_down ? spec.rank * spec.in : 0));
   RUVD_CHECK(spec.up.size() == (fixed_up ? spec.out * spec.rank : 0));
 }
@@ -220,29 +220,23 @@ void ChangeSet<T>::TrainRow(TokenId token, bool tied, std::span<const T> initial
 template <typename T>
 void ChangeSet<T>::AddLora(const Site& site, size_t rank, T scale, std::span<const T> a,
                            const ChangePlacement& placement) {
-  Add(site,
-      {.kind = ChangeKind::kLora, .rank = rank, .scale = scale, .down = {}, .up = {}}, a,
+  Add(site, {.kind = ChangeKind::kLora, .rank = rank, .scale = scale, .down = {}, .up = {}}, a,
       placement);
 }
 
 template <typename T>
 void ChangeSet<T>::AddFfa(const Site& site, size_t rank, T scale, std::span<const T> a,
                           const ChangePlacement& placement) {
-  Add(site,
-      {.kind = ChangeKind::kFfa, .rank = rank, .scale = scale, .down = Keep(a), .up = {}},
-      {}, placement);
+  Add(site, {.kind = ChangeKind::kFfa, .rank = rank, .scale = scale, .down = Keep(a), .up = {}}, {},
+      placement);
 }
 
 template <typename T>
 void ChangeSet<T>::AddCore(const Site& site, size_t rank, T scale, std::span<const T> p,
                            std::span<const T> q, const ChangePlacement& placement) {
   Add(site,
-      {.kind = ChangeKind::kCore,
-       .rank = rank,
-       .scale = scale,
-       .down = Keep(q),
-       .up = Keep(p)},
-      {}, placement);
+      {.kind = ChangeKind::kCore, .rank = rank, .scale = scale, .down = Keep(q), .up = Keep(p)}, {},
+      placement);
 }
 
 template <typename T>

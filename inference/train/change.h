@@ -17,15 +17,16 @@
 
 namespace ruvd::inference::train {
 
-// y += scale * U C D x, a change of one linear layer through rank r: D is r x in, U is out x r.
+// A change of one linear layer through rank r: y += scale * U C D x, where D is r x in and U is out
+// x r.
 enum class ChangeKind : uint8_t {
   kLora,    // D = A and U = B trained, C = 1 (arXiv 2106.09685)
   kFfa,     // D = A fixed, U = B trained, C = 1 (FFA-LoRA, arXiv 2403.12313)
   kCore,    // C = R trained, D = Q and U = P fixed (Fed-SB, arXiv 2502.15436)
-  kFrozen,  // D and U fixed, C = 1: an adapter beneath
+  kFrozen,  // D and U fixed, C = 1: an adapter beneath the trained changes
 };
 
-// Rank, sizes and fixed factors of a change; spans are borrowed.
+// Rank, sizes and fixed factors of a change. The spans are borrowed.
 template <typename T>
 struct ChangeSpec {
   ChangeKind kind = ChangeKind::kLora;
@@ -33,29 +34,30 @@ struct ChangeSpec {
   size_t in = 0;
   size_t out = 0;
   T scale{1};
-  std::span<const T> down;  // D where it is fixed, rank x in
-  std::span<const T> up;    // U where it is fixed, out x rank
+  std::span<const T> down;  // D if it is fixed, rank x in
+  std::span<const T> up;    // U if it is fixed, out x rank
 };
 
-// One change. Its parameters lie elsewhere: A then B for LoRA, B for FFA, R (rank x rank) for a
-// core. Rows are independent. Products run over all rows at once. Not thread-safe: keeps scratch
-// memory between calls.
+// One change. Its parameters are stored elsewhere: A then B for LoRA, B for FFA, R (rank x rank)
+// for a core. Rows are independent, and products run over all rows at once. Not thread-safe,
+// because it keeps scratch memory between calls.
 template <typename T>
 class Change {
  public:
-  // Sizes of fixed factors must fit; a factor that is trained is left empty.
+  // The sizes of fixed factors must fit; a trained factor is left empty.
   explicit Change(const ChangeSpec<T>& spec);
 
   const ChangeSpec<T>& spec() const { return spec_; }
   size_t parameters() const;
-  // Whether Backward reads x: only where D is trained.
+  // Returns whether Backward reads x, which is so only if D is trained.
   bool needs_input() const { return spec_.kind == ChangeKind::kLora; }
 
-  // z (rows x rank) = weight * D x, kept for Backward; y (rows x out) += weight times the change.
+  // Computes z (rows x rank) = weight * D x, which Backward needs, and adds weight times the change
+  // to y (rows x out).
   void Forward(ParallelRunner& runner, std::span<const T> parameters, std::span<const T> x,
                std::span<T> z, std::span<T> y, T weight = T{1});
-  // Adds dL/dparameters to `gradient` (empty: not wanted) and dL/dx to dx (empty: not wanted),
-  // given dy = dL/dy, and z from Forward with the same weight. x may be empty unless
+  // Adds dL/dparameters to `gradient` and dL/dx to `dx`, given dy = dL/dy and the z of Forward with
+  // the same weight. An empty `gradient` or `dx` is not computed. x may be empty unless
   // needs_input().
   void Backward(ParallelRunner& runner, std::span<const T> parameters, std::span<const T> x,
                 std::span<const T> z, std::span<const T> dy, std::span<T> gradient, std::span<T> dx,
@@ -64,7 +66,7 @@ class Change {
  private:
   std::span<const T> Down(std::span<const T> parameters) const;
   std::span<const T> Up(std::span<const T> parameters) const;
-  // up_: scale * U transposed, rank x out.
+  // Sets up_ to scale * U transposed (rank x out).
   void PrepareUp(std::span<const T> parameters);
   void AddUpGradient(ParallelRunner& runner, std::span<const T> z, std::span<const T> dy,
                      std::span<T> gradient);
@@ -73,57 +75,57 @@ class Change {
   std::vector<T> up_, w_, dw_, dz_, transposed_, product_;
 };
 
-// Where in t a change acts, and how fast it learns.
+// At which t a change acts, and how fast it learns.
 struct ChangePlacement {
-  // The bank of the masked share t that it belongs to; absent: it acts at all t. The rows of a
-  // sequence get it with the weight that the schedule gives the bank at the sequence's t.
+  // The timestep bank that the change belongs to; absent: it acts at all t. The rows of a sequence
+  // get the change with the weight that the schedule gives the bank at the sequence's t.
   std::optional<size_t> bank;
-  double rate = 1;   // its share of the run's learning rate, above 0
-  double decay = 0;  // share of the change that it loses each step, 0 <= decay < 1
+  double rate = 1;   // factor on the run's learning rate, above 0
+  double decay = 0;  // share of the change that it loses in each step, 0 <= decay < 1
 };
 
-// A row of the token embedding that is trained itself, in place of the frozen one: a low-rank
-// change of linear layers cannot give a token that the model never saw an embedding of its own.
+// A row of the token embedding that is trained in place of the frozen one. Low-rank changes of
+// linear layers cannot give an embedding to a token that the model never saw.
 struct TrainedRow {
   TokenId token = 0;
-  // The output matrix is the embedding: the row is the token's output row, too.
+  // True if the output matrix is the embedding, so that the row is also the token's output row
   bool tied = false;
-  size_t offset = 0;  // of its parameters
+  size_t offset = 0;  // offset of its parameters
 };
 
-// The trained changes of a network: at most one for each linear layer and bank, and one for all t,
-//   y += change(x) + sum over banks k of w_k(t) change_k(x);
-// and perhaps one row of its embedding.
-// Their parameters lie one after the other in one vector, in the order they were added. Fixed
-// factors are owned here. Not thread-safe.
+// The trained changes of a network: at each linear layer at most one for each bank and one for all
+// t,
+//   y += change(x) + sum over banks k of w_k(t) change_k(x),
+// and optionally one row of the embedding. The parameters of all changes are in one vector, in the
+// order in which the changes were added. The set owns the fixed factors. Not thread-safe.
 template <typename T>
 class ChangeSet {
  public:
   struct Entry {
     Site site;
-    size_t offset = 0;  // of its parameters
+    size_t offset = 0;  // offset of its parameters
     Change<T> change;
     ChangePlacement placement;
   };
 
-  // `schedule`: of changes that belong to a bank. It passed CheckSchedule and is not kAttention:
-  // routers are trained by themselves (TrainRouter).
+  // `schedule` is the schedule of the changes that belong to a bank. It must have passed
+  // CheckSchedule and must not be kAttention, because routers are trained separately (TrainRouter).
   explicit ChangeSet(const NetworkShape& shape, const BankSchedule& schedule = {});
-  // The changes refer to memory of this object.
+  // Copying is disabled because the changes refer to memory of this object.
   ChangeSet(const ChangeSet&) = delete;
   ChangeSet& operator=(const ChangeSet&) = delete;
 
-  // Trains the token's row from `initial` (width) on; before any change is added, at most once.
-  // With `tied` the head can have no change.
+  // Trains the token's row, starting from `initial` (width values). Must be called before any
+  // change is added, and at most once. With `tied` the head must not have a change.
   void TrainRow(TokenId token, bool tied, std::span<const T> initial);
 
-  // LoRA: `a` (rank x in) is where A begins; B begins at zero.
+  // Adds a LoRA: A begins at `a` (rank x in), B at zero.
   void AddLora(const Site& site, size_t rank, T scale, std::span<const T> a,
                const ChangePlacement& placement = {});
-  // FFA: `a` (rank x in) stays.
+  // Adds an FFA change: A is fixed at `a` (rank x in), B begins at zero.
   void AddFfa(const Site& site, size_t rank, T scale, std::span<const T> a,
               const ChangePlacement& placement = {});
-  // Core: P (out x rank) and Q (rank x in) stay, R begins at zero.
+  // Adds a core: P (out x rank) and Q (rank x in) are fixed, R begins at zero.
   void AddCore(const Site& site, size_t rank, T scale, std::span<const T> p, std::span<const T> q,
                const ChangePlacement& placement = {});
 
@@ -131,29 +133,30 @@ class ChangeSet {
   const std::vector<T>& parameters() const { return parameters_; }
   std::vector<Entry>& entries() { return entries_; }
   const std::vector<Entry>& entries() const { return entries_; }
-  // Whether there is one at the site for this bank, or for all t.
+  // Returns whether the site has a change for this bank, or for all t if `bank` is absent.
   bool Has(const Site& site, std::optional<size_t> bank) const;
-  // Indices into entries() of the changes at a site, in the order they were added.
+  // Returns the indices into entries() of the changes at a site, in the order in which they were
+  // added.
   std::span<const size_t> At(const Site& site) const;
   const BankSchedule& schedule() const { return schedule_; }
-  // Whether any change belongs to a bank.
+  // Returns whether any change belongs to a bank.
   bool banked() const { return banked_; }
-  // With what weight the change acts on a sequence of masked share t; 0 where that is below
+  // Returns the weight of the change in a sequence of masked share t; 0 if the weight is below
   // limits::kLeastBankWeight, as in AppendMix.
   T WeightAt(const Entry& entry, double t) const;
-  // The parameters in groups for an optimiser. A change decays through the factor that began at
-  // zero: LoRA's A does not.
+  // Returns the parameters in groups for an optimiser. Decay applies to the factor that began at
+  // zero, so not to LoRA's A.
   std::vector<ParameterGroup> Groups() const;
   std::span<const T> ParametersOf(const Entry& entry) const {
     return std::span(parameters_).subspan(entry.offset, entry.change.parameters());
   }
   const std::optional<TrainedRow>& row() const { return row_; }
-  // Of the trained row, which must be there.
+  // The parameters of the trained row, which must exist
   std::span<const T> RowParameters() const {
     return std::span(parameters_).subspan(row_->offset, shape_.width);
   }
-  // The first changed site in the order they run; absent without changes. With a trained row the
-  // first of all.
+  // Returns the first changed site in the order of execution, or nullopt without changes. With a
+  // trained row it is the first site of the network.
   std::optional<Site> first() const;
 
  private:

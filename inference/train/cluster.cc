@@ -53,8 +53,9 @@ double SquaredDistance(const Point& a, const Point& b) {
   return sum;
 }
 
-// The first centre uniformly, each next one with probability proportional to its squared distance
-// from the nearest centre. Fewer than wanted where the items have fewer distinct points.
+// Draws the first centre uniformly and each next one with probability proportional to its squared
+// distance from the nearest centre. Returns fewer than `clusters` if there are fewer distinct
+// points.
 std::vector<Point> Seed(const std::vector<Point>& points, int clusters, Random& random) {
   std::vector<Point> centres = {points[random.Below(points.size())]};
   std::vector<double> distance(points.size(), std::numeric_limits<double>::infinity());
@@ -80,7 +81,7 @@ std::vector<Point> Seed(const std::vector<Point>& points, int clusters, Random& 
   return centres;
 }
 
-// Assigns every point to its nearest centre; true if an assignment changed.
+// Assigns every point to its nearest centre. Returns true if an assignment changed.
 bool Assign(const std::vector<Point>& points, const std::vector<Point>& centres,
             Clustering* clustering) {
   bool changed = false;
@@ -102,7 +103,7 @@ bool Assign(const std::vector<Point>& points, const std::vector<Point>& centres,
   return changed;
 }
 
-// Moves every centre to the mean of its points and drops centres without any.
+// Moves every centre to the mean of its points, and drops centres without points.
 void Update(const std::vector<Point>& points, std::vector<Point>* centres, Clustering* clustering) {
   std::vector<Point> sums(centres->size(), Point(points[0].size()));
   std::vector<int> counts(centres->size());

@@ -13,7 +13,7 @@
 
 namespace ruvd::inference {
 
-// What a trajectory is clustered by.
+// The properties by which a trajectory is clustered.
 struct ClusterItem {
   std::vector<float> embedding;  // normalised
   TimestepBank bank = TimestepBank::kHigh;
@@ -21,10 +21,10 @@ struct ClusterItem {
 };
 
 struct ClusterOptions {
-  int clusters = 4;  // at most; never more than distinct items
+  int clusters = 4;  // the most clusters; never more than distinct items
   int tasks = 1;
-  // Length of the one-hot vectors beside the embedding of length 1: at 1, two items of different
-  // banks are as far apart as orthogonal embeddings.
+  // Length of the one-hot vectors that are appended to the embedding of length 1. With a length of
+  // 1, two items of different banks are as far apart as two orthogonal embeddings.
   float bank_weight = 0.5F;
   float task_weight = 0.5F;
   int max_iterations = 32;
@@ -37,10 +37,11 @@ struct Clustering {
   int iterations = 0;
 };
 
-// k-means++ (Arthur, Vassilvitskii 2007) then Lloyd's iterations over
-// embedding + weighted one-hots of bank and task. Equal items, options and random state give the
-// same clustering; ties go to the lower index. No cluster is empty. Errors: INVALID_ARGUMENT for no
-// items, embeddings of different lengths or values that are not finite, or a task out of range.
+// Runs k-means++ (Arthur, Vassilvitskii 2007) and then Lloyd's iterations over the embedding with
+// weighted one-hot vectors of bank and task. Equal items, options and random state give the same
+// clustering; ties go to the lower index. No cluster is empty. INVALID_ARGUMENT if there are no
+// items, if embeddings have different lengths or values that are not finite, or if a task is out of
+// range.
 absl::StatusOr<Clustering> ClusterItems(std::span<const ClusterItem> items,
                                         const ClusterOptions& options, Random& random);
 

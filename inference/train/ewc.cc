@@ -18,7 +18,7 @@ absl::Status CheckEwcOptions(const EwcOptions& options) {
       !(options.fisher_rate < 1) || options.examples < 1 ||
       options.examples > limits::kMaxTrainingBatch) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "the strength of EWC must be a number of at least 0, the rate of its Fisher at "
+                 "the strength of EWC must be at least 0, its fisher rate at "
                  "least 0 and below 1, its examples 1 to {}",
                  limits::kMaxTrainingBatch);
   }

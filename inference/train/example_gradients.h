@@ -13,17 +13,18 @@
 namespace ruvd::inference::train {
 
 // The sum over sequences of their gradients, each scaled down to a Euclidean norm of at most
-// `limit`: what DP-SGD adds noise to (arXiv 1607.00133). No noise is added here. A gradient that is
-// not finite counts as zero: one sequence must not change the sum by more than `limit`.
+// `limit` (the clip norm). DP-SGD adds noise to this sum (arXiv 1607.00133); no noise is added
+// here. A gradient that is not finite counts as zero, because one sequence must not change the sum
+// by more than `limit`.
 struct ClippedSum {
   std::vector<float> gradient;
-  std::vector<double> norms;   // of each sequence's gradient before clipping; may not be finite
-  size_t not_finite = 0;       // sequences that were left out for that
-  std::vector<double> losses;  // of each sequence
+  std::vector<double> norms;  // norm of each sequence's gradient before clipping; may not be finite
+  size_t not_finite = 0;      // number of sequences that were left out because of that
+  std::vector<double> losses;  // loss of each sequence
 };
 
-// A sequence is one example. As many gradients as fit `memory_bytes` are held at a time, at least
-// one; this does not change the result but by rounding.
+// Computes the sum; each sequence is one example. It holds as many gradients at a time as fit in
+// `memory_bytes`, at least one; the number affects the result only by rounding.
 ClippedSum SumClippedGradients(NetworkPass<float>& pass, ChangeSet<float>& changes,
                                std::span<const TrainingSequence> batch, double limit,
                                uint64_t memory_bytes);

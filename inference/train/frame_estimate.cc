@@ -19,11 +19,11 @@ namespace {
 using train::Linear;
 using train::Site;
 
-// Rows of a sum that one task adds to.
+// Rows of a sum that one task processes
 constexpr size_t kSumRows = 64;
 
-// The first layer that reads the same rows of the same input. Queries are not among those of keys
-// and values: in the last layer only wanted rows have them.
+// Returns the first layer that reads the same rows of the same input. Queries do not share with
+// keys and values, because in the last layer only wanted rows have queries.
 Site InputOf(const Site& site) {
   switch (site.linear) {
     case Linear::kValue:
@@ -66,7 +66,7 @@ absl::Status CheckOptions(const FrameEstimateOptions& options, size_t targets, u
   return absl::OkStatus();
 }
 
-// Neighbouring layers whose sums fit into the memory together.
+// Divides the layers into runs of neighbours whose sums fit into the memory together.
 std::vector<std::span<const Site>> Groups(const train::NetworkShape& shape,
                                           std::span<const Site> sites,
                                           const FrameEstimateOptions& options) {
@@ -100,7 +100,7 @@ FrameStatistics::FrameStatistics(const train::NetworkShape& shape, std::span<con
                                  FrameKind kind, ParallelRunner& runner)
     : shape_(shape), kind_(kind), runner_(runner) {
   for (const Site& site : sites) {
-    bool adds_input = false;  // the first of those that share it adds it
+    bool adds_input = false;  // only the first layer that shares an input adds to its sum
     for (const auto& [key, size] : SumsOf(shape, site, kind)) {
       Sum& sum = sums_[key];
       adds_input = adds_input || (key.second == Part::kInput && sum.values.empty());
@@ -143,7 +143,7 @@ void FrameStatistics::Observe(const Site& site, size_t rows, std::span<const flo
   Add(rows, dy, dy, &sums_.at({site, Part::kOutput}));
 }
 
-// sum += left^T right, both with `count` rows.
+// Adds left^T right to the sum; both have `count` rows.
 void FrameStatistics::Add(size_t count, std::span<const float> left, std::span<const float> right,
                           Sum* sum) {
   transposed_.resize(count * sum->rows);
@@ -198,8 +198,8 @@ absl::StatusOr<FrameSet> EstimateFrameSet(const std::shared_ptr<const Model>& mo
   uint64_t done = 0;
   for (const std::span<const Site> group : groups) {
     FrameStatistics statistics(shape, group, options.kind, runner);
-    // From the first layer of all groups: where a pass cuts a batch, and with it the rounding of
-    // the sums, depends on it.
+    // This begins at the first layer of all groups, because it decides where a pass divides a
+    // batch, and so how the sums are rounded.
     train::NetworkPass<float> pass(*weights, runner, {.observe_from = sites.front().layer});
     for (uint64_t step = 0; step < steps; ++step) {
       const std::vector<train::TrainingSequence> batch = batches(step);

@@ -20,30 +20,32 @@
 
 namespace ruvd::inference {
 
-// Frames made of what linear layers see and are blamed for on ordinary text.
+// Frames estimated from the inputs and output gradients of linear layers on ordinary text.
 
-// Sums over rows of what a frame is made of: x x^T and g g^T for FrameKind::kCovariance, g x^T for
-// kGradient, x being a layer's input and g the derivative of the loss by its output. Layers that
-// share their input share its sum. In float32, added in the order of the calls. Not thread-safe.
+// Sums over rows from which a frame is made: x x^T and g g^T for FrameKind::kCovariance, g x^T for
+// kGradient, where x is a layer's input and g the derivative of the loss by its output. Layers with
+// the same input share one sum. Sums are in float32 and added in the order of the calls. Not
+// thread-safe.
 class FrameStatistics final : public train::LinearObserver<float> {
  public:
-  // Of these layers alone; those that are not named are ignored. Borrows `runner`.
+  // Observes only these layers and ignores all others. Borrows `runner`.
   FrameStatistics(const train::NetworkShape& shape, std::span<const train::Site> sites,
                   FrameKind kind, ParallelRunner& runner);
 
   void Observe(const train::Site& site, size_t rows, std::span<const float> x,
                std::span<const float> dy) override;
 
-  // The frame of one of the layers: the `rank` leading eigenvectors, or singular vectors.
-  // rank <= both sides.
+  // Returns the frame of one of the layers: the `rank` leading eigenvectors, or singular vectors.
+  // `rank` must not exceed either side of the matrix.
   ModuleFrame Frame(const train::Site& site, int rank) const;
 
-  // Memory of the sums for these layers.
+  // Returns the bytes of the sums for these layers.
   static uint64_t Bytes(const train::NetworkShape& shape, std::span<const train::Site> sites,
                         FrameKind kind);
 
  private:
-  // Which sum: of the inputs at the first layer that reads them, of the outputs, or of both.
+  // Which sum: of the inputs (stored at the first layer that reads them), of the outputs, or of
+  // both.
   enum class Part : uint8_t { kInput, kOutput, kBoth };
   using Key = std::pair<train::Site, Part>;
   struct Sum {
@@ -66,19 +68,19 @@ class FrameStatistics final : public train::LinearObserver<float> {
 struct FrameEstimateOptions {
   FrameKind kind = FrameKind::kCovariance;  // or kGradient
   int rank = 32;
-  // Of sums held at once. Layers are taken in groups that fit (one layer at least), and all batches
-  // are run for each group.
+  // Memory for sums held at a time. Layers are processed in groups that fit (at least one layer),
+  // and all batches are run for each group.
   uint64_t memory_bytes = 1ULL << 30;
 };
 
-// The batch of a step; must give the same one every time.
+// Returns the batch of a step; must return the same batch every time.
 using FrameBatches = std::function<std::vector<train::TrainingSequence>(uint64_t step)>;
-// Called after each batch with the batches done and all that there are; false ends the work.
+// Called after each batch with the number of batches done and of all batches; false ends the work.
 using FrameProgress = std::function<bool(uint64_t done, uint64_t all)>;
 
-// The frame of `targets` from `steps` batches run forwards and backwards through the model. The
-// same input gives the same frame for any number of threads. INVALID_ARGUMENT for another kind, a
-// rank or target that is not possible, or no steps; CANCELLED; the errors of CheckSequences.
+// Estimates the frame of `targets` from `steps` batches run forwards and backwards through the
+// model. Equal input gives an equal frame for any number of threads. INVALID_ARGUMENT for another
+// kind, an impossible rank or target, or no steps; CANCELLED; and the errors of CheckSequences.
 absl::StatusOr<FrameSet> EstimateFrameSet(const std::shared_ptr<const Model>& model,
                                           std::span<const std::string> targets,
                                           const FrameEstimateOptions& options,

@@ -13,10 +13,10 @@
 namespace ruvd::inference::train {
 namespace {
 
-// Rows of element-wise work handed to a thread at a time.
+// Rows of element-wise work that a thread gets at a time
 constexpr size_t kRowGrain = 16;
 
-// Which step of a layer a linear belongs to; the way back ends at the first trained one.
+// The stage of a layer that a linear belongs to. The backward pass ends at the first trained stage.
 constexpr size_t kQkvStage = 0;
 constexpr size_t kOutputStage = 1;
 constexpr size_t kGateUpStage = 2;
@@ -115,7 +115,7 @@ size_t LayerPass<T>::ScratchFloats() const {
   return 4 * shape_.width + 2 * shape_.q_width() + 2 * shape_.kv_width() + 2 * shape_.ffn;
 }
 
-// ---- forwards
+// ---- Forward pass
 
 template <typename T>
 void LayerPass<T>::Forward(size_t layer, const Buffer& x, LayerActivations<T>* a, Buffer* out) {
@@ -232,7 +232,7 @@ void LayerPass<T>::Attend(size_t layer, LayerActivations<T>* a, bool backward) {
   }
 }
 
-// ---- backwards
+// ---- Backward pass
 
 template <typename T>
 void LayerPass<T>::Backward(size_t layer, LayerActivations<T>* a, Buffer* d) {
@@ -274,7 +274,7 @@ void LayerPass<T>::BackwardFfn(size_t layer, LayerActivations<T>* a, size_t stag
   Buffer* dnormed = stage < kGateUpStage ? &dnormed_ : nullptr;
   linears_.Backward(gate, normed_, a->z[4], a->gate, ranges, dnormed, false);
   linears_.Backward(up, normed_, a->z[5], a->up, ranges, dnormed, true);
-  if (stage < kGateUpStage) {  // the residual path is d itself
+  if (stage < kGateUpStage) {  // for the residual path, d itself is the derivative
     NormBackward(a->h1, rows, weights_.ffn_norm(layer), dnormed_, d);
   }
 }
@@ -345,7 +345,7 @@ void LayerPass<T>::BackwardHeads(const Site& site, std::span<const T> norm,
   });
 }
 
-// ---- rows
+// ---- Rows
 
 template <typename T>
 void LayerPass<T>::Norm(const Buffer& x, size_t rows, std::span<const T> w, Buffer* y) {

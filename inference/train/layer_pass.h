@@ -17,19 +17,19 @@
 
 namespace ruvd::inference::train {
 
-// What the way back needs of a layer: x, k, v for all rows; the others, in the last layer, for the
-// wanted rows only.
+// The values of a layer that the backward pass needs: x, k and v for all rows; the others, in the
+// last layer, only for the wanted rows.
 template <typename T>
 struct LayerActivations {
   std::vector<T> x, q, k, v, raw_q, raw_k, context, log_mass, h1, gate, up;
-  std::array<std::vector<std::vector<T>>, kLayerLinears> z;  // what changes keep, one for each
+  std::array<std::vector<std::vector<T>>, kLayerLinears> z;  // what each change keeps, per linear
 
   uint64_t bytes() const;
 };
 
-// Single layers of the network, forwards and backwards over a group:
+// Runs single layers of the network forwards and backwards over a group:
 //   h1 = x + O attention(norm(x));  out = h1 + D(silu(G norm(h1)) * U norm(h1)).
-// Keeps its scratch memory. Borrows everything it is given; not thread-safe.
+// It keeps its scratch memory and borrows all its arguments. Not thread-safe.
 template <typename T>
 class LayerPass {
  public:
@@ -40,28 +40,28 @@ class LayerPass {
 
   const NetworkShape& shape() const { return shape_; }
   // Changes and observer may be null. `first` is the first site that is trained or observed: the
-  // way back ends there, or where the changes train a row of the embedding, at the input of layer
-  // 0.
+  // backward pass ends there, or at the input of layer 0 if the changes train a row of the
+  // embedding.
   void Use(ChangeSet<T>* changes, LinearObserver<T>* observer, const Site& first);
   void SetGroup(const PackedGroup<T>& group);
 
-  // Rows of the layer's output: of the last layer the wanted ones.
+  // Returns the number of rows of the layer's output; for the last layer, only the wanted rows.
   size_t RowsAbove(size_t layer) const;
-  // Fills all of `a` but x. With `out` null the output is not wanted.
+  // Fills all of `a` except x. If `out` is null, the output is not computed.
   void Forward(size_t layer, const Buffer& x, LayerActivations<T>* a, Buffer* out);
-  // `d` is the derivative by the layer's output before, by its input afterwards (unless the way
-  // back ends in this layer). Overwrites gate and up of `a`.
+  // On entry, `d` is the derivative by the layer's output; on return, by its input (unless the
+  // backward pass ends in this layer). Overwrites gate and up of `a`.
   void Backward(size_t layer, LayerActivations<T>* a, Buffer* d);
 
   LinearPass<T>& linears() { return linears_; }
-  // y = rms_norm(x); dx += its derivative.
+  // Computes y = rms_norm(x). NormBackward adds its derivative to dx.
   void Norm(const Buffer& x, size_t rows, std::span<const T> w, Buffer* y);
   void NormBackward(const Buffer& x, size_t rows, std::span<const T> w, const Buffer& dy,
                     Buffer* dx);
   void GatherRows(const Buffer& from, std::span<const size_t> rows, size_t width, Buffer* to);
 
   uint64_t bytes() const;
-  // Floats that a row takes: of a layer's activations, and of scratch.
+  // Floats per row: of a layer's activations, and of scratch memory
   size_t ActivationFloats() const;
   size_t ScratchFloats() const;
 
@@ -76,7 +76,7 @@ class LayerPass {
   void AddRows(const Buffer& x, size_t rows, Buffer* y);
   void SwiGluRows(const LayerActivations<T>& a, size_t rows);
   void GrowRope(size_t positions);
-  // Whether the derivative by the layer's input is wanted.
+  // Returns whether the derivative by the layer's input is needed.
   bool deeper(size_t layer) const {
     return layer > first_.layer || (changes_ != nullptr && changes_->row().has_value());
   }

@@ -15,8 +15,8 @@
 
 namespace ruvd::inference::train {
 
-// Single linear layers with their changes, each acting on the rows of its bank. Borrows everything
-// it is given; not thread-safe.
+// Runs single linear layers with their changes, each of which acts on the rows of its bank. Borrows
+// all its arguments. Not thread-safe.
 template <typename T>
 class LinearPass {
  public:
@@ -26,18 +26,18 @@ class LinearPass {
   LinearPass(NetworkWeights<T>& weights, ParallelRunner& runner)
       : weights_(weights), runner_(runner) {}
 
-  // Both may be null.
+  // Both arguments may be null.
   void Use(ChangeSet<T>* changes, LinearObserver<T>* observer) {
     changes_ = changes;
     observer_ = observer;
   }
 
-  // y = W x and the changes' parts for the rows of `ranges`, which begin at row 0. z: what each
-  // change keeps. y null: only z is wanted.
+  // Computes y = W x plus the changes' parts for the rows of `ranges`, which begin at row 0. `z`
+  // receives what each change keeps. If y is null, only z is computed.
   void Forward(const Site& site, const Buffer& x, std::span<const Range> ranges,
                std::vector<Buffer>* z, Buffer* y);
-  // The way back: gradients of the changes, the observer, and dx (null: not wanted; added to it
-  // with `accumulate`). x may be stale where NeedsInput says no.
+  // Runs the backward pass: gradients of the changes, the observer, and dx (not computed if null;
+  // added to its old value with `accumulate`). x may be outdated if NeedsInput returns false.
   void Backward(const Site& site, const Buffer& x, const std::vector<Buffer>& z, const Buffer& dy,
                 std::span<const Range> ranges, Buffer* dx, bool accumulate);
   bool NeedsInput(const Site& site) const;
@@ -46,7 +46,7 @@ class LinearPass {
 
  private:
   using Entry = typename ChangeSet<T>::Entry;
-  // Rows that a change treats alike.
+  // Consecutive rows that a change treats in the same way.
   struct Run {
     size_t begin = 0;
     size_t end = 0;
@@ -56,8 +56,9 @@ class LinearPass {
   std::span<const size_t> ChangesAt(const Site& site) const {
     return changes_ == nullptr ? std::span<const size_t>() : changes_->At(site);
   }
-  // The runs of a change in their order, those without weight left out. Without `gradients` rows
-  // stay together wherever their gradients go. Valid until the next call.
+  // Returns the runs of a change in order, without those of weight zero. If `gradients` is false,
+  // neighbouring rows are joined even if their gradients go to different places. The result is
+  // valid until the next call.
   std::span<const Run> RunsOf(const Entry& entry, std::span<const Range> ranges, bool gradients);
 
   NetworkWeights<T>& weights_;

@@ -18,7 +18,7 @@
 namespace ruvd::inference::train {
 namespace {
 
-// Keeps the streams of one seed apart.
+// Constants that keep the random streams of one seed apart.
 constexpr uint64_t kEpochStream = 0x65706f6368000000ULL;
 constexpr uint64_t kStepStream = 0x7374657000000000ULL;
 
@@ -48,7 +48,7 @@ std::vector<size_t> SpansOfExample(const TrainingExample& example, const LossOpt
   return SpansOf({.tokens = tokens, .first = example.prompt.size()}, BlockLength(options));
 }
 
-// The examples of places [begin, begin + count) in an endless sequence of shuffled epochs.
+// Returns the examples at places [begin, begin + count) of an endless sequence of shuffled epochs.
 std::vector<size_t> TakeTurns(size_t examples, uint64_t seed, uint64_t begin, size_t count) {
   std::vector<size_t> order(examples);
   std::vector<size_t> taken;
@@ -64,7 +64,7 @@ std::vector<size_t> TakeTurns(size_t examples, uint64_t seed, uint64_t begin, si
   return taken;
 }
 
-// One masking of each, or their next-token losses, with equal parts of `scale`.
+// Masks each example once, or makes its next-token sequence; each gets an equal part of `scale`.
 std::vector<TrainingSequence> MakeSequences(const TextRules& rules,
                                             std::span<const TrainingExample* const> examples,
                                             const LossOptions& options, double scale,
@@ -161,7 +161,7 @@ class ExampleObjective final : public Objective {
   ObjectiveOptions options_;
 };
 
-// The sequences of every part one behind the other, those that follow the frozen network last.
+// Joins the sequences of all parts; those that follow the frozen network come last.
 class MixedObjective final : public Objective {
  public:
   explicit MixedObjective(std::vector<ObjectivePart> parts) : parts_(std::move(parts)) {
@@ -187,7 +187,7 @@ class MixedObjective final : public Objective {
   std::vector<ObjectivePart> parts_;
 };
 
-// A batch is, pair by pair, `samples` maskings of the chosen completion, then of the rejected one.
+// A batch consists of pairs: `samples` maskings of the chosen completion, then of the rejected one.
 class PreferenceObjective final : public Objective {
  public:
   PreferenceObjective(const TextRules& rules, std::vector<PreferencePair> pairs,
@@ -206,7 +206,7 @@ class PreferenceObjective final : public Objective {
         const TrainingExample example{.prompt = pairs_[i].prompt, .completion = *completion};
         const std::vector<const TrainingExample*> copies(static_cast<size_t>(options_.samples),
                                                          &example);
-        // ELBOs are of whole completions, not per token.
+        // The ELBO is that of the whole completion, not per token.
         const auto tokens = static_cast<double>(completion->size());
         for (TrainingSequence& sequence :
              MakeSequences(rules_, copies, loss, tokens, random.Fork())) {
@@ -214,7 +214,7 @@ class PreferenceObjective final : public Objective {
         }
       }
     }
-    // The objective has no loss of a single sequence: all have equal parts.
+    // The objective has no loss of a single sequence, so all sequences have equal shares.
     for (TrainingSequence& sequence : batch) {
       sequence.share = 1.0 / static_cast<double>(batch.size());
     }
@@ -329,7 +329,7 @@ absl::StatusOr<std::unique_ptr<Objective>> MixObjectives(std::vector<ObjectivePa
   });
   if (parts.empty() || !sound) {
     return Invalid(
-        "objectives that are mixed need weights above zero and losses of their own; preferences "
+        "only objectives with their own losses and weights above zero can be mixed; preferences "
         "cannot be mixed");
   }
   return std::make_unique<MixedObjective>(std::move(parts));

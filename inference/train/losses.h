@@ -16,11 +16,11 @@
 
 namespace ruvd::inference {
 
-// A text to learn: tokens of the prompt (never masked) and of the wanted completion.
+// A text to learn: tokens of the prompt (never masked) and of the desired completion.
 struct TrainingExample {
   std::vector<TokenId> prompt;
   std::vector<TokenId> completion;
-  float weight = 1.0F;  // reward weight
+  float weight = 1.0F;  // weight of its loss, for example a reward
 };
 
 // Two completions of a prompt, the first of which is preferred.
@@ -34,16 +34,17 @@ namespace train {
 
 enum class LossKind : uint8_t {
   kMaskedDiffusion,  // exact-count NELBO of the completion, bidirectional attention
-  kBlockDiffusion,   // the same block by block on [x_t ; x_0]
+  kBlockDiffusion,   // the same per block on [x_t ; x_0]
   kNextToken,        // causal cross-entropy
 };
 
 struct LossOptions {
   LossKind kind = LossKind::kMaskedDiffusion;
   // Largest weight of a masked token's cross-entropy, which is 1/t = L/k in the NELBO. Training
-  // clamps it (at 4 it gained 8-17 % in the pilot), evaluation does not (infinity).
+  // clamps it, because a clamp of 4 lowered the loss by 8-17 % in the experiments behind the
+  // shipped models; evaluation does not clamp it (infinity).
   double weight_clamp = 4.0;
-  int block_length = 16;  // of kBlockDiffusion
+  int block_length = 16;  // for kBlockDiffusion
 };
 
 // How a model reads masked texts.
@@ -51,80 +52,86 @@ struct TextRules {
   TokenId mask = 0;
   bool shift = true;  // row i predicts token i + 1
 };
-// MODE_UNSUPPORTED where the model has no mask token.
+// Returns the rules of a model, or MODE_UNSUPPORTED if it has no mask token.
 absl::StatusOr<TextRules> RulesOf(const Model& model);
 
-// The sequence of one masking of a completion. Its loss is scale * example.weight * (sum of
-// min(L/k, clamp) * cross-entropy) / (length of the completion): nats per token. `corruption`
-// counts from the completion's first token. Its t is the masked share of the whole completion, as
-// EvaluateNelbo asks adapters for.
+// Makes the sequence of one masking of a completion. Its loss is scale * example.weight * (sum of
+// min(L/k, clamp) * cross-entropy) / (length of the completion), in nats per token. `corruption`
+// counts from the completion's first token. The sequence's t is the masked share of the whole
+// completion, for which EvaluateNelbo asks adapters, too.
 TrainingSequence CorruptedSequence(const TextRules& rules, const TrainingExample& example,
                                    const Corruption& corruption, const LossOptions& options,
                                    double scale);
-// Its next-token loss, the mean over the completion's tokens times scale * example.weight. The
-// first token of a text without a prompt has no prediction, so there must be two tokens.
+// Makes the sequence of a next-token loss: the mean over the completion's tokens times scale *
+// example.weight. The first token of a text without a prompt has no prediction, so such a text
+// needs two tokens.
 TrainingSequence NextTokenSequence(const TrainingExample& example, double scale);
 
-// Where the batches of a run come from. Immutable; what a step gets depends on its number only, so
-// that an interrupted run goes on with the same batches.
+// The source of a run's batches. Immutable; a step's batch depends only on the step's number, so
+// that an interrupted run continues with the same batches.
 class Objective {
  public:
   virtual ~Objective() = default;
-  // The batch of a step: its loss is the sum over predictions of weight times cross-entropy.
+  // Returns the batch of a step. Its loss is the sum over predictions of weight times
+  // cross-entropy.
   virtual std::vector<TrainingSequence> Draw(uint64_t step) const = 0;
-  // Whether the weights depend on each sequence's loss with and without the changes.
+  // Returns whether the weights depend on each sequence's loss with and without the changes.
   virtual bool compares() const { return false; }
-  // Then: replaces the weights by the derivative of the objective by each cross-entropy and returns
-  // the objective. `policy` and `reference` hold the sequences' losses.
+  // Called if compares() is true: replaces the weights by the derivative of the objective by each
+  // cross-entropy, and returns the objective. `policy` and `reference` hold the sequences' losses
+  // with and without the changes.
   virtual double Compare(std::span<const double> policy, std::span<const double> reference,
                          std::span<TrainingSequence> batch) const;
 };
 
 struct ObjectiveOptions {
   LossOptions loss;
-  int batch = 8;  // sequences of a step; of kPreference pairs
+  int batch = 8;  // sequences per step; for preferences, pairs
   uint64_t seed = 0;
 };
 
-// Mean loss of `batch` maskings; examples take turns in an order shuffled anew every epoch. The
-// reward-weighted NELBO is the case of weights other than one. INVALID_ARGUMENT for no examples, an
-// empty completion, a weight that is not finite, or an option out of range; MODE_UNSUPPORTED for a
-// masked loss on a model without a mask token.
+// Makes an objective that is the mean loss of `batch` maskings. Examples take turns in an order
+// that is shuffled anew every epoch. With weights other than one it is the reward-weighted NELBO.
+// INVALID_ARGUMENT if there are no examples, a completion is empty, a weight is not finite, or an
+// option is out of range; MODE_UNSUPPORTED for a masked loss on a model without a mask token.
 absl::StatusOr<std::unique_ptr<Objective>> MakeObjective(const Model& model,
                                                          std::vector<TrainingExample> examples,
                                                          const ObjectiveOptions& options);
 
-// One of the objectives that a run follows together.
+// One of the objectives that a run combines.
 struct ObjectivePart {
   std::unique_ptr<Objective> objective;
-  double weight = 1;  // of its loss, above 0
-  // In place of its own loss: KL(frozen network || network with changes) at the same places. On
-  // text that is not to be learnt it keeps what the model says of it ("replay-KL"; distillation
-  // from the model before, arXiv 1606.09282).
+  double weight = 1;  // weight of its loss, above 0
+  // Replaces its own loss by KL(frozen network || network with changes) at the same predictions. On
+  // text that should not be learned, this keeps what the model predicts there ("replay-KL";
+  // distillation from the earlier model, arXiv 1606.09282).
   bool follow_frozen = false;
 };
 
-// The weighted sum of objectives; a step has a batch of each. Replay of general text beside new
-// text is the case of two. INVALID_ARGUMENT for no part, one that is missing or compares, or a
-// weight out of its range.
+// Makes the weighted sum of objectives; each step has a batch of each. For example, two objectives
+// combine new text with replay of general text. INVALID_ARGUMENT if there are no parts, a part is
+// null or compares, or a weight is out of range.
 absl::StatusOr<std::unique_ptr<Objective>> MixObjectives(std::vector<ObjectivePart> parts);
 
 struct PreferenceOptions {
   double beta = 0.1;
-  int samples = 4;  // maskings of each completion, all budget on t (arXiv 2505.19223)
-  int pairs = 1;    // of a step
-  LossKind kind = LossKind::kMaskedDiffusion;  // how a completion's likelihood is bounded
+  // maskings of each completion; the whole sampling budget goes to t (arXiv 2505.19223)
+  int samples = 4;
+  int pairs = 1;  // pairs per step
+  LossKind kind =
+      LossKind::kMaskedDiffusion;  // the loss that bounds the likelihood of a completion
   int block_length = 16;
   uint64_t seed = 0;
 };
 
-// VRPO (LLaDA 1.5, arXiv 2505.19223): mean of -log sigmoid(beta * ((B_w - B_w') - (B_l - B_l'))),
-// B the ELBO of a completion in nats with the changes, B' without them, both on the same maskings.
+// Makes the objective of VRPO (LLaDA 1.5, arXiv 2505.19223): the mean of -log sigmoid(beta * ((B_w
+// - B_w') - (B_l - B_l'))), where B is the ELBO of a completion in nats with the changes and B'
+// without them, both on the same maskings.
 absl::StatusOr<std::unique_ptr<Objective>> MakePreferenceObjective(
     const Model& model, std::vector<PreferencePair> pairs, const PreferenceOptions& options);
 
-// `samples` maskings of examples for a held-out score, spread over them in turn, with exact weights
-// and a common scale so that the sum of their losses is the mean in nats per token.
+// Returns `samples` maskings of examples for a held-out score. The examples take turns. Weights are
+// exact and have a common scale, so that the sum of the losses is the mean in nats per token.
 absl::StatusOr<std::vector<TrainingSequence>> HeldOutSequences(
     const Model& model, std::span<const TrainingExample> examples, const LossOptions& options,
     int samples, uint64_t seed);

@@ -14,7 +14,7 @@
 namespace ruvd::inference::train {
 namespace {
 
-// Embedding rows decoded by a thread at a time.
+// Embedding rows that a thread decodes at a time
 constexpr size_t kEmbedGrain = 32;
 
 absl::Status Invalid(std::string_view what) {

@@ -18,11 +18,11 @@
 namespace ruvd::inference::train {
 
 // The weights of a loaded model with the adapters beneath the trained changes. Matrices stay in the
-// file's format: a panel of them is decoded where it is multiplied, which costs less than 2 % of a
-// product with 128 rows. Exact, whatever the format. Not thread-safe.
+// format of the file: a panel is decoded when it is multiplied, which costs less than 2 % of a
+// product with 128 rows. The decoding is exact for every format. Not thread-safe.
 class ModelWeights final : public NetworkWeights<float> {
  public:
-  // Borrows `runner`. `base` may be null; ADAPTER_INVALID where it does not fit the model.
+  // Borrows `runner`. `base` may be null. Returns ADAPTER_INVALID if `base` does not fit the model.
   static absl::StatusOr<std::unique_ptr<ModelWeights>> Create(std::shared_ptr<const Model> model,
                                                               const AdapterMix* base,
                                                               ParallelRunner& runner);
@@ -55,9 +55,9 @@ class ModelWeights final : public NetworkWeights<float> {
   std::vector<float> z_;
 };
 
-// Checks sequences that come from outside: INVALID_ARGUMENT for none, for one without tokens or
-// predictions, a token, target or row that does not exist, a weight that is not finite, a t
-// outside of 0 to 1, or an attention that does not fit; CONTEXT_TOO_LONG.
+// Checks sequences that come from outside. INVALID_ARGUMENT if there are no sequences, for a
+// sequence without tokens or predictions, for a token, target or row that does not exist, a weight
+// that is not finite, a t outside 0 to 1, or an attention that does not fit; CONTEXT_TOO_LONG.
 absl::Status CheckSequences(const ModelConfig& config, std::span<const TrainingSequence> batch);
 
 }  // namespace ruvd::inference::train

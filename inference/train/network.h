@@ -16,31 +16,34 @@
 #include "inference/model/model.h"
 #include "inference/transformer/attention.h"
 
-// What training sees of a transformer: its shape, its frozen weights and where changes may sit. All
-// is generic over the float type T: training runs in float, the gradient tests in double.
+// What training needs to know of a transformer: its shape, its frozen weights, and where changes
+// may be placed. All of it is generic over the float type T: training runs in float, the gradient
+// tests in double.
 namespace ruvd::inference::train {
 
-// The linear layers of a transformer in the order they run; the last one follows all layers.
+// The linear layers of a transformer in the order of execution; the last one follows all layers.
 enum class Linear : uint8_t { kQuery, kKey, kValue, kAttentionOutput, kGate, kUp, kDown, kHead };
 inline constexpr size_t kLayerLinears = 7;
 
-// One linear layer of a model. The head's `layer` is the number of layers, so that sites are in the
-// order they run.
+// One linear layer of a model. For the head, `layer` is the number of layers, so that sites are
+// sorted in the order of execution.
 struct Site {
   size_t layer = 0;
   Linear linear = Linear::kQuery;
   auto operator<=>(const Site&) const = default;
 };
 
-// Part of the tensor's name: "attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up",
-// "ffn_down" or "output".
+// Returns the part of the tensor's name: "attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate",
+// "ffn_up", "ffn_down" or "output".
 std::string_view LinearName(Linear linear);
-// The name of the weight matrix in the file, e.g. "blk.7.attn_output.weight" or "output.weight".
+// Returns the name of the weight matrix in the file, e.g. "blk.7.attn_output.weight" or
+// "output.weight".
 std::string TensorOf(const Site& site);
-// The site of that tensor; INVALID_ARGUMENT, naming the possible ones, for any other name.
+// Returns the site of that tensor; INVALID_ARGUMENT, which lists the possible names, for any other
+// name.
 absl::StatusOr<Site> SiteOf(const ModelConfig& config, std::string_view tensor);
-// Every linear layer from layer `first` on, in the order they run; with `head` the output matrix,
-// too.
+// Returns every linear layer from layer `first` on, in the order of execution; with `head` also the
+// output matrix.
 std::vector<Site> SitesFrom(const ModelConfig& config, size_t first, bool head);
 
 struct NetworkShape {
@@ -67,31 +70,31 @@ struct NetworkShape {
   }
 };
 
-// The frozen weights, quantised or not, with whatever adapters are active beneath the trained
-// changes. Vectors are empty where the model has none. Not thread-safe.
+// The frozen weights, quantised or not, with the adapters that are active beneath the trained
+// changes. A vector is empty if the model does not have it. Not thread-safe.
 template <typename T>
 class NetworkWeights {
  public:
   virtual ~NetworkWeights() = default;
   virtual const NetworkShape& shape() const = 0;
-  // x (tokens x width) = rows of the token embedding.
+  // Sets x (tokens x width) to the rows of the token embedding.
   virtual void Embed(std::span<const TokenId> tokens, std::span<T> x) = 0;
   virtual std::span<const T> attn_norm(size_t layer) const = 0;
   virtual std::span<const T> ffn_norm(size_t layer) const = 0;
   virtual std::span<const T> output_norm() const = 0;
-  // Norms of each head's query or key before RoPE, head_size long (Qwen3).
+  // Return the norms of each head's query or key before RoPE, head_size long (Qwen3).
   virtual std::span<const T> q_norm(size_t layer) const = 0;
   virtual std::span<const T> k_norm(size_t layer) const = 0;
-  // Of kQuery, kKey and kValue.
+  // Returns the bias of kQuery, kKey or kValue.
   virtual std::span<const T> Bias(const Site& site) const = 0;
-  // y (rows x Out) = x (rows x In) W^T.
+  // Computes y (rows x Out) = x (rows x In) W^T.
   virtual void Multiply(const Site& site, std::span<const T> x, std::span<T> y) = 0;
-  // dx (rows x In) = dy (rows x Out) W; added to dx with `accumulate`.
+  // Computes dx (rows x In) = dy (rows x Out) W; with `accumulate` it is added to dx.
   virtual void MultiplyTransposed(const Site& site, std::span<const T> dy, std::span<T> dx,
                                   bool accumulate) = 0;
 };
 
-// A row whose logits predict a token, and what its cross-entropy counts in the loss.
+// A row whose logits predict a token, and the weight of its cross-entropy in the loss.
 struct Prediction {
   uint32_t row = 0;  // index into the sequence's tokens
   TokenId target = 0;
@@ -101,29 +104,30 @@ struct Prediction {
 // One sequence of a batch. Sequences are packed one after the other, without padding.
 struct TrainingSequence {
   std::vector<TokenId> tokens;  // as the network reads them: corrupted, or [x_t ; x_0]
-  Attention attention;          // its window left at zero: a sliding window is the model's
+  Attention attention;          // its window is zero, because a sliding window belongs to the model
   std::vector<Prediction> predictions;
-  // Each prediction's loss is KL(frozen network || network with changes) at its row, in nats, not
-  // the cross-entropy of its target.
+  // If true, the loss of each prediction is KL(frozen network || network with changes) at its row,
+  // in nats, instead of the cross-entropy of its target
   bool follows_frozen = false;
-  // Masked share of the active window, 0 <= t <= 1: which timestep banks act on it. 1 from left to
-  // right.
+  // Masked share of the active window, 0 <= t <= 1, which decides the active timestep banks; 1 for
+  // next-token sequences
   double t = 1;
-  // What its loss was multiplied by for its part of the step's loss, above 0: the gradient of its
-  // own loss is that of its part divided by it.
+  // The factor, above 0, that scaled this sequence's loss for its part of the step's loss: the
+  // gradient of its own loss is the gradient of its part divided by this factor
   double share = 1;
 };
 
-// What a linear layer got and what came back, for statistics such as the covariances that a frame
-// is made of. Borrowed for the call; rows belong to one or more sequences in their order, and the
-// same linear may be seen several times for one batch, each time with other rows.
+// Observes the inputs and output gradients of linear layers, for statistics such as the covariances
+// that a frame is made of. Arguments are borrowed for the call. Rows belong to one or more
+// sequences in their order, and a layer may be observed several times per batch, each time with
+// other rows.
 template <typename T>
 class LinearObserver {
  public:
   virtual ~LinearObserver() = default;
-  // x: rows x In, the input activations. dy: rows x Out, the derivative of the loss (the sum over
-  // the batch of weight times cross-entropy) by the layer's output. Rows that the loss does not
-  // depend on are left out in the last layer. Called on the thread that runs the pass.
+  // `x` is rows x In, the input activations. `dy` is rows x Out, the derivative of the loss (the
+  // sum over the batch of weight times cross-entropy) by the layer's output. In the last layer,
+  // rows that the loss does not depend on are left out. Called on the thread that runs the pass.
   virtual void Observe(const Site& site, size_t rows, std::span<const T> x,
                        std::span<const T> dy) = 0;
 };

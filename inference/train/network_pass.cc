@@ -80,7 +80,7 @@ void NetworkPass<T>::Begin(std::span<const TrainingSequence> batch, const PassUs
 
 template <typename T>
 void NetworkPass<T>::FindFirst(const PassUse<T>& use) {
-  first_ = {shape_.layers + 1, Linear::kHead};  // behind everything
+  first_ = {shape_.layers + 1, Linear::kHead};  // after all sites
   if (use.changes != nullptr) {
     first_ = use.changes->first().value_or(first_);
   }
@@ -96,7 +96,8 @@ void NetworkPass<T>::PlanGroups() {
   const size_t trained =
       backward_ && first_.layer < shape_.layers ? shape_.layers - first_.layer : 0;
   const size_t layer = layers_.ActivationFloats();
-  // Of one layer that is not kept, of the products, and four rows of the residual stream.
+  // The values of one layer whose activations are not kept, of the products, and four rows of the
+  // residual stream.
   const size_t scratch = layer + layers_.ScratchFloats() + 4 * shape_.width;
   const size_t head_row = (frozen_ == nullptr ? 1 : 2) * (shape_.vocabulary + 2 * shape_.width);
   const size_t floats = static_cast<size_t>(options_.memory_bytes / sizeof(T));
@@ -108,7 +109,7 @@ void NetworkPass<T>::PlanGroups() {
   for (const TrainingSequence& sequence : batch_) {
     total += sequence.tokens.size();
   }
-  // Even groups rather than full ones and a rest.
+  // Groups of equal size are better than full groups and a small rest.
   const size_t groups = (total + affordable - 1) / affordable;
   const size_t target = groups == 0 ? 0 : (total + groups - 1) / groups;
   groups_.clear();
@@ -228,7 +229,7 @@ uint64_t NetworkPass<T>::bytes() const {
   return bytes + BytesOf(head_z_);
 }
 
-// The next layer.
+// Runs the next layer.
 template <typename T>
 void NetworkPass<T>::Forward() {
   if (layer_ == 0) {
@@ -293,7 +294,7 @@ void NetworkPass<T>::AttachStates() {
   }
 }
 
-// From logits_ to losses, and to their derivatives by the logits.
+// Turns logits_ into losses and, in a pass with gradients, into derivatives by the logits.
 template <typename T>
 void NetworkPass<T>::PredictionLosses(std::span<const typename PackedGroup<T>::Target> targets,
                                       std::span<double> nats) {
@@ -324,7 +325,8 @@ void NetworkPass<T>::PredictionLosses(std::span<const typename PackedGroup<T>::T
   });
 }
 
-// The logits of the next predictions: their losses, and on the way back their derivative.
+// Computes the logits of the next predictions, their losses and, in a pass with gradients, the
+// derivatives.
 template <typename T>
 void NetworkPass<T>::Head() {
   const size_t width = shape_.width;
@@ -402,7 +404,8 @@ void NetworkPass<T>::UseRowAsOutput() {
   }
 }
 
-// Takes the derivative by the row's logits out of logits_, where the frozen row would meet it.
+// Moves the derivative by the row's logits out of logits_, because there it would meet the frozen
+// row.
 template <typename T>
 void NetworkPass<T>::RowAsOutputBackward(std::span<const typename PackedGroup<T>::Target> targets) {
   row_slopes_.clear();
@@ -420,7 +423,7 @@ void NetworkPass<T>::RowAsOutputBackward(std::span<const typename PackedGroup<T>
   }
 }
 
-// d_ is the derivative by the input of layer 0.
+// On entry, d_ is the derivative by the input of layer 0.
 template <typename T>
 void NetworkPass<T>::RowBackward() {
   if (changes_ == nullptr || !changes_->row()) {

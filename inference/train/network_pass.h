@@ -17,29 +17,30 @@
 namespace ruvd::inference::train {
 
 struct PassOptions {
-  // Activations of a pass, its scratch included. Sequences that do not fit are run in groups, one
-  // after the other; what does not fit even for one sequence is computed again on the way back.
-  // Sums of gradients over groups are rounded in their order, so results depend on this number.
+  // Memory for the activations of a pass, including scratch. Sequences that do not fit are run in
+  // groups, one after the other; layers that do not fit even for one sequence are computed again in
+  // the backward pass. Sums of gradients over groups are rounded in the order of the groups, so
+  // results depend on this number.
   uint64_t memory_bytes = uint64_t{256} << 20;
   // Observers see every linear layer from this layer on.
   size_t observe_from = 0;
 };
 
-// What the layers below the first changed one gave for a batch: nothing there depends on the
-// changes, so a batch that is run again with other parameters, as held-out text is, starts behind
-// them.
+// Outputs, for a batch, of the layers below the first changed one. They do not depend on the
+// changes, so a batch that is run again with other parameters (such as held-out text) can skip
+// these layers.
 template <typename T>
 struct FrozenPrefix {
-  // All rows, prompts included. The groups after those that fit are computed anew each time, which
-  // changes no number.
+  // Limit for all rows, prompts included. Groups that do not fit are computed again each time, with
+  // equal results
   uint64_t max_bytes = uint64_t{256} << 20;
-  std::vector<std::vector<T>> streams = {};  // of the first groups; filled by the first run
+  std::vector<std::vector<T>> streams = {};  // outputs of the first groups; filled by the first run
 
   uint64_t bytes() const;
 };
 
-// What the frozen network has before its head where it predicts: by sequence, predictions x width;
-// empty for sequences that do not follow it.
+// The hidden states of the frozen network before its head at the predicted rows: by sequence,
+// predictions x width; empty for sequences that do not follow the frozen network.
 template <typename T>
 struct FrozenStates {
   std::vector<std::vector<T>> hidden;
@@ -47,45 +48,46 @@ struct FrozenStates {
   uint64_t bytes() const;
 };
 
-// What a batch is run for.
+// What to compute for a batch.
 template <typename T>
 struct PassUse {
-  ChangeSet<T>* changes = nullptr;  // null: the frozen network alone
-  // Where the derivative of sequence i's loss by the parameters is added; equal pointers for a sum.
-  // Empty: only losses are wanted.
+  ChangeSet<T>* changes = nullptr;  // null: only the frozen network
+  // Where the derivative of sequence i's loss by the parameters is added; equal pointers give a
+  // sum. Empty: only losses are computed
   std::span<T* const> gradients;
   LinearObserver<T>* observer = nullptr;  // may be null
-  // The same one for the same batch, sites and purpose; may be null.
+  // Must be the same object for the same batch, sites and purpose; may be null
   FrozenPrefix<T>* prefix = nullptr;
-  // Filled instead of losses where it is wanted; without changes, gradients or observer.
+  // If not null, it is filled instead of losses; requires no changes, gradients or observer
   FrozenStates<T>* record = nullptr;
-  // Of all sequences of the batch; may be null where none follows the frozen network.
+  // Covers all sequences of the batch; may be null if no sequence follows the frozen network
   const FrozenStates<T>* frozen = nullptr;
 };
 
 // Runs batches forwards and backwards through the frozen network with its changes. Keeps its memory
-// between batches. Borrows everything it is given; not thread-safe.
+// between batches. Borrows all its arguments. Not thread-safe.
 template <typename T>
 class NetworkPass {
  public:
   NetworkPass(NetworkWeights<T>& weights, ParallelRunner& runner, const PassOptions& options);
 
-  // Begins a batch; it and what `use` points to must stay until the pass is done. Every token,
-  // target and row must exist, every sequence have a token and a prediction, and block attention
-  // fit (CheckSequences of model_weights.h says so of outside input).
+  // Begins a batch. The batch and everything that `use` points to must stay valid until the pass is
+  // done. Every token, target and row must exist, every sequence must have a token and a
+  // prediction, and block attention must fit (CheckSequences in model_weights.h checks this for
+  // outside input).
   void Begin(std::span<const TrainingSequence> batch, const PassUse<T>& use);
-  // Does a bounded part: one layer of one group, or the head of limits::kHeadRows predictions or
-  // fewer.
-  // Returns true when the batch is done.
+  // Does a bounded part of the work: one layer of one group, or the head for at most
+  // limits::kHeadRows predictions. Returns true when the batch is done.
   bool Advance();
-  // Begin and all of Advance. Returns the loss.
+  // Calls Begin and then Advance until the batch is done. Returns the loss.
   double Run(std::span<const TrainingSequence> batch, const PassUse<T>& use);
 
-  // Sum over predictions of weight times cross-entropy, or divergence from the frozen network.
+  // Sum over predictions of weight times cross-entropy (or times the divergence from the frozen
+  // network)
   double loss() const;
-  // Losses in nats of a sequence's predictions, in their order.
+  // Losses of a sequence's predictions in nats, in their order
   std::span<const double> nats(size_t sequence) const;
-  // Memory held for activations.
+  // Memory held for activations, in bytes
   uint64_t bytes() const;
 
  private:
@@ -93,7 +95,7 @@ class NetworkPass {
   struct Group {
     size_t begin = 0;  // sequences
     size_t end = 0;
-    size_t kept = 0;  // layers whose activations are kept, the last ones
+    size_t kept = 0;  // number of layers (the last ones) whose activations are kept
   };
   enum class Phase : uint8_t { kForward, kHead, kBackward, kDone };
 
@@ -109,8 +111,8 @@ class NetworkPass {
                         std::span<double> nats);
   void BeginBackward();
   void Backward(size_t layer);
-  // The trained row of the embedding: read in place of the frozen one, where the output matrix is
-  // tied also as the token's logit, and the gradients of both uses.
+  // Functions for the trained row of the embedding. It is read in place of the frozen row; if the
+  // output matrix is tied, it also gives the token's logit. Both uses have gradients.
   void UseRow();
   void UseRowAsOutput();
   void RowAsOutputBackward(std::span<const typename PackedGroup<T>::Target> targets);
@@ -130,7 +132,7 @@ class NetworkPass {
   FrozenPrefix<T>* prefix_ = nullptr;
   FrozenStates<T>* record_ = nullptr;
   const FrozenStates<T>* frozen_ = nullptr;
-  bool by_t_ = false;  // whether a change asks for t
+  bool by_t_ = false;  // whether a change depends on t
   bool backward_ = false;
   Site first_;  // the first site that is trained or observed
   std::vector<Group> groups_;
@@ -138,19 +140,19 @@ class NetworkPass {
   std::vector<double> nats_;
   std::vector<size_t> nats_begin_;  // by sequence, and the end
 
-  // Where the pass is.
+  // The current state of the pass.
   Phase phase_ = Phase::kDone;
   size_t group_ = 0;
   size_t layer_ = 0;
   size_t prediction_ = 0;
 
   PackedGroup<T> packed_;
-  std::vector<LayerActivations<T>> kept_;  // by layer; of those that are not kept x alone
+  std::vector<LayerActivations<T>> kept_;  // by layer; for layers that are not kept, only x
   LayerActivations<T> scratch_;
   Buffer stream_, next_, hidden_, dhidden_, d_;
   Buffer head_in_, logits_, dhead_, frozen_in_, frozen_logits_;
   std::vector<Buffer> head_z_;
-  Buffer row_slopes_;  // of the head's logits of a trained row
+  Buffer row_slopes_;  // derivatives by the head's logits of a trained row
 };
 
 extern template struct FrozenPrefix<float>;

@@ -11,11 +11,11 @@
 
 #include "inference/kernels/kernel_table.h"
 
-// The operations of a transformer with their derivatives. Templates over the float type: in float
-// they run on the kernels, in double, for the gradient tests, as plain loops.
+// The operations of a transformer with their derivatives. They are templates over the float type:
+// float runs on the kernels, double (for the gradient tests) as plain loops.
 namespace ruvd::inference::train {
 
-// y = x * w / rms(x) with rms(x) = sqrt(mean(x^2) + epsilon) (arXiv 1910.07467).
+// Computes y = x * w / rms(x) with rms(x) = sqrt(mean(x^2) + epsilon) (arXiv 1910.07467).
 template <typename T>
 void RmsNorm(std::span<const T> x, std::span<const T> w, double epsilon, T* y) {
   if constexpr (std::is_same_v<T, float>) {
@@ -32,7 +32,7 @@ void RmsNorm(std::span<const T> x, std::span<const T> w, double epsilon, T* y) {
   }
 }
 
-// dx += dL/dx given dy = dL/dy: with s = 1 / rms(x),
+// Adds dL/dx to dx, given dy = dL/dy. With s = 1 / rms(x),
 // dx_i = s w_i dy_i - x_i s^3 / n * sum_j(dy_j w_j x_j).
 template <typename T>
 void RmsNormBackward(std::span<const T> x, std::span<const T> w, double epsilon, const T* dy,
@@ -55,7 +55,7 @@ void RmsNormBackward(std::span<const T> x, std::span<const T> w, double epsilon,
   }
 }
 
-// y = silu(gate) * up, silu(g) = g / (1 + exp(-g)) (arXiv 2002.05202).
+// Computes y = silu(gate) * up with silu(g) = g / (1 + exp(-g)) (arXiv 2002.05202).
 template <typename T>
 void SwiGlu(const T* gate, const T* up, size_t n, T* y) {
   if constexpr (std::is_same_v<T, float>) {
@@ -67,7 +67,7 @@ void SwiGlu(const T* gate, const T* up, size_t n, T* y) {
   }
 }
 
-// silu'(g) = s (1 + g (1 - s)) with s = 1 / (1 + exp(-g)). Replaces gate and up by the derivatives.
+// Replaces gate and up by the derivatives: silu'(g) = s (1 + g (1 - s)) with s = 1 / (1 + exp(-g)).
 template <typename T>
 void SwiGluBackward(const T* dy, size_t n, T* gate, T* up) {
   if constexpr (std::is_same_v<T, float>) {
@@ -109,7 +109,8 @@ T Largest(const T* x, size_t n) {
   }
 }
 
-// x = exp(scale * x - shift), at most 1 but for rounding; returns the sum.
+// Replaces x by exp(scale * x - shift), which must be at most 1 except for rounding; returns the
+// sum.
 template <typename T>
 T ExpAffine(T* x, size_t n, T scale, T shift) {
   if constexpr (std::is_same_v<T, float>) {
@@ -135,7 +136,7 @@ void AddTo(const T* x, size_t n, T* y) {
   }
 }
 
-// y += scale * x.
+// Adds scale * x to y.
 template <typename T>
 void AddScaled(const T* x, size_t n, T scale, T* y) {
   for (size_t i = 0; i < n; ++i) {
@@ -179,7 +180,8 @@ double KlDivergence(std::span<const T> reference, std::span<T> logits, T weight,
          std::log(static_cast<double>(mass)) + std::log(static_cast<double>(other_mass));
 }
 
-// y (rows x columns) = a (rows x inner) b, b (inner x columns). Strides are distances between rows.
+// A product y (rows x columns) = a (rows x inner) b, where b is inner x columns. Strides are
+// distances between rows.
 template <typename T>
 struct Product {
   const T* a = nullptr;
@@ -191,7 +193,7 @@ struct Product {
   size_t columns = 0;
   T* y = nullptr;
   size_t y_stride = 0;
-  bool accumulate = false;  // added to y
+  bool accumulate = false;  // the product is added to y
 };
 
 template <typename T>
@@ -220,7 +222,7 @@ void MultiplyAb(const Product<T>& p) {
   }
 }
 
-// The same with b transposed: b (columns x inner). Does not accumulate.
+// Computes the product with b transposed: b is columns x inner. Does not accumulate.
 template <typename T>
 void MultiplyAbt(const Product<T>& p) {
   if constexpr (std::is_same_v<T, float>) {
@@ -246,7 +248,7 @@ void MultiplyAbt(const Product<T>& p) {
   }
 }
 
-// to[c * to_stride + r] = scale * from[r * from_stride + c].
+// Sets to[c * to_stride + r] = scale * from[r * from_stride + c].
 template <typename T>
 void Transpose(const T* from, size_t from_stride, size_t rows, size_t columns, T scale, T* to,
                size_t to_stride) {

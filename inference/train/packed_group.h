@@ -11,11 +11,12 @@
 
 namespace ruvd::inference::train {
 
-// Sequences that run together, their rows one after the other. `wanted` are the rows that some
-// prediction reads: the last layer computes only what they need.
+// Sequences that run together; their rows are stored one after the other. `wanted` are the rows
+// that a prediction reads: the last layer computes only what these need.
 template <typename T>
 struct PackedGroup {
-  // Rows [begin, end) of one masked share whose gradient goes to one place, null for nowhere.
+  // Rows [begin, end) with one masked share and one destination of their gradient (null: no
+  // gradient).
   struct Range {
     size_t begin = 0;
     size_t end = 0;
@@ -26,16 +27,17 @@ struct PackedGroup {
     size_t wanted = 0;  // index into the wanted rows
     TokenId token = 0;
     double weight = 0;
-    T* gradient = nullptr;  // of its sequence
+    T* gradient = nullptr;  // destination of its sequence's gradient
     double t = 1;
-    const T* frozen = nullptr;  // what the frozen network has before the head; null: cross-entropy
+    // hidden state of the frozen network before the head; null: the loss is the cross-entropy
+    const T* frozen = nullptr;
   };
 
-  // gradients[i] belongs to sequences[i]. Without `by_t` every row counts as one of t = 1: where no
-  // change asks for t, ranges are the longer for it. Borrows the sequences.
+  // gradients[i] belongs to sequences[i]. Without `by_t` every row counts as t = 1: if no change
+  // depends on t, this makes the ranges longer. Borrows the sequences.
   void Pack(std::span<const TrainingSequence> packed, std::span<T* const> gradients, bool by_t);
-  // Appends `rows` to the ranges, to the last one where the gradient goes to the same place and t
-  // is the same.
+  // Appends `rows` to the ranges: to the last range if it has the same gradient destination and the
+  // same t, otherwise as a new range.
   static void Append(size_t rows, T* gradient, double t, std::vector<Range>* ranges);
 
   size_t rows() const { return tokens.size(); }
@@ -50,7 +52,7 @@ struct PackedGroup {
   std::vector<size_t> wanted_begin;      // by sequence, and the end
   std::vector<Range> row_ranges;
   std::vector<Range> wanted_ranges;
-  std::vector<Target> targets;  // of all predictions in their order
+  std::vector<Target> targets;  // all predictions in their order
 };
 
 extern template struct PackedGroup<float>;

@@ -75,7 +75,7 @@ TrainingRun::TrainingRun(const RunParts& parts, const RunOptions& options)
   BeginNext();
 }
 
-// All that decides the run's numbers but for what the caller's own digest covers.
+// Returns a digest of all that decides the run's numbers and is not in the caller's own digest.
 Digest TrainingRun::Task() const {
   const RunOptions& o = options_;
   ByteWriter out;
@@ -155,7 +155,7 @@ void TrainingRun::BeginBatch() {
   }
 }
 
-// What sequences that follow the frozen network are to follow; they are the last ones.
+// Computes the frozen states for the sequences that follow the frozen network; these come last.
 void TrainingRun::BeginFrozen() {
   const auto followers = std::ranges::stable_partition(
       batch_, [](const TrainingSequence& sequence) { return !sequence.follows_frozen; });
@@ -168,8 +168,9 @@ void TrainingRun::BeginFrozen() {
   pass_.Begin(std::span(batch_).last(followers.size()), {.record = &frozen_});
 }
 
-// Sequences of this batch whose gradients the running Fisher is made of: spread over the batch,
-// since the parts of mixed objectives lie one behind the other, and others each step.
+// Returns the sequences of this batch whose gradients form the running Fisher. They are spread over
+// the batch, because the parts of mixed objectives are stored one after the other, and they differ
+// from step to step.
 std::vector<size_t> TrainingRun::FisherExamples() const {
   if (options_.ewc.fisher_rate == 0 || accumulated_ > 0) {
     return {};
@@ -196,7 +197,7 @@ void TrainingRun::BeginGradient() {
                        .frozen = frozen_.hidden.empty() ? nullptr : &frozen_});
 }
 
-// The Fisher after this step; the gradients of its examples join the others.
+// Computes the Fisher after this step, and adds the gradients of its examples to the others.
 void TrainingRun::TakeExampleGradients() {
   const size_t parameters = gradient_.size();
   std::vector<double> scales;
@@ -221,14 +222,15 @@ std::vector<double> TrainingRun::SequenceLosses() const {
     for (size_t i = 0; i < batch_[s].predictions.size(); ++i) {
       sum += batch_[s].predictions[i].weight * pass_.nats(s)[i];
     }
-    // Compare weighs whole losses, whatever the share of this batch in the step.
+    // Compare weighs whole losses, independent of this batch's share of the step.
     losses.push_back(sum * options_.accumulate);
   }
   return losses;
 }
 
-// Serving asks banks with the share of the block at hand for all that it reads, the clean blocks
-// before it included; a sequence of [x_t ; x_0] reads blocks of different shares at once.
+// While serving, banks are chosen by the masked share of the current block for all blocks that are
+// read, the clean ones before it included; a sequence [x_t ; x_0] reads blocks of different shares
+// at once.
 absl::Status TrainingRun::CheckBanks() const {
   const auto by_block = [](const TrainingSequence& sequence) {
     return sequence.attention.kind == Attention::Kind::kNoisyAndClean;
@@ -246,7 +248,7 @@ absl::Status TrainingRun::Advance(const std::function<bool()>& pause) {
     RETURN_IF_ERROR(CheckBanks());
     if (options_.cancelled && options_.cancelled()) {
       return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
-                   "training was cancelled; start it again to learn this");
+                   "training was cancelled; start it again");
     }
     if (pass_.Advance()) {
       RETURN_IF_ERROR(FinishPass());

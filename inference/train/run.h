@@ -23,71 +23,72 @@ namespace ruvd::inference::train {
 
 struct RunOptions {
   int steps = 100;
-  // Batches of the objective whose gradients are added up for one step.
+  // Batches of the objective whose gradients are added up for one step
   int accumulate = 1;
   double learning_rate = 1e-3;
   ScheduleOptions schedule;
   OptimizerOptions optimizer;
-  // Euclidean norm that the whole gradient is scaled down to.
+  // The whole gradient is scaled down to this Euclidean norm if it is larger
   double clip_norm = 1.0;
-  // Held-out losses are taken before the first step, after every so many steps and after the last
-  // one; 0: before the first and after the last only.
+  // Steps between held-out evaluations; the run also evaluates before the first and after the last
+  // step. 0: only before the first and after the last step
   int evaluate_every = 0;
-  // Ends the run after so many evaluations in a row without a new best, and gives the best
-  // parameters back; 0: never, and the last parameters stay.
+  // Ends the run after this many evaluations in a row without a new best, and restores the best
+  // parameters; 0: never, and the last parameters stay
   int patience = 0;
   EwcOptions ewc;     // off by default
-  uint64_t seed = 0;  // of the objective; kept in checkpoints
-  Digest task{};      // what else tells this run from others: model, texts, frozen factors
+  uint64_t seed = 0;  // seed of the objective; kept in checkpoints
+  Digest task{};  // digest of everything else that identifies the run: model, texts, fixed factors
   PassOptions pass;
-  // Polled between slices; true ends the run with CANCELLED. May be empty.
+  // Polled between slices; true ends the run with CANCELLED. May be empty
   std::function<bool()> cancelled;
 };
 
-// What a run works on, all borrowed.
+// The parts that a run works on, all borrowed.
 struct RunParts {
   NetworkWeights<float>* weights = nullptr;
   ChangeSet<float>* changes = nullptr;
   const Objective* objective = nullptr;
-  // Scored on the same masks every time; may be empty.
+  // Scored with the same masks every time; may be empty
   std::span<const TrainingSequence> held_out;
   ParallelRunner* runner = nullptr;
-  // Of the training before, with as many parameters: the anchor of the EWC penalty, and where the
-  // running Fisher goes on from. Null: there was none, so that there is no penalty.
+  // Memory of the previous training, with as many parameters: the anchor of the EWC penalty, and
+  // the start of the running Fisher. Null: there was no previous training, so there is no penalty
   const EwcMemory* remembered = nullptr;
 };
 
-// A training run in slices: of about a layer of a group of sequences, so that whoever runs it may
-// do other things in between. Deterministic: where slices end changes nothing, nor does a
-// checkpoint and a restore, bit for bit. Not thread-safe.
+// A training run that works in slices of about one layer of a group of sequences, so that the
+// caller can do other work in between. Deterministic: neither the places where slices end nor a
+// checkpoint and restore change a single bit of the result. Not thread-safe.
 class TrainingRun {
  public:
-  // Options are within their ranges (CheckRunOptions).
+  // The options must be within their ranges (CheckRunOptions).
   TrainingRun(const RunParts& parts, const RunOptions& options);
 
-  // Works until `pause` says so, asked after each slice, or the run is done. Empty: until it is
-  // done. Errors: CANCELLED; INVALID_ARGUMENT for timestep banks on sequences of block diffusion;
-  // INTERNAL when the gradient is not finite.
+  // Works until the run is done or `pause`, which is asked after each slice, returns true. An empty
+  // `pause` never stops. Errors: CANCELLED; INVALID_ARGUMENT for timestep banks on sequences of
+  // block diffusion; INTERNAL if the gradient is not finite.
   absl::Status Advance(const std::function<bool()>& pause = nullptr);
   bool done() const { return phase_ == Phase::kDone; }
 
-  // Steps taken; what the last one's batch lost; the EWC penalty on top of it; the norm of its
-  // gradient, that of the penalty included, before clipping.
+  // Number of steps taken, and three values of the last step: the loss of its batch, the EWC
+  // penalty on top of it, and the norm of its gradient (including the penalty's) before clipping
   uint64_t step() const { return state_.step; }
   double loss() const { return loss_; }
   double penalty() const { return penalty_; }
   double gradient_norm() const { return gradient_norm_; }
-  // Nats per token of the held-out sequences, one for each evaluation.
+  // Held-out losses in nats per token, one for each evaluation
   const std::vector<double>& held_out() const { return state_.held_out; }
 
-  // Memory that the run holds: activations, what is kept of the frozen network, parameters,
-  // gradients, the optimiser's state and the Fisher.
+  // Bytes held by the run: activations, cached outputs of the frozen network, parameters,
+  // gradients, the optimiser's state and the Fisher
   uint64_t bytes() const;
 
-  // The state at the end of the last step or evaluation. Work on the next one is done again.
+  // Returns the state at the end of the last step or evaluation. Work on the next step is not
+  // included.
   std::string Checkpoint() const;
-  // Goes on from a checkpoint of a run with equal parts and options. INVALID_ARGUMENT for bytes
-  // that are none, or of another run; then nothing has changed.
+  // Continues from a checkpoint of a run with equal parts and options. INVALID_ARGUMENT for bytes
+  // that are not a checkpoint, or that belong to another run; then nothing is changed.
   absl::Status Restore(std::span<const uint8_t> bytes);
 
  private:
@@ -115,14 +116,14 @@ class TrainingRun {
   NetworkPass<float> pass_;
   FrozenPrefix<float> held_out_prefix_;
   Optimizer optimizer_;
-  RunState state_;  // without parameters and optimiser, which live elsewhere
+  RunState state_;  // without parameters and optimiser state, which are stored elsewhere
   Phase phase_ = Phase::kDone;
   int accumulated_ = 0;
   std::vector<TrainingSequence> batch_;
   std::vector<double> policy_;
   FrozenStates<float> frozen_;
   std::vector<float> gradient_;
-  std::vector<float> example_gradients_;  // of FisherExamples()
+  std::vector<float> example_gradients_;  // gradients of FisherExamples()
   std::vector<double> next_fisher_;
   double batch_loss_ = 0;
   double loss_ = 0;
@@ -130,7 +131,7 @@ class TrainingRun {
   double gradient_norm_ = 0;
 };
 
-// INVALID_ARGUMENT for an option out of its range.
+// Returns INVALID_ARGUMENT for an option out of range.
 absl::Status CheckRunOptions(const RunOptions& options);
 
 }  // namespace ruvd::inference::train

@@ -78,13 +78,14 @@ absl::Status CheckParts(const RunState& state) {
              : Broken("holds a negative Fisher information");
 }
 
-// What no run writes, and would not be refused later: the root of a negative mean square is NaN.
+// Refuses values that no run writes and that would cause errors later: the root of a negative mean
+// square is NaN.
 absl::Status CheckOptimizer(const RunState& state) {
   const bool squares =
       std::ranges::all_of(state.optimizer.second, [](double square) { return square >= 0; });
   return squares && state.optimizer.steps == state.step
              ? absl::OkStatus()
-             : Broken("has an optimiser that no run leaves");
+             : Broken("has an impossible optimiser state");
 }
 
 }  // namespace
@@ -124,7 +125,7 @@ absl::StatusOr<RunState> DecodeRunState(std::span<const uint8_t> bytes) {
   RETURN_IF_ERROR(ReadValues(&in, limits::kMaxTrainedParameters, &state.best));
   RETURN_IF_ERROR(ReadValues(&in, limits::kMaxTrainedParameters, &state.fisher));
   if (in.remaining() > 0) {
-    return Broken("has bytes behind its end");
+    return Broken("has extra bytes after its end");
   }
   RETURN_IF_ERROR(CheckParts(state));
   RETURN_IF_ERROR(CheckOptimizer(state));

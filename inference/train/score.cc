@@ -25,17 +25,17 @@ absl::Status Check(std::span<const TokenId> completion, const ScoreOptions& opti
   }
   if (options.samples < 1 || options.samples > limits::kMaxScoreSamples) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "{} mask draws; choose between 1 and {}", options.samples,
+                 "samples is {}; choose between 1 and {} mask draws", options.samples,
                  limits::kMaxScoreSamples);
   }
   if (options.mode == DecodingMode::kBlock && options.block_length < 1) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "block length {}; choose one above zero", options.block_length);
+                 "the block length is {}; choose one above zero", options.block_length);
   }
   return absl::OkStatus();
 }
 
-// Without a prompt the first token has no prediction: the mean is over the others.
+// Without a prompt the first token has no prediction, so the mean is over the other tokens.
 absl::StatusOr<double> ScoreLeftToRight(Transformer& transformer, ScoredText text,
                                         const AdapterMix* adapters) {
   text.first = std::max<size_t>(text.first, 1);
@@ -64,7 +64,7 @@ absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const
   const auto mix_at = [&](double t) { return adapters ? adapters(t) : nullptr; };
   std::vector<TokenId> tokens(prompt.begin(), prompt.end());
   tokens.insert(tokens.end(), completion.begin(), completion.end());
-  // Before the masks are drawn: their memory grows with samples and length.
+  // This is checked before the masks are drawn, because their memory grows with samples and length.
   if (const auto context = static_cast<size_t>(transformer.model().config().context);
       tokens.size() > context) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kContextTooLong,
@@ -81,7 +81,7 @@ absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const
   return EstimateNelbo(corruptions, [&](const Corruption& corruption, std::span<double> nats) {
     if (options.cancelled && options.cancelled()) {
       return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
-                   "the score was given up; ask again");
+                   "the scoring was cancelled; ask again");
     }
     const double share =
         static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length);

@@ -16,23 +16,22 @@ namespace ruvd::inference {
 
 struct ScoreOptions {
   DecodingMode mode = DecodingMode::kDiffusion;
-  int samples = 32;   // mask draws to average, stratified over t; ignored for autoregressive
-  uint64_t seed = 0;  // equal seeds see equal masks, whatever the adapters
+  int samples = 32;   // mask draws to average, stratified over t; ignored in autoregressive mode
+  uint64_t seed = 0;  // equal seeds give equal masks, whatever the adapters
   int block_length = 16;
-  // Asked before every forward; once it says yes, the score is given up with CANCELLED. Empty:
-  // never.
+  // Asked before every forward; true ends the scoring with CANCELLED. May be empty
   std::function<bool()> cancelled = nullptr;
 };
 
-// Nats per completion token given the prompt: the negative ELBO under exact-count masking of the
-// completion (k uniform on 1..L, weight L/k; equals the 1/t integral, diffusion-lm.md §1), or the
-// block-diffusion NELBO, or the next-token cross-entropy. The prompt is never masked. An empty
-// completion is INVALID_ARGUMENT.
+// Returns nats per completion token given the prompt: the NELBO under exact-count masking of the
+// completion (k uniform on 1..L, weight L/k, which equals the integral over t with weight 1/t), the
+// block-diffusion NELBO, or the next-token cross-entropy, by mode. The prompt is never masked.
+// INVALID_ARGUMENT for an empty completion.
 absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const TokenId> prompt,
                                        std::span<const TokenId> completion,
                                        const AdapterMix* adapters, const ScoreOptions& options);
-// The same with adapters by t, the masked share of the completion; of next tokens those of t = 1.
-// Empty: none.
+// Returns the score with adapters that depend on t, the masked share of the completion; the
+// next-token score uses those of t = 1. An empty `adapters` means no adapters.
 absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const TokenId> prompt,
                                        std::span<const TokenId> completion,
                                        const AdaptersOfT& adapters, const ScoreOptions& options);

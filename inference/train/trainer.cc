@@ -23,11 +23,11 @@ using train::ChangeSet;
 using train::Linear;
 using train::Site;
 
-// Separates the held-out masks from the training masks of the same seed.
+// Keeps the held-out masks apart from the training masks of the same seed.
 constexpr uint64_t kHeldOutStream = 0x68656c646f757421ULL;
 
-// The site of the last layer, or the head, whose tensor is called so; nothing before the layer's
-// attention.
+// Returns the site of the last layer, or the head, that has this name; sites before the attention
+// output are not supported.
 absl::StatusOr<Site> LastLayerSite(const Model& model, std::string_view target) {
   const auto layers = static_cast<size_t>(model.config().layers);
   for (const Linear linear :
@@ -40,7 +40,7 @@ absl::StatusOr<Site> LastLayerSite(const Model& model, std::string_view target) 
                "cannot train {}; choose attn_output, ffn_gate, ffn_up, ffn_down or output", target);
 }
 
-// How many held-out maskings keep their number of rows within the limit.
+// Returns how many held-out maskings keep the number of rows within the limit.
 int HeldOutSamples(std::span<const TrainingExample> examples, int wanted) {
   size_t rows = 0;
   for (const TrainingExample& example : examples) {
@@ -51,14 +51,14 @@ int HeldOutSamples(std::span<const TrainingExample> examples, int wanted) {
   return wanted < 1 ? wanted : std::min(wanted, std::max(1, affordable));
 }
 
-// What is trained on what, and measured on what.
+// The texts that are trained on, and those that are measured.
 struct Lesson {
   std::span<const TrainingExample> examples;
   std::span<const TrainingExample> held_out;
   float learning_rate = 0;
 };
 
-// Runs the training of `changes`; fills all of the result but adapter and core.
+// Runs the training of `changes`; fills all of the result except adapter and core.
 absl::Status Train(Transformer& transformer, const Lesson& lesson, const AdapterMix* base,
                    const TrainingOptions& options, ChangeSet<float>* changes,
                    TrainingResult* result) {
@@ -142,7 +142,7 @@ absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, cons
   RETURN_IF_ERROR(CheckLearningRate(options));
   if (frame.model_hash != model.hash()) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
-                 "the frame belongs to another model; make the frame of this one");
+                 "the frame belongs to another model; make a frame for this model");
   }
   const absl::StatusOr<Site> site = train::SiteOf(model.config(), frame.target);
   if (!site.ok() || site->layer + 1 < static_cast<size_t>(model.config().layers) ||

@@ -237,7 +237,7 @@ TEST_F(ConversionTest, TextsAndOptionsThatDoNotFitAreRefused) {
   EXPECT_THAT(Refusal({}, {.train = Stream(40), .held_out = Stream(10)}), HasSubstr("too short"));
   ConversionTexts masked{.train = Stream(600), .held_out = {}};
   masked.train[30] = CausalModelFile::kSpare;
-  EXPECT_THAT(Refusal({}, masked), HasSubstr("the text has token 257"));
+  EXPECT_THAT(Refusal({}, masked), HasSubstr("the text contains token 257"));
   EXPECT_THAT(Refusal({.spare_kind = TokenKind::kControl}), HasSubstr("--mask-token"));
   const auto with = [&](auto change) {
     const ConversionOptions kept = options_;

@@ -94,7 +94,7 @@ TEST(DgrTest, ChecksRanges) {
   EXPECT_TRUE(CheckDgrOptions({}).ok());
   const absl::Status status = CheckDgrOptions({.min_t = 1.5F});
   EXPECT_EQ(ReasonOf(status), reasons::kInvalidArgument);
-  EXPECT_THAT(MessageOf(status), HasSubstr("min_t is 1.5; it lies between 0 and 1"));
+  EXPECT_THAT(MessageOf(status), HasSubstr("min_t is 1.5; choose a value between 0 and 1"));
   EXPECT_FALSE(CheckDgrOptions({.min_interval = 0}).ok());
   EXPECT_FALSE(CheckDgrOptions({.spike = std::nanf("")}).ok());
 }
