@@ -299,9 +299,8 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                            admin::v1::SetUserConsentResponse* response) override {
     auto* reactor = context->DefaultReactor();
     const auto stored = std::make_shared<absl::Status>();
-    // The consent is stored first, on a thread that may wait for the disk, and then the actor is
-    // told. A withdrawal reaches the actor even if it could not be stored: then it holds until the
-    // node ends.
+    // Stores the consent on a thread that may wait for the disk, then tells the actor. A withdrawal
+    // that could not be stored reaches the actor too, and holds until the node ends.
     lane_.Run(
         context, reactor,
         [this, request, response, stored] {

@@ -17,8 +17,8 @@ namespace ruvd::api {
 
 // The streams of WatchPatterns. A stream reads the store's log of changes one page at a time, and
 // only as fast as its caller reads. The log is the buffer, so a slow caller needs one page of
-// memory and delays no other caller. A stream that falls behind the beginning of the log gets an error
-// with the number of the change from which it can continue. Thread-safe.
+// memory and delays no other caller. A stream that falls behind the beginning of the log gets an
+// error with the number of the change from which it can continue. Thread-safe.
 class PatternFeed {
  public:
   struct Options {

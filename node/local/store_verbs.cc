@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ruvd store`: works on the store of a stopped node, or asks a running node to work on its own
-// store.
+// `ruvd store`: works on the store of a stopped node, or asks a running node to do so.
 
 #include <fmt/format.h>
 
@@ -54,8 +53,7 @@ struct StoreFlags {
   bool data_keys = false;
   std::string user;
   std::optional<uint32_t> collection;
-  // An empty name comes from an unset variable of a script; it differs from a missing flag and is
-  // refused.
+  // An empty name comes from an unset variable of a script and is refused.
   std::optional<std::string> new_passphrase_file;
   std::optional<std::string> keep_old_key;
   bool running = false;  // ask the node at --server
