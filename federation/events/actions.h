@@ -15,11 +15,9 @@
 #include "federation/events/item.h"
 #include "privacy/identity/revocation_list.h"
 
-namespace ruvd::inference {
+namespace ruvd::federation::v1 {
 class Frame;
-}  // namespace ruvd::inference
-
-namespace ruvd::federation::v1 {}
+}  // namespace ruvd::federation::v1
 
 namespace ruvd::federation {
 

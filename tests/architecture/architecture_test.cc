@@ -22,33 +22,33 @@ const Files& Tree() {
   return tree;
 }
 
-TEST(inference::Architecture, TheTreeIsFound) {
+TEST(Architecture, TheTreeIsFound) {
   EXPECT_GT(Tree().size(), 50u);
   EXPECT_TRUE(std::ranges::any_of(
       Tree(), [](const SourceFile& file) { return file.path == "base/status.h"; }));
 }
-TEST(inference::Architecture, IncludesPointDownwards) {
+TEST(Architecture, IncludesPointDownwards) {
   EXPECT_THAT(CheckFloors(Tree()), IsEmpty());
 }
-TEST(inference::Architecture, PureRoomsHaveNoInputOrOutput) {
+TEST(Architecture, PureRoomsHaveNoInputOrOutput) {
   EXPECT_THAT(CheckPureParts(Tree()), IsEmpty());
 }
-TEST(inference::Architecture, IncludesHaveNoCycle) {
+TEST(Architecture, IncludesHaveNoCycle) {
   EXPECT_THAT(CycleFinder(Tree()).Find(), IsEmpty());
 }
-TEST(inference::Architecture, TimeAndChanceAreInjected) {
+TEST(Architecture, TimeAndChanceAreInjected) {
   EXPECT_THAT(CheckDeterminism(Tree()), IsEmpty());
 }
-TEST(inference::Architecture, EverySourceHasItsLicence) {
+TEST(Architecture, EverySourceHasItsLicence) {
   EXPECT_THAT(CheckLicenseHeaders(Tree()), IsEmpty());
 }
-TEST(inference::Architecture, EveryHeaderIsIncludedOnce) {
+TEST(Architecture, EveryHeaderIsIncludedOnce) {
   EXPECT_THAT(CheckPragmaOnce(Tree()), IsEmpty());
 }
-TEST(inference::Architecture, EveryNameHasOneDefinition) {
+TEST(Architecture, EveryNameHasOneDefinition) {
   EXPECT_THAT(CheckOneDefinition(Tree()), IsEmpty());
 }
-TEST(inference::Architecture, NoPathOfOneMachine) {
+TEST(Architecture, NoPathOfOneMachine) {
   EXPECT_THAT(CheckMachinePaths(Tree()), IsEmpty());
 }
 

@@ -98,7 +98,7 @@ TEST_F(WireFormat, CertificateAndPayload) {
   EXPECT_EQ(ToHex(AsBytes(Payload())), kPayload);
 }
 
-TEST_F(WireFormat, privacy::Envelope) {
+TEST_F(WireFormat, Envelope) {
   const privacy::Envelope envelope = Sealed();
   EXPECT_EQ(ToHex(AsBytes(envelope.header)), kHeader);
   EXPECT_EQ(ToHex(AsBytes(envelope.body)), std::string(kCertificate) + kBodyTail);

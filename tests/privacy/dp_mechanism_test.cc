@@ -111,7 +111,7 @@ RC_GTEST_PROP(DpNoiseGrid, IntegersNeverKeepANormAboveTheClip, ()) {
   RC_ASSERT(squares_before > clip * clip || units == before);
 }
 
-TEST(sharing::DpRelease, NoiseComesOnTheClippedUpdateAndOnlyFromTheGivenBytes) {
+TEST(DpRelease, NoiseComesOnTheClippedUpdateAndOnlyFromTheGivenBytes) {
   const NoiseGrid grid = MakeNoiseGrid(1, 0.25, 5).value();
   const DiscreteGaussian noise = DiscreteGaussian::Create(grid.sigma_units).value();
   const auto release = [&](uint64_t seed) {
@@ -132,7 +132,7 @@ TEST(sharing::DpRelease, NoiseComesOnTheClippedUpdateAndOnlyFromTheGivenBytes) {
   EXPECT_EQ(update.ValueAt(0), -3.0 / 64);
 }
 
-TEST(sharing::DpRelease, RefusesNoiseOfAnotherGrid) {
+TEST(DpRelease, RefusesNoiseOfAnotherGrid) {
   const NoiseGrid grid = MakeNoiseGrid(1, 1, 5).value();
   const DiscreteGaussian less = DiscreteGaussian::Create(grid.sigma_units - 1).value();
   Update update{.first = {1}, .second = {1}};
