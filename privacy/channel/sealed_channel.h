@@ -43,7 +43,7 @@ class SealedChannel {
 
 // A fresh X25519 key (RFC 7748) of one end of one channel. A public key does not prove who holds
 // it: both ends must sign data that contains both keys, and the hash of that data must be
-// `session`. Wiped on destruction. It can be moved and is not thread-safe.
+// `session`. It is wiped on destruction, can be moved and is not thread-safe.
 class ChannelKey {
  public:
   using PublicKey = std::array<uint8_t, 32>;

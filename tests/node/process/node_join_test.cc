@@ -233,7 +233,7 @@ TEST_F(NodeJoinTest, OfManyThatComeWithOneTokenAtOnceOneIsAdmitted) {
 TEST_F(NodeJoinTest, WhatKeepsANodeFromJoiningIsNamed) {
   Start();
   const std::string token = Token();
-  EXPECT_THAT(Join("b", token.substr(0, 80), 1), HasSubstr("not copied whole"));
+  EXPECT_THAT(Join("b", token.substr(0, 80), 1), HasSubstr("is incomplete"));
   std::string other = token;
   other[20] = other[20] == '0' ? '1' : '0';
   EXPECT_THAT(Join("b", other, 4), HasSubstr("[TOKEN_INVALID]"));
