@@ -13,9 +13,9 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/admission/link_tls.h"
 #include "node/client/rpc_error.h"
 #include "node/limits.h"
-#include "node/transport/link_tls.h"
 #include "privacy/identity/certificate_renewal.h"
 #include "privacy/identity/join_token.h"
 #include "privacy/sodium.h"
@@ -95,7 +95,7 @@ class JoinAttempt {
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
     arguments.SetMaxReceiveMessageSize(limits::kMaxLinkMessageBytes);
-    return grpc::CreateCustomChannel(address, transport::LinkCredentials(own), arguments);
+    return grpc::CreateCustomChannel(address, LinkCredentials(own), arguments);
   }
   template <typename Array>
   static bool Copy(const std::string& bytes, Array* array) {

@@ -10,7 +10,7 @@
 
 #include "base/executor.h"
 #include "node/admission/admission_office.h"
-#include "node/transport/link_tls.h"
+#include "node/admission/link_tls.h"
 
 namespace ruvd::api {
 
@@ -18,7 +18,7 @@ namespace ruvd::api {
 // outlive the server.
 struct AdmissionDependencies {
   admission::AdmissionOffice* office = nullptr;
-  const transport::LinkTls* tls = nullptr;  // of the port for peers
+  const admission::LinkTls* tls = nullptr;  // of the port for peers
   Executor* files = nullptr;                // runs work that waits for the disk
   privacy::NodeId self{};                   // the node itself, which cannot be revoked
   // Is called with a revocation list that became longer.

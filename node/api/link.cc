@@ -193,14 +193,14 @@ class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this
   grpc::Alarm alarm_;  // set once, when closing begins
 };
 
-federation::LinkChannel ChannelOf(const transport::LinkTls* tls, const grpc::AuthContext& context) {
+federation::LinkChannel ChannelOf(const admission::LinkTls* tls, const grpc::AuthContext& context) {
   return tls == nullptr ? federation::LinkChannel{} : tls->ChannelOf(context);
 }
 
 class ServerLink final : public grpc::ServerBidiReactor<Frame, Frame>,
                          public LinkStream<ServerLink> {
  public:
-  static ServerLink* Start(sharing::FederationActor& federation, const transport::LinkTls* tls,
+  static ServerLink* Start(sharing::FederationActor& federation, const admission::LinkTls* tls,
                            grpc::CallbackServerContext* context) {
     std::shared_ptr<ServerLink> link(new ServerLink(federation, context));
     link->self_ = link;
@@ -242,7 +242,7 @@ class ServerLink final : public grpc::ServerBidiReactor<Frame, Frame>,
 
 class FederationServiceImpl final : public FederationService::CallbackService {
  public:
-  FederationServiceImpl(sharing::FederationActor& federation, const transport::LinkTls* tls)
+  FederationServiceImpl(sharing::FederationActor& federation, const admission::LinkTls* tls)
       : federation_(federation), tls_(tls) {}
   grpc::ServerBidiReactor<Frame, Frame>* Link(grpc::CallbackServerContext* context) override {
     return ServerLink::Start(federation_, tls_, context);
@@ -250,7 +250,7 @@ class FederationServiceImpl final : public FederationService::CallbackService {
 
  private:
   sharing::FederationActor& federation_;
-  const transport::LinkTls* tls_;
+  const admission::LinkTls* tls_;
 };
 
 class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
@@ -261,7 +261,7 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
   using Opened = std::function<void()>;
   // Makes a link that is not started yet. It lives until gRPC is done with it, and then calls
   // `ended`.
-  static ClientLink* Make(sharing::FederationActor& federation, const transport::LinkTls* tls,
+  static ClientLink* Make(sharing::FederationActor& federation, const admission::LinkTls* tls,
                           const std::string& address, Opened opened, Ended ended) {
     std::shared_ptr<ClientLink> link(
         new ClientLink(federation, tls, address, std::move(opened), std::move(ended)));
@@ -300,7 +300,7 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
   }
 
  private:
-  ClientLink(sharing::FederationActor& federation, const transport::LinkTls* tls,
+  ClientLink(sharing::FederationActor& federation, const admission::LinkTls* tls,
              const std::string& address, Opened opened, Ended ended)
       : LinkStream(federation),
         opened_(std::move(opened)),
@@ -325,7 +325,7 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
 
   const Opened opened_;
   const Ended ended_;
-  const transport::LinkTls* const tls_;
+  const admission::LinkTls* const tls_;
   const std::string address_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<FederationService::Stub> stub_;
@@ -337,7 +337,7 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeFederationService(sharing::FederationActor& federation,
-                                                     const transport::LinkTls* tls) {
+                                                     const admission::LinkTls* tls) {
   return std::make_unique<FederationServiceImpl>(federation, tls);
 }
 
@@ -354,7 +354,7 @@ struct LinkDialer::State {
   Mutex mutex;
   CondVar idle;
   sharing::FederationActor* federation ABSL_GUARDED_BY(mutex) = nullptr;
-  const transport::LinkTls* tls ABSL_GUARDED_BY(mutex) = nullptr;
+  const admission::LinkTls* tls ABSL_GUARDED_BY(mutex) = nullptr;
   std::vector<std::string> early ABSL_GUARDED_BY(mutex);  // dialled before Bind
   std::set<ClientLink*> links ABSL_GUARDED_BY(mutex);
   bool closed ABSL_GUARDED_BY(mutex) = false;
@@ -386,7 +386,7 @@ LinkDialer::~LinkDialer() {
   Shutdown();
 }
 
-void LinkDialer::Bind(sharing::FederationActor& federation, const transport::LinkTls* tls) {
+void LinkDialer::Bind(sharing::FederationActor& federation, const admission::LinkTls* tls) {
   std::vector<std::string> early;
   {
     MutexLock lock(state_->mutex);

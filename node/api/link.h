@@ -8,15 +8,15 @@
 #include <memory>
 #include <string>
 
+#include "node/admission/link_tls.h"
 #include "node/sharing/federation.h"
-#include "node/transport/link_tls.h"
 
 namespace ruvd::api {
 
 // Makes the service for incoming links: over the credentials of `tls`, or over plain connections if
 // `tls` is null. Both are borrowed and must outlive the server.
 std::unique_ptr<grpc::Service> MakeFederationService(sharing::FederationActor& federation,
-                                                     const transport::LinkTls* tls);
+                                                     const admission::LinkTls* tls);
 
 // Dials outgoing links. Thread-safe.
 class LinkDialer {
@@ -28,7 +28,7 @@ class LinkDialer {
 
   // Sets the actor that handles the links, and their TLS (null: plain connections). Links dialled
   // before start now. Both are borrowed until Shutdown returns.
-  void Bind(sharing::FederationActor& federation, const transport::LinkTls* tls);
+  void Bind(sharing::FederationActor& federation, const admission::LinkTls* tls);
   // Starts a link to host:port. The actor gets OpenLink on success and OnDialFailed on failure.
   void Dial(const std::string& address);
   // Cancels all links and waits until gRPC is done with them.

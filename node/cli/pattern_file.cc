@@ -16,12 +16,11 @@
 #include "base/base64.h"
 #include "base/bytes.h"
 #include "base/status.h"
-#include "inference/adapter/bank.h"
+#include "node/api_limits.h"
 #include "node/cli/flat_json.h"
 #include "node/cli/sharing_tier.h"
 #include "node/limits.h"
 #include "node/reasons.h"
-#include "storage/limits.h"
 
 namespace ruvd::cli {
 namespace {
@@ -94,8 +93,7 @@ absl::StatusOr<pattern::v1::SharingTier> TakeTier(FlatJson* object) {
 }
 
 absl::Status TakeNumbers(FlatJson* object, Pattern* pattern) {
-  ASSIGN_OR_RETURN(const int64_t bank,
-                   object->TakeInteger("bank", 0, inference::kTimestepBanks - 1));
+  ASSIGN_OR_RETURN(const int64_t bank, object->TakeInteger("bank", 0, limits::kPatternBanks - 1));
   ASSIGN_OR_RETURN(const int64_t uses, object->TakeInteger("uses", 0, kMaxUint32));
   ASSIGN_OR_RETURN(const int64_t examples, object->TakeInteger("examples", 0, kMaxUint32));
   ASSIGN_OR_RETURN(const int64_t created_ms, object->TakeInteger("created_ms", 0, kMaxInt64));
@@ -125,11 +123,11 @@ absl::StatusOr<Pattern> TakePattern(FlatJson* object, uint32_t dimension) {
   RETURN_IF_ERROR(TakeNumbers(object, &pattern));
   RETURN_IF_ERROR(TakeEmbedding(object, dimension, &pattern));
   ASSIGN_OR_RETURN(*pattern.mutable_adapter(), TakeBase64(object, "adapter", ""));
-  if (pattern.task().size() > limits::kMaxTaskBytes ||
-      pattern.adapter().size() > limits::kMaxPatternPayloadBytes) {
+  if (pattern.task().size() > limits::kMaxPatternTaskBytes ||
+      pattern.adapter().size() > limits::kMaxPatternAdapterBytes) {
     return Wrong("\"task\" has {} bytes and \"adapter\" {}; the limits are {} and {}",
-                 pattern.task().size(), pattern.adapter().size(), limits::kMaxTaskBytes,
-                 limits::kMaxPatternPayloadBytes);
+                 pattern.task().size(), pattern.adapter().size(), limits::kMaxPatternTaskBytes,
+                 limits::kMaxPatternAdapterBytes);
   }
   RETURN_IF_ERROR(object->CheckAllTaken());
   return pattern;
@@ -258,7 +256,7 @@ absl::Status PatternFileReader::ReadHeader() {
   ASSIGN_OR_RETURN(header_.model_package, TakeHex(&*object, "model_package", sizeof(Digest)));
   ASSIGN_OR_RETURN(header_.model_name, object->TakeText("model_name"));
   ASSIGN_OR_RETURN(const int64_t dimension,
-                   object->TakeInteger("dimension", 1, limits::kMaxDimension));
+                   object->TakeInteger("dimension", 1, limits::kMaxPatternDimension));
   header_.dimension = static_cast<uint32_t>(dimension);
   ASSIGN_OR_RETURN(header_.node_id, TakeHex(&*object, "node_id", sizeof(Digest)));
   ASSIGN_OR_RETURN(header_.exported_ms, object->TakeInteger("exported_ms", 0, kMaxInt64));

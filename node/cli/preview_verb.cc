@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "node/api_limits.h"
 #include "node/cli/release_fields.h"
 #include "node/cli/sharing_tier.h"
 #include "node/cli/verbs.h"
@@ -20,7 +21,6 @@
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
-#include "privacy/limits.h"
 
 namespace ruvd::cli {
 namespace {
@@ -92,7 +92,7 @@ std::string MaskedText(const admin::v1::PreviewReleaseResponse& preview) {
       "before it. Masks and noise do not exist yet. Nothing was charged for this preview; every "
       "share is charged, even if its sum is never completed\n",
       preview.value_bytes(), release.values(), preview.norm(), release.clip_norm(),
-      limits::kMinCliqueMembers, limits::kMaxCliqueMembers,
+      limits::kMinMaskedNodes, limits::kMaxMaskedNodes,
       release.noise_multiplier() * release.clip_norm());
 }
 

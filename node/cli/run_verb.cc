@@ -9,8 +9,7 @@
 #include <optional>
 
 #include "base/status.h"
-#include "inference/sampler/sampler_kind.h"
-#include "inference/tokenizer/chat_template.h"
+#include "node/api_limits.h"
 #include "node/cli/adapter_flags.h"
 #include "node/cli/decoding_mode.h"
 #include "node/cli/denoise_view.h"
@@ -185,7 +184,7 @@ void AddPositionFlags(CLI::App& verb, RunFlags& flags) {
   verb.add_option_function<std::string>(
           "--sampler", [&flags](const std::string& name) { flags.sampling.set_sampler(name); },
           "Sampler that decides which positions a step commits")
-      ->type_name(inference::SamplerNames());
+      ->type_name(limits::kSamplerNames);
   AddFlag(verb, flags, "--steps", &Sampling::set_steps,
           "Denoising steps (per block in block mode); 0 commits one token per step");
   AddFlag(verb, flags, "--block-length", &Sampling::set_block_length,
@@ -205,7 +204,7 @@ void AddPositionFlags(CLI::App& verb, RunFlags& flags) {
   verb.add_option_function<std::string>(
           "--remask", [&flags](const std::string& name) { flags.sampling.set_remask(name); },
           "Sampler remdm: cap, rescale or confidence")
-      ->type_name(inference::RemaskNames());
+      ->type_name(limits::kRemaskNames);
   AddFlag(verb, flags, "--remask-strength", &Sampling::set_remask_strength,
           "Sampler remdm: strength of remasking; 0 means 0.05");
   AddFlag(verb, flags, "--guidance", &Sampling::set_guidance_scale,
@@ -236,7 +235,7 @@ void AddChatFlags(CLI::App& verb, RunFlags& flags) {
           ->allow_extra_args(false),
       verb.add_option("--chat-template", flags.chat_template,
                       "Chat template to use instead of the model's own (implies --chat)")
-          ->type_name(inference::ChatFormatNames())};
+          ->type_name(limits::kChatFormatNames)};
   for (CLI::Option* option : options) {
     option->excludes("--suffix")->excludes("--infill");
   }

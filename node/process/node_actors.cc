@@ -252,7 +252,7 @@ absl::Status NodeImpl::StartFederation() {
     return absl::OkStatus();
   }
   if (!LinksArePlain()) {
-    auto tls = transport::LinkTls::Create(LinkTlsPathOf(config_));
+    auto tls = admission::LinkTls::Create(LinkTlsPathOf(config_));
     if (!tls.ok()) {  // a full disk must not keep the node from serving
       LogError("this node makes no links until the next start: {}", MessageOf(tls.status()));
       federation_ = actors::MakeIsolatedFederation(clock_);

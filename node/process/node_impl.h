@@ -21,6 +21,7 @@
 #include "node/actors/deep_actor.h"
 #include "node/admission/admission_office.h"
 #include "node/admission/certificate_keeper.h"
+#include "node/admission/link_tls.h"
 #include "node/admission/revocation_file.h"
 #include "node/api/link.h"
 #include "node/api/node_status.h"
@@ -51,7 +52,6 @@
 #include "node/sharing/federation.h"
 #include "node/sharing/update_layout.h"
 #include "node/transport/api_tokens.h"
-#include "node/transport/link_tls.h"
 #include "storage/changes/answer_store.h"
 #include "storage/changes/change_store.h"
 #include "storage/consent/consent_book.h"
@@ -188,7 +188,7 @@ class NodeImpl final : public Node {
   std::atomic<bool> stopping_{false};  // ends work that no caller waits for
   std::atomic<bool> aborting_{false};  // ends work that requests wait for, too
   admission::RevocationFile revocations_{config_.node.data_dir};
-  std::unique_ptr<transport::LinkTls> link_tls_;  // null: links are plain
+  std::unique_ptr<admission::LinkTls> link_tls_;  // null: links are plain
   std::unique_ptr<admission::AdmissionOffice>
       office_;  // null: another node holds the authority's key
   std::shared_ptr<transport::ApiTokens> api_tokens_;  // null: clients need no token

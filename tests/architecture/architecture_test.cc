@@ -30,6 +30,12 @@ TEST(Architecture, TheTreeIsFound) {
 TEST(Architecture, IncludesPointDownwards) {
   EXPECT_THAT(CheckFloors(Tree()), IsEmpty());
 }
+TEST(Architecture, FoldersOfARoomStandInOrder) {
+  EXPECT_THAT(CheckFolderOrder(Tree()), IsEmpty());
+}
+TEST(Architecture, ClientsAndToolsKnowNoNode) {
+  EXPECT_THAT(CheckKnownFolders(Tree()), IsEmpty());
+}
 TEST(Architecture, PureRoomsHaveNoInputOrOutput) {
   EXPECT_THAT(CheckPureParts(Tree()), IsEmpty());
 }
@@ -64,16 +70,42 @@ TEST(RuleFloors, DetectsUpwardAndSidewaysIncludes) {
   EXPECT_EQ(CheckFloors(One("privacy/a.h", "#include \"federation/x.h\"\n")).size(), 1u);
   EXPECT_EQ(CheckFloors(One("base/a.h", "#include \"ruvd/pattern/v1/pattern.pb.h\"\n")).size(), 1u);
   EXPECT_EQ(CheckFloors(One("node/a.h", "#include \"tests/sim/world.h\"\n")).size(), 1u);
-  EXPECT_EQ(CheckFloors(One("node/actor/a.h", "#include \"storage/db/db.h\"\n")).size(), 1u);
 }
 
 TEST(RuleFloors, AllowsDownwardOwnAndTestIncludes) {
   EXPECT_THAT(CheckFloors({{"federation/a.cc", "#include \"inference/x.h\"\n"},
                            {"node/a.cc", "#include \"storage/db/db.h\"\n#include \"node/b.h\"\n"},
                            {"inference/a.cc", "#include \"ruvd/inference/v1/inference.pb.h\"\n"},
-                           {"node/actor/a.cc", "#include \"base/b.h\"\n"},
                            {"tests/base/a.cc", "#include \"node/process/node.h\"\n"},
                            {"base/a.cc", "#include <node/process/node.h>\n"}}),
+              IsEmpty());
+}
+
+TEST(RuleFolderOrder, DetectsIncludesOfHigherAndUnnamedFolders) {
+  EXPECT_THAT(CheckFolderOrder(One("node/serving/a.cc", "#include \"node/learning/b.h\"\n")),
+              ElementsAre(HasSubstr("node/serving/a.cc: stands below node/learning/b.h")));
+  EXPECT_EQ(CheckFolderOrder(One("node/learning/a.h", "#include \"node/sharing/b.h\"\n")).size(),
+            1u);
+  EXPECT_EQ(CheckFolderOrder(One("storage/limits.h", "#include \"storage/db/b.h\"\n")).size(), 1u);
+  EXPECT_THAT(CheckFolderOrder(One("node/closet/a.cc", "")),
+              ElementsAre(HasSubstr("does not name this folder")));
+  EXPECT_THAT(CheckFolderOrder({{"node/sharing/a.cc", "#include \"node/learning/b.h\"\n"},
+                                {"node/sharing/b.cc", "#include \"node/sharing/c.h\"\n"},
+                                {"node/sharing/d.cc", "#include \"storage/db/c.h\"\n"},
+                                {"node/sharing/e.cc", "#include \"node/limits.h\"\n"}}),
+              IsEmpty());
+}
+
+TEST(RuleKnownFolders, DetectsWhatAClientMayNotKnow) {
+  EXPECT_THAT(CheckKnownFolders(One("node/cli/a.cc", "#include \"storage/limits.h\"\n")),
+              ElementsAre(HasSubstr("node/cli may not know storage/limits.h")));
+  EXPECT_EQ(CheckKnownFolders(One("node/runtime/a.h", "#include \"node/config/b.h\"\n")).size(),
+            1u);
+  EXPECT_EQ(CheckKnownFolders(One("node/tools/a.h", "#include \"storage/db/b.h\"\n")).size(), 1u);
+  EXPECT_THAT(CheckKnownFolders({{"node/cli/a.cc", "#include \"node/client/b.h\"\n"},
+                                 {"node/cli/b.cc", "#include \"ruvd/pattern/v1/pattern.pb.h\"\n"},
+                                 {"node/tools/c.cc", "#include \"inference/gguf/reader.h\"\n"},
+                                 {"node/runtime/d.cc", "#include \"base/clock.h\"\n"}}),
               IsEmpty());
 }
 
@@ -83,7 +115,7 @@ TEST(RuleOneDefinition, DetectsTypesAndConstantsOfTwoRooms) {
                  {"storage/b.h", "namespace ruvd {\n" + b + "\n"}};
   };
   EXPECT_THAT(CheckOneDefinition(two("struct Batch {", "class Batch {")),
-              ElementsAre(HasSubstr("storage/b.h: ruvd::storage::Batch is defined in inference/a.h too")));
+              ElementsAre(HasSubstr("storage/b.h: ruvd::Batch is defined in inference/a.h too")));
   EXPECT_EQ(CheckOneDefinition(
                 two("inline constexpr int kMost = 1;", "inline constexpr size_t kMost = 2;"))
                 .size(),
@@ -103,6 +135,9 @@ TEST(RuleOneDefinition, DetectsTypesAndConstantsOfTwoRooms) {
 TEST(RulePureParts, DetectsInputAndOutput) {
   EXPECT_EQ(CheckPureParts(One("federation/a.cc", "#include <thread>\n")).size(), 1u);
   EXPECT_EQ(CheckPureParts(One("inference/train/a.cc", "#include \"base/file.h\"\n")).size(), 1u);
+  EXPECT_EQ(CheckPureParts(One("node/sharing/a.cc", "#include <grpcpp/grpcpp.h>\n")).size(), 1u);
+  EXPECT_EQ(CheckPureParts(One("node/learning/a.cc", "#include \"node/runtime/ask.h\"\n")).size(),
+            1u);
   EXPECT_THAT(CheckPureParts(One("inference/gguf/a.cc", "#include \"base/file.h\"\n")), IsEmpty());
 }
 

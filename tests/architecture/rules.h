@@ -48,9 +48,116 @@ inline Complaints CheckFloors(const Files& files) {
         complaints.push_back(file.path + ": " + room + " may not include " + include);
       } else if (target == "tests" || target == "bench") {
         complaints.push_back(file.path + ": a room may not include " + include);
-      } else if (file.IsUnder("node/actor") && (generated || Floors().contains(target)) &&
-                 target != "base" && !include.starts_with("node/actor/")) {
-        complaints.push_back(file.path + ": the actor runtime knows only base, not " + include);
+      }
+    }
+  }
+  return complaints;
+}
+
+// The folders of each room from the bottom to the top: an include points to a folder that stands
+// before its own. The empty name is the room's own folder, with its limits and reasons.
+inline const std::map<std::string, std::vector<std::string>>& FolderOrder() {
+  static const std::map<std::string, std::vector<std::string>> order = {
+      {"base", {""}},
+      {"privacy",
+       {"", "dp", "identity", "masking", "channel", "consent", "envelope", "ledger", "release",
+        "seal"}},
+      {"storage",
+       {"", "db", "counters", "hnsw/kernels", "hnsw", "patterns", "changes", "trajectories",
+        "consent", "similarity", "sessions", "witness", "erasure", "graph", "items", "ledger",
+        "policies", "restore", "verify"}},
+      {"inference",
+       {"",          "gguf",    "tokenizer", "kernels",     "kernels/integer", "model",
+        "numerics",  "adapter", "cache",     "transformer", "backend",         "prefix",
+        "retrieval", "sampler", "instant",   "engine",      "evaluate",        "train",
+        "router",    "package", "convert",   "import"}},
+      {"federation",
+       {"", "events", "daf", "patterns", "link", "membership", "masked", "relay", "gossip",
+        "core"}},
+      {"node",
+       {"",          "runtime", "config",  "log",    "metrics",    "transport",  "serving",
+        "learning",  "sharing", "actors",  "client", "terminal",   "cli",        "tools",
+        "admission", "api",     "process", "local",  "local/demo", "local/tour", "program"}}};
+  return order;
+}
+
+// "" for a file of the room's own folder, "a/b" for room/a/b/file.h.
+inline std::string FolderInRoom(std::string_view path) {
+  const size_t first = path.find('/');
+  const size_t last = path.rfind('/');
+  return first == last ? "" : std::string(path.substr(first + 1, last - first - 1));
+}
+
+// The place of a folder in its room's order; nullopt for a folder that the order does not name.
+inline std::optional<size_t> PlaceOfFolder(const std::string& room, const std::string& folder) {
+  const std::vector<std::string>& order = FolderOrder().at(room);
+  const auto found = std::ranges::find(order, folder);
+  return found == order.end() ? std::nullopt
+                              : std::optional(static_cast<size_t>(found - order.begin()));
+}
+
+inline Complaints CheckFolderOrder(const Files& files) {
+  Complaints complaints;
+  for (const SourceFile& file : files) {
+    if (!file.IsCpp() || !InARoom(file)) {
+      continue;
+    }
+    const std::string room = file.Room();
+    const std::optional<size_t> own = PlaceOfFolder(room, FolderInRoom(file.path));
+    if (!own) {
+      complaints.push_back(file.path + ": FolderOrder() does not name this folder");
+      continue;
+    }
+    for (const std::string& include : QuotedIncludes(file)) {
+      if (!include.starts_with(room + "/")) {
+        continue;
+      }
+      const std::optional<size_t> other = PlaceOfFolder(room, FolderInRoom(include));
+      if (other && *other > *own) {
+        complaints.push_back(file.path + ": stands below " + include + " and may not include it");
+      }
+    }
+  }
+  return complaints;
+}
+
+// Parts of the node that know only what is named here, besides base, the node's own folder and
+// generated messages.
+struct KnownFolders {
+  std::string folder;
+  std::vector<std::string> known;
+};
+inline const std::vector<KnownFolders>& RestrictedFolders() {
+  static const std::vector<KnownFolders> restricted = {
+      // The actor runtime is tested without gRPC and under ThreadSanitizer.
+      {"node/runtime", {"node/runtime/"}},
+      // A client knows no part of a node.
+      {"node/client", {"node/client/", "node/transport/"}},
+      {"node/terminal", {"node/terminal/", "node/client/", "node/transport/"}},
+      {"node/cli", {"node/cli/", "node/terminal/", "node/client/"}},
+      // Tools for model files need no node.
+      {"node/tools", {"node/tools/", "node/terminal/", "inference/"}},
+      {"storage/hnsw", {"storage/hnsw/", "storage/limits.h", "storage/reasons.h"}},
+  };
+  return restricted;
+}
+
+inline Complaints CheckKnownFolders(const Files& files) {
+  Complaints complaints;
+  for (const SourceFile& file : files) {
+    for (const KnownFolders& restricted : RestrictedFolders()) {
+      if (!file.IsCpp() || !file.IsUnder(restricted.folder)) {
+        continue;
+      }
+      for (const std::string& include : QuotedIncludes(file)) {
+        const std::string target = include.substr(0, include.find('/'));
+        const bool of_a_room = Floors().contains(target) && !include.ends_with(".pb.h");
+        const bool of_the_node = target == "node" && FolderInRoom(include).empty();
+        const bool known = std::ranges::any_of(
+            restricted.known, [&](const std::string& name) { return include.starts_with(name); });
+        if (of_a_room && target != "base" && !of_the_node && !known) {
+          complaints.push_back(file.path + ": " + restricted.folder + " may not know " + include);
+        }
       }
     }
   }
@@ -62,16 +169,24 @@ inline Complaints CheckPureParts(const Files& files) {
   static const std::vector<std::string> kPure = {"federation", "inference/train"};
   static const std::regex kImpure(
       R"re(#\s*include\s*[<"](thread|fstream|mutex|condition_variable|sys/[a-z]+\.h|netinet/.*|unistd\.h|grpcpp/.*|rocksdb/.*|base/file\.h|base/thread_pool\.h|base/mutex\.h)[>"])re");
+  // Actors drive these: they neither start a thread nor talk to a peer themselves.
+  static const std::vector<std::string> kDriven = {"node/learning", "node/sharing"};
+  static const std::regex kStartsThreads(
+      R"re(#\s*include\s*[<"](thread|condition_variable|sys/socket\.h|netinet/.*|grpcpp/.*|base/thread_pool\.h|node/runtime/.*)[>"])re");
   Complaints complaints;
   for (const SourceFile& file : files) {
-    const bool pure =
-        std::ranges::any_of(kPure, [&](const std::string& folder) { return file.IsUnder(folder); });
-    if (!pure || !file.IsCpp()) {
+    const auto under = [&](const std::string& folder) { return file.IsUnder(folder); };
+    const bool pure = std::ranges::any_of(kPure, under);
+    const bool driven = std::ranges::any_of(kDriven, under);
+    if ((!pure && !driven) || !file.IsCpp()) {
       continue;
     }
     for (const std::string& line : file.Lines()) {
-      if (std::regex_search(line, kImpure)) {
-        complaints.push_back(file.path + ": no threads, files or sockets here: " + line);
+      if (std::regex_search(line, pure ? kImpure : kStartsThreads)) {
+        complaints.push_back(file.path +
+                             (pure ? ": no threads, files or sockets here: "
+                                   : ": no threads, actors or sockets here: ") +
+                             line);
       }
     }
   }
@@ -136,8 +251,17 @@ struct ForbiddenCall {
   }
 };
 
+// The folders of the command line, and the files of `more`.
+inline std::vector<std::string> CommandLine(std::vector<std::string> more) {
+  for (const char* folder :
+       {"node/client/", "node/terminal/", "node/cli/", "node/tools/", "node/local/"}) {
+    more.emplace_back(folder);
+  }
+  return more;
+}
+
 // Time, chance and waiting come from outside (Clock, Random, Executor); these are the ways around
-// it. The command line (node/cli/) is a client process that no simulation runs: it may look at the
+// it. The command line is a client process that no simulation runs: it may look at the
 // clock for the deadlines of its calls and children, and wait. gRPC's Shutdown takes a wall time.
 inline const std::vector<ForbiddenCall>& ForbiddenCalls() {
   static const std::vector<ForbiddenCall> calls = {
@@ -145,13 +269,11 @@ inline const std::vector<ForbiddenCall>& ForbiddenCalls() {
       {"rand()", std::regex(R"((^|[^\w.>])s?rand\s*\()"), {}},
       {"time()", std::regex(R"((^|[^\w.>])time\s*\(\s*(nullptr|NULL|0|&|\)))"), {}},
       {"gettimeofday or clock_gettime", std::regex("gettimeofday|clock_gettime"), {}},
-      {"system_clock",
-       std::regex("system_clock::now"),
-       {"base/clock.cc", "node/cli/", "node/process/node.cc"}},
-      {"steady_clock::now",
-       std::regex("(steady_clock|high_resolution_clock)::now"),
-       {"base/clock.cc", "node/cli/"}},
-      {"sleeping", std::regex(R"(sleep_for|sleep_until|\b(u|nano)?sleep\s*\()"), {"node/cli/"}},
+      {"system_clock", std::regex("system_clock::now"),
+       CommandLine({"base/clock.cc", "node/process/node.cc"})},
+      {"steady_clock::now", std::regex("(steady_clock|high_resolution_clock)::now"),
+       CommandLine({"base/clock.cc"})},
+      {"sleeping", std::regex(R"(sleep_for|sleep_until|\b(u|nano)?sleep\s*\()"), CommandLine({})},
   };
   return calls;
 }

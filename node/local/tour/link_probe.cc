@@ -17,8 +17,8 @@
 #include "federation/core/gossip_core.h"
 #include "inference/adapter/frame.h"
 #include "inference/package/model_package.h"
+#include "node/admission/link_tls.h"
 #include "node/config/config.h"
-#include "node/transport/link_tls.h"
 #include "privacy/consent/consent.h"
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.grpc.pb.h"
@@ -91,7 +91,7 @@ struct LinkProbe::State {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
-    return grpc::CreateCustomChannel(address, transport::LinkCredentials(own), arguments);
+    return grpc::CreateCustomChannel(address, admission::LinkCredentials(own), arguments);
   }
 
   federation::LinkChannel Channel() const {

@@ -3,7 +3,7 @@
 
 // TLS of links, over real connections of the loopback interface.
 
-#include "node/transport/link_tls.h"
+#include "node/admission/link_tls.h"
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -52,8 +52,8 @@ class LinkTlsTest : public ::testing::Test {
               ::testing::UnitTest::GetInstance()->current_test_info()->name();
     fs::remove_all(folder_);
     fs::create_directories(folder_);
-    listener_ = transport::LinkTls::Create(folder_ / "listener.pem").value();
-    dialer_ = transport::LinkTls::Create(folder_ / "dialer.pem").value();
+    listener_ = admission::LinkTls::Create(folder_ / "listener.pem").value();
+    dialer_ = admission::LinkTls::Create(folder_ / "dialer.pem").value();
     int port = 0;
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", listener_->server_credentials(), &port);
@@ -87,14 +87,14 @@ class LinkTlsTest : public ::testing::Test {
   }
 
   fs::path folder_;
-  std::unique_ptr<transport::LinkTls> listener_;
-  std::unique_ptr<transport::LinkTls> dialer_;
+  std::unique_ptr<admission::LinkTls> listener_;
+  std::unique_ptr<admission::LinkTls> dialer_;
   ChannelProbe probe_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
 };
 
-bool Knows(const transport::LinkTls& tls, const Digest& certificate) {
+bool Knows(const admission::LinkTls& tls, const Digest& certificate) {
   const std::vector<Digest> own = tls.own_certificates();
   return std::ranges::find(own, certificate) != own.end();
 }

@@ -29,8 +29,8 @@
 #include "base/status.h"
 #include "federation/reasons.h"
 #include "node/admission/identity.h"
+#include "node/admission/link_tls.h"
 #include "node/api/rpc_status.h"
-#include "node/transport/link_tls.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
@@ -80,7 +80,7 @@ class NodeCertificateTest : public NodeTest {
     grpc::ChannelArguments arguments;
     arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
     return grpc::CreateCustomChannel(
-        address, transport::LinkCredentials(transport::MakeSelfSignedCertificate().value()),
+        address, admission::LinkCredentials(transport::MakeSelfSignedCertificate().value()),
         arguments);
   }
 };
@@ -335,7 +335,7 @@ TEST_F(TwoNodesTest, LinkOverTlsAndOnWithNewKeys) {
 TEST_F(TwoNodesTest, ARelayThatEndsTlsBetweenThemIsRefused) {
   std::unique_ptr<Relay> relay;
   std::unique_ptr<grpc::Server> server;
-  const auto tls = transport::LinkTls::Create(folder_ / "relay.pem");
+  const auto tls = admission::LinkTls::Create(folder_ / "relay.pem");
   ASSERT_TRUE(tls.ok());
   StartBoth([&](const std::string& address) {
     relay = std::make_unique<Relay>(ChannelTo(address));

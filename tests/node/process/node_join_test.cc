@@ -24,10 +24,10 @@
 #include "node/admission/admission_office.h"
 #include "node/admission/identity.h"
 #include "node/admission/join.h"
+#include "node/admission/link_tls.h"
 #include "node/admission/revocation_file.h"
 #include "node/api/admission_service.h"
 #include "node/program/program.h"
-#include "node/transport/link_tls.h"
 #include "privacy/reasons.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
 #include "tests/node/node_fixture.h"
@@ -285,7 +285,7 @@ class FalseAuthorityTest : public NodeJoinTest {
   // What a node that joins at the false authority is told.
   std::string Meet(FalseAuthority::Answer answer) {
     FalseAuthority service(std::move(answer));
-    const auto tls = transport::LinkTls::Create(folder_ / "false.pem").value();
+    const auto tls = admission::LinkTls::Create(folder_ / "false.pem").value();
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", tls->server_credentials(), &port);

@@ -15,12 +15,12 @@
 #include "federation/link/link_channel.h"
 #include "node/transport/tls.h"
 
-namespace ruvd::transport {
+namespace ruvd::admission {
 
 // Makes the credentials to dial another node: TLS 1.3 with this certificate. The other node's
 // certificate is not verified here; the handshake of the link does that
 // (federation/link/handshake.h).
-std::shared_ptr<grpc::ChannelCredentials> LinkCredentials(const TlsCertificate& own);
+std::shared_ptr<grpc::ChannelCredentials> LinkCredentials(const transport::TlsCertificate& own);
 
 // The TLS key of a node's links. It is made at every start and by Rotate, and no authority signs
 // it. Thread-safe.
@@ -49,8 +49,8 @@ class LinkTls {
 
   const std::string path_;
   mutable Mutex mutex_;
-  TlsCertificate present_ ABSL_GUARDED_BY(mutex_);
+  transport::TlsCertificate present_ ABSL_GUARDED_BY(mutex_);
   std::vector<Digest> hashes_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace ruvd::transport
+}  // namespace ruvd::admission

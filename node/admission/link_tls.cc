@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "node/transport/link_tls.h"
+#include "node/admission/link_tls.h"
 
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
@@ -15,14 +15,14 @@
 #include "base/status.h"
 #include "node/limits.h"
 
-namespace ruvd::transport {
+namespace ruvd::admission {
 namespace {
 
 namespace tls = grpc::experimental;
 
 }  // namespace
 
-std::shared_ptr<grpc::ChannelCredentials> LinkCredentials(const TlsCertificate& own) {
+std::shared_ptr<grpc::ChannelCredentials> LinkCredentials(const transport::TlsCertificate& own) {
   tls::TlsChannelCredentialsOptions options;
   options.set_certificate_provider(std::make_shared<tls::StaticDataCertificateProvider>(
       std::vector<tls::IdentityKeyCertPair>{{own.private_key, own.certificate}}));
@@ -34,14 +34,14 @@ std::shared_ptr<grpc::ChannelCredentials> LinkCredentials(const TlsCertificate& 
 }
 
 absl::StatusOr<std::unique_ptr<LinkTls>> LinkTls::Create(std::string path) {
-  RETURN_IF_ERROR(RequireTls13());
+  RETURN_IF_ERROR(transport::RequireTls13());
   std::unique_ptr<LinkTls> made(new LinkTls(std::move(path)));
   RETURN_IF_ERROR(made->Rotate());
   return made;
 }
 
 absl::Status LinkTls::Rotate() {
-  ASSIGN_OR_RETURN(TlsCertificate next, MakeSelfSignedCertificate());
+  ASSIGN_OR_RETURN(transport::TlsCertificate next, transport::MakeSelfSignedCertificate());
   const MutexLock lock(mutex_);
   // The hash must be known before gRPC can send the certificate to a peer.
   hashes_.push_back(next.hash);
@@ -79,8 +79,8 @@ std::vector<Digest> LinkTls::own_certificates() const {
 federation::LinkChannel LinkTls::ChannelOf(const grpc::AuthContext& context) const {
   // A connection without a certificate is refused earlier. If there were one, the empty hash would
   // match no certificate and the peer would refuse.
-  return {.peer_certificate = PeerCertificateOf(context).value_or(Digest{}),
+  return {.peer_certificate = transport::PeerCertificateOf(context).value_or(Digest{}),
           .own_certificates = own_certificates()};
 }
 
-}  // namespace ruvd::transport
+}  // namespace ruvd::admission
