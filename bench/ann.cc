@@ -54,8 +54,8 @@ struct Arguments {
 };
 
 struct Work {
-  inference::Matrix base;
-  inference::Matrix queries;
+  Matrix base;
+  Matrix queries;
   std::vector<bool> admitted;  // empty: all
   std::vector<float> thresholds;
   size_t possible = 0;
@@ -97,7 +97,7 @@ absl::Status Make(const Arguments& arguments) {
 
 // The rows that the filter admits: any ones, or those nearest to one row, which are far from most
 // queries.
-std::vector<bool> Admitted(const inference::Matrix& base, const Arguments& arguments) {
+std::vector<bool> Admitted(const Matrix& base, const Arguments& arguments) {
   Random random(kSeed);
   std::vector<float> keys(base.rows);
   const std::span<const float> centre = base.row(random.Below(base.rows));
@@ -126,7 +126,7 @@ absl::StatusOr<Work> Load(const Arguments& arguments) {
                  "rows have {} values, queries {}; give files of one dimension",
                  work.base.dimension, work.queries.dimension);
   }
-  for (inference::Matrix* matrix : {&work.base, &work.queries}) {
+  for (Matrix* matrix : {&work.base, &work.queries}) {
     for (size_t i = 0; i < matrix->rows; ++i) {
       Normalise({matrix->values.data() + i * matrix->dimension, matrix->dimension});
     }

@@ -32,8 +32,8 @@ absl::Status BadFile(const std::string& path, std::string_view what) {
                "{}: {}; give a file of u32 rows, u32 dimension and float rows", path, what);
 }
 
-inference::Matrix Gaussian(size_t rows, size_t dimension, double norm, Random* random) {
-  inference::Matrix matrix{rows, dimension, std::vector<float>(rows * dimension)};
+Matrix Gaussian(size_t rows, size_t dimension, double norm, Random* random) {
+  Matrix matrix{rows, dimension, std::vector<float>(rows * dimension)};
   const double scale = norm / std::sqrt(static_cast<double>(dimension));
   for (float& value : matrix.values) {
     value = static_cast<float>(scale * random->Normal());
@@ -41,9 +41,9 @@ inference::Matrix Gaussian(size_t rows, size_t dimension, double norm, Random* r
   return matrix;
 }
 
-inference::Matrix DrawMixture(size_t n, const inference::Matrix& centres,
-                              const inference::Matrix& directions, Random* random) {
-  inference::Matrix rows = Gaussian(n, centres.dimension, kOtherNoise, random);
+Matrix DrawMixture(size_t n, const Matrix& centres,
+                              const Matrix& directions, Random* random) {
+  Matrix rows = Gaussian(n, centres.dimension, kOtherNoise, random);
   const double weight = kSharedNoise / std::sqrt(static_cast<double>(directions.rows));
   for (size_t i = 0; i < n; ++i) {
     float* row = rows.values.data() + i * rows.dimension;
@@ -80,8 +80,8 @@ void Normalise(std::span<float> row) {
 
 DataSet MakeClustered(size_t n, size_t dimension, size_t queries, uint64_t seed) {
   Random random(seed);
-  const inference::Matrix centres = Gaussian(kClusters, dimension, 1.0, &random);
-  const inference::Matrix directions = Gaussian(kSharedDirections, dimension, 1.0, &random);
+  const Matrix centres = Gaussian(kClusters, dimension, 1.0, &random);
+  const Matrix directions = Gaussian(kSharedDirections, dimension, 1.0, &random);
   DataSet set;
   set.base = DrawMixture(n, centres, directions, &random);
   set.queries = DrawMixture(queries, centres, directions, &random);
@@ -91,7 +91,7 @@ DataSet MakeClustered(size_t n, size_t dimension, size_t queries, uint64_t seed)
 DataSet MakeIso(size_t n, size_t dimension, size_t queries, uint64_t seed) {
   Random random(seed);
   DataSet set{Gaussian(n, dimension, 1.0, &random), Gaussian(queries, dimension, 1.0, &random)};
-  for (inference::Matrix* matrix : {&set.base, &set.queries}) {
+  for (Matrix* matrix : {&set.base, &set.queries}) {
     for (size_t i = 0; i < matrix->rows; ++i) {
       Normalise({matrix->values.data() + i * dimension, dimension});
     }
@@ -99,7 +99,7 @@ DataSet MakeIso(size_t n, size_t dimension, size_t queries, uint64_t seed) {
   return set;
 }
 
-absl::StatusOr<inference::Matrix> ReadFbin(const std::string& path) {
+absl::StatusOr<Matrix> ReadFbin(const std::string& path) {
   std::error_code error;
   const uint64_t bytes = std::filesystem::file_size(path, error);
   const File file(std::fopen(path.c_str(), "rb"), std::fclose);
@@ -114,14 +114,14 @@ absl::StatusOr<inference::Matrix> ReadFbin(const std::string& path) {
   if (bytes > kMaxBytes || bytes != kHeaderBytes + values * sizeof(float)) {
     return BadFile(path, "has another length than its header says");
   }
-  inference::Matrix matrix{header[0], header[1], std::vector<float>(values)};
+  Matrix matrix{header[0], header[1], std::vector<float>(values)};
   if (std::fread(matrix.values.data(), sizeof(float), values, file.get()) != values) {
     return BadFile(path, "ends early");
   }
   return matrix;
 }
 
-absl::Status WriteFbin(const std::string& path, const inference::Matrix& matrix) {
+absl::Status WriteFbin(const std::string& path, const Matrix& matrix) {
   const uint32_t header[2] = {static_cast<uint32_t>(matrix.rows),
                               static_cast<uint32_t>(matrix.dimension)};
   File file(std::fopen(path.c_str(), "wb"), std::fclose);

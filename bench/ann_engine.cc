@@ -17,7 +17,7 @@ constexpr size_t kStep = 1024;
 // The base file as a table of rows that somebody else keeps.
 class MatrixSource : public storage::HnswRowSource {
  public:
-  explicit MatrixSource(const inference::Matrix& matrix) : matrix_(matrix) {}
+  explicit MatrixSource(const Matrix& matrix) : matrix_(matrix) {}
   bool Read(uint32_t label, uint32_t, std::span<float> row) const override {
     const std::span<const float> from = matrix_.row(label);
     std::copy(from.begin(), from.end(), row.begin());
@@ -25,7 +25,7 @@ class MatrixSource : public storage::HnswRowSource {
   }
 
  private:
-  const inference::Matrix& matrix_;
+  const Matrix& matrix_;
 };
 
 class RuvdEngine : public AnnEngine {
@@ -88,7 +88,7 @@ size_t ResidentBytes() {
   return kib * 1024;
 }
 
-RuvdIndex::RuvdIndex(const inference::Matrix& base, const std::vector<bool>& admitted,
+RuvdIndex::RuvdIndex(const Matrix& base, const std::vector<bool>& admitted,
                      const AnnOptions& options)
     : base_(base), admitted_(admitted) {
   storage::HnswOptions made{.dimension = static_cast<uint32_t>(base.dimension),

@@ -39,7 +39,7 @@ class AnnEngine {
 // rows that a filter will ask for: they get another owner.
 class RuvdIndex {
  public:
-  RuvdIndex(const inference::Matrix& base, const std::vector<bool>& admitted,
+  RuvdIndex(const Matrix& base, const std::vector<bool>& admitted,
             const AnnOptions& options);
   ~RuvdIndex();
   void Put(uint32_t row, uint32_t generation);
@@ -49,7 +49,7 @@ class RuvdIndex {
   double put_cpu_us() const { return put_cpu_us_; }  // of one row, without linking
 
  private:
-  const inference::Matrix& base_;
+  const Matrix& base_;
   const std::vector<bool>& admitted_;
   std::unique_ptr<storage::HnswRowSource> source_;
   std::unique_ptr<storage::HnswIndex> index_;
@@ -61,7 +61,7 @@ std::unique_ptr<AnnEngine> MakeRuvdEngine(RuvdIndex& index, bool filtered, stora
 
 // hnswlib's index over the same rows, built by its addPoint; null where the header was not found
 // when configuring.
-std::unique_ptr<AnnEngine> MakeHnswlibEngine(const inference::Matrix& base,
+std::unique_ptr<AnnEngine> MakeHnswlibEngine(const Matrix& base,
                                              const AnnOptions& options);
 
 // CPU time of this thread, seconds.

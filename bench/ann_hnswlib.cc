@@ -19,7 +19,7 @@ namespace {
 
 class HnswlibEngine : public AnnEngine {
  public:
-  HnswlibEngine(const inference::Matrix& base, const AnnOptions& options)
+  HnswlibEngine(const Matrix& base, const AnnOptions& options)
       : space_(base.dimension), index_(&space_, base.rows, options.m, options.ef_construction) {
     for (size_t row = 0; row < base.rows; ++row) {
       index_.addPoint(base.row(row).data(), row);
@@ -44,7 +44,7 @@ class HnswlibEngine : public AnnEngine {
 
 }  // namespace
 
-std::unique_ptr<AnnEngine> MakeHnswlibEngine(const inference::Matrix& base,
+std::unique_ptr<AnnEngine> MakeHnswlibEngine(const Matrix& base,
                                              const AnnOptions& options) {
   return std::make_unique<HnswlibEngine>(base, options);
 }
@@ -55,7 +55,7 @@ std::unique_ptr<AnnEngine> MakeHnswlibEngine(const inference::Matrix& base,
 
 namespace ruvd::bench {
 
-std::unique_ptr<AnnEngine> MakeHnswlibEngine(const inference::Matrix&, const AnnOptions&) {
+std::unique_ptr<AnnEngine> MakeHnswlibEngine(const Matrix&, const AnnOptions&) {
   return nullptr;
 }
 

@@ -23,7 +23,7 @@ double SecondsSince(Clock::time_point start) {
 }
 
 // The times of one thread's searches, microseconds.
-std::vector<double> SearchUntil(const std::atomic<bool>& done, const inference::Matrix& queries,
+std::vector<double> SearchUntil(const std::atomic<bool>& done, const Matrix& queries,
                                 const storage::HnswIndex& index, const LoadOptions& options,
                                 size_t first) {
   std::vector<double> times;
@@ -57,7 +57,7 @@ size_t PutAtRate(RuvdIndex& index, size_t rows, const LoadOptions& options, Rand
 
 }  // namespace
 
-void MeasureLoad(const inference::Matrix& queries, RuvdIndex& index, size_t rows,
+void MeasureLoad(const Matrix& queries, RuvdIndex& index, size_t rows,
                  const LoadOptions& options) {
   Random random(1);
   for (const double rate : {0.0, options.puts_per_s}) {

@@ -165,7 +165,7 @@ absl::StatusOr<DataSet> MakeText(const std::string& folder, size_t n, size_t dim
   size_t next_query = 0;
   for (size_t i = 0; i < n + queries; ++i) {
     const bool query = next_query < queries && (i % every == 0 || next_base == n);
-    inference::Matrix& to = query ? set.queries : set.base;
+    Matrix& to = query ? set.queries : set.base;
     const size_t at = query ? next_query++ : next_base++;
     Project(chunker.chunks()[i], weights, seed, {to.values.data() + at * dimension, dimension});
   }

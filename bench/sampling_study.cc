@@ -240,7 +240,7 @@ absl::Status CompleteAll(const Study& study) {
     const Meter meter;
     ASSIGN_OR_RETURN(
         const std::vector<Text> texts,
-        cli::Complete(
+        Complete(
             study.model, study.transformer, study.prompts, candidate,
             {.tokens = arguments.tokens, .seeds = arguments.seeds, .batch = arguments.batch}));
     RETURN_IF_ERROR(Print(study, candidate.name, texts, meter.CpuMs()));

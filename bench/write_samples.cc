@@ -63,7 +63,7 @@ absl::Status Write(const std::string& path) {
   std::vector<std::vector<Text>> texts;
   for (const Candidate& candidate : candidates) {
     ASSIGN_OR_RETURN(std::vector<Text> completed,
-                     cli::Complete(*model, *transformer, prompts, candidate, {.batch = kPrompts}));
+                     Complete(*model, *transformer, prompts, candidate, {.batch = kPrompts}));
     texts.push_back(std::move(completed));
   }
   fmt::print("{}", kHead);

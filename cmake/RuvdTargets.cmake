@@ -14,8 +14,13 @@ define_property(GLOBAL PROPERTY RUVD_ROOMS BRIEF_DOCS "rooms" FULL_DOCS "all roo
 # cmake/precompiled.h explains the choice. Fuzz targets are few and do not use them.
 option(RUVD_PRECOMPILE "Precompile the headers that most sources read" ON)
 function(ruvd_precompiled name header)
-  cmake_parse_arguments(ARG "" "" "DEPS;OPTIONS" ${ARGN})
-  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/empty.cc)
+  cmake_parse_arguments(ARG "PROGRAM" "" "DEPS;OPTIONS" ${ARGN})
+  # Programs and libraries differ in how their code may be placed in memory.
+  if(ARG_PROGRAM)
+    add_executable(${name} ${PROJECT_SOURCE_DIR}/cmake/empty_program.cc)
+  else()
+    add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/empty.cc)
+  endif()
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} ruvd_warnings)
   target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
   target_precompile_headers(${name} PRIVATE ${header})
@@ -31,7 +36,7 @@ if(RUVD_PRECOMPILE)
   ruvd_precompiled(ruvd_precompiled_room ${PROJECT_SOURCE_DIR}/cmake/precompiled.h
     DEPS absl::status absl::statusor fmt::fmt)
   if(RUVD_BUILD_TESTS)
-    ruvd_precompiled(ruvd_precompiled_test ${PROJECT_SOURCE_DIR}/cmake/precompiled_test.h
+    ruvd_precompiled(ruvd_precompiled_test ${PROJECT_SOURCE_DIR}/cmake/precompiled_test.h PROGRAM
       DEPS absl::status absl::statusor fmt::fmt GTest::gmock OPTIONS ${RUVD_TEST_OPTIONS})
   endif()
 endif()

@@ -134,7 +134,7 @@ double Percentile(const std::vector<std::vector<double>>& blocks, const std::vec
   return all[static_cast<size_t>(rank)];
 }
 
-inference::Interval RatioOf(const Latencies& latencies, double share) {
+Interval RatioOf(const Latencies& latencies, double share) {
   std::vector<size_t> pairs(latencies.with.size());
   for (size_t i = 0; i < pairs.size(); ++i) {
     pairs[i] = i;
@@ -220,7 +220,7 @@ absl::Status Run(const Arguments& arguments) {
     all[i] = i;
   }
   for (const auto& [name, share] : {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}}) {
-    const inference::Interval ratio = RatioOf(latencies, share);
+    const Interval ratio = RatioOf(latencies, share);
     const double without = Percentile(latencies.without, all, share);
     const double with = Percentile(latencies.with, all, share);
     fmt::print("{}: {:.0f} ms without, {:.0f} ms with learning, ratio {:.2f} ({:.2f} to {:.2f})\n",

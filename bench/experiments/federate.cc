@@ -55,8 +55,8 @@ struct Workshop {
   std::unique_ptr<inference::train::NetworkPass<float>> pass;
   std::unique_ptr<TrainableAdapter> adapter;
   std::optional<ResultCache> cache;
-  std::optional<inference::Scorer> scorer;
-  std::optional<inference::Scorer> gate_scorer;
+  std::optional<Scorer> scorer;
+  std::optional<Scorer> gate_scorer;
   std::vector<DomainText> texts;
   Crops general;
   Crops gate_general;

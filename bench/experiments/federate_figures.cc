@@ -64,7 +64,7 @@ std::vector<Document> Drawn(const std::vector<Document>& documents, Random& rand
 
 }  // namespace
 
-inference::Interval ShareOf(std::span<const PairedPieces> domains, uint64_t seed) {
+Interval ShareOf(std::span<const PairedPieces> domains, uint64_t seed) {
   constexpr size_t kSamples = 10'000;
   constexpr size_t kTail = kSamples / 40;  // 2.5 %
   std::vector<std::vector<Document>> texts;
@@ -80,7 +80,7 @@ inference::Interval ShareOf(std::span<const PairedPieces> domains, uint64_t seed
     all.whole += own.whole;
     enough &= texts.back().size() >= kLeastDocuments;
   }
-  inference::Interval share{
+  Interval share{
       .mean = std::numeric_limits<double>::quiet_NaN(), .low = -kInfinite, .high = kInfinite};
   if (!(all.whole > 0)) {
     return share;
@@ -109,7 +109,7 @@ inference::Interval ShareOf(std::span<const PairedPieces> domains, uint64_t seed
   return share;
 }
 
-Verdict Judge(const Expectation& expectation, const inference::Interval& figure) {
+Verdict Judge(const Expectation& expectation, const Interval& figure) {
   if (std::isnan(figure.mean)) {
     return Verdict::kUndecided;
   }
@@ -140,7 +140,7 @@ std::string VerdictName(Verdict verdict) {
   return "";
 }
 
-std::string VerdictLine(const Expectation& expectation, const inference::Interval& figure) {
+std::string VerdictLine(const Expectation& expectation, const Interval& figure) {
   return fmt::format("verdict: {}: {}, {:.3f} ({:.3f} to {:.3f}), expected at {} {}",
                      expectation.what, VerdictName(Judge(expectation, figure)), figure.mean,
                      figure.low, figure.high, expectation.at_least ? "least" : "most",

@@ -25,7 +25,7 @@ struct PairedPieces {
 // is not above zero there is nothing to take a share of: the mean is NaN and the bounds infinite;
 // a bound is infinite, too, where that is so in more than 2.5 % of the bootstraps or a domain has
 // fewer than kLeastDocuments documents.
-inference::Interval ShareOf(std::span<const PairedPieces> domains, uint64_t seed = 1);
+Interval ShareOf(std::span<const PairedPieces> domains, uint64_t seed = 1);
 
 // What is expected of a figure.
 struct Expectation {
@@ -42,9 +42,9 @@ enum class Verdict : uint8_t {
   kUndecided,  // no mean
 };
 
-Verdict Judge(const Expectation& expectation, const inference::Interval& figure);
+Verdict Judge(const Expectation& expectation, const Interval& figure);
 std::string VerdictName(Verdict verdict);
 // "verdict: WHAT: met, 0.89 (0.80 to 0.97), expected at least 0.85"
-std::string VerdictLine(const Expectation& expectation, const inference::Interval& figure);
+std::string VerdictLine(const Expectation& expectation, const Interval& figure);
 
 }  // namespace ruvd::bench

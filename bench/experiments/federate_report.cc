@@ -27,7 +27,7 @@ std::vector<NamedArm> ArmsOf(const ExperimentScores& scores, size_t node) {
   return arms;
 }
 
-std::string Signed(const inference::Interval& interval) {
+std::string Signed(const Interval& interval) {
   return fmt::format("{:+.4f} [{:+.4f}, {:+.4f}]", interval.mean, interval.low, interval.high);
 }
 
@@ -87,7 +87,7 @@ nlohmann::json ReportNode(const ExperimentScores& scores, std::span<const Domain
     if (arm == &scores.base || arm->general.nats.empty()) {
       continue;
     }
-    const inference::Interval change =
+    const Interval change =
         Change(arm->general, scores.base.general, options.general->documents);
     json["general"][name] = ToJson(change);
     fmt::print("; {} {}", name, Signed(change));
@@ -119,14 +119,14 @@ std::vector<double> MeanOverNodes(size_t nodes, size_t domain, const Of& of) {
 // The node whose interval is the worst for "never above zero".
 struct Worst {
   size_t node = 0;
-  inference::Interval change;
+  Interval change;
 };
 
 template <typename Of>
 Worst WorstOf(size_t nodes, const Of& of) {
   Worst worst;
   for (size_t node = 0; node < nodes; ++node) {
-    const inference::Interval change = of(node);
+    const Interval change = of(node);
     if (node == 0 || change.mean > worst.change.mean) {
       worst = {.node = node, .change = change};
     }
@@ -137,7 +137,7 @@ Worst WorstOf(size_t nodes, const Of& of) {
 class Verdicts {
  public:
   void Add(const std::string& key, const Expectation& expectation,
-           const inference::Interval& figure) {
+           const Interval& figure) {
     fmt::print("{}\n", VerdictLine(expectation, figure));
     json_[key] = {{"figure", ToJson(figure)},
                   {"bound", expectation.bound},
@@ -179,12 +179,12 @@ std::vector<ArmScores> FederatedOf(const ExperimentScores& scores) {
 
 }  // namespace
 
-inference::Interval Change(const Scores& arm, const Scores& other,
+Interval Change(const Scores& arm, const Scores& other,
                            std::span<const size_t> documents) {
   return BootstrapDocuments(Minus(arm.nats, other.nats), documents);
 }
 
-inference::Interval GapShare(const ExperimentScores& scores, std::span<const DomainText> texts) {
+Interval GapShare(const ExperimentScores& scores, std::span<const DomainText> texts) {
   std::vector<PairedPieces> domains;
   const auto gain = [&](const auto& arm) {
     return [&](size_t node, size_t domain) {
@@ -205,7 +205,7 @@ inference::Interval GapShare(const ExperimentScores& scores, std::span<const Dom
   return ShareOf(domains);
 }
 
-inference::Interval GainShare(const ArmScores& base, std::span<const ArmScores> arms,
+Interval GainShare(const ArmScores& base, std::span<const ArmScores> arms,
                               std::span<const ArmScores> others,
                               std::span<const DomainText> texts) {
   std::vector<PairedPieces> domains;
@@ -251,7 +251,7 @@ nlohmann::json Report(const ExperimentScores& scores, std::span<const DomainText
                  GainShare(scores.base, federated, scores.clipped, texts));
   }
   if (options.attacked) {
-    const inference::Interval kept = GainShare(scores.base, federated, scores.reference, texts);
+    const Interval kept = GainShare(scores.base, federated, scores.reference, texts);
     verdicts.Add("attack",
                  {.what = "share of the gain without attackers that they cost",
                   .bound = 0.05,

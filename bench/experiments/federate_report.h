@@ -47,13 +47,13 @@ struct ExperimentScores {
 };
 
 // (local - federated) / (local - centralised), over other nodes' domains.
-inference::Interval GapShare(const ExperimentScores& scores, std::span<const DomainText> texts);
+Interval GapShare(const ExperimentScores& scores, std::span<const DomainText> texts);
 // Gain of some arms over another's gain, both by node and over all honest nodes' domains.
-inference::Interval GainShare(const ArmScores& base, std::span<const ArmScores> arms,
+Interval GainShare(const ArmScores& base, std::span<const ArmScores> arms,
                               std::span<const ArmScores> others, std::span<const DomainText> texts);
 
 // The arm's change from another one on a text, nats per token; below zero is better.
-inference::Interval Change(const Scores& arm, const Scores& other,
+Interval Change(const Scores& arm, const Scores& other,
                            std::span<const size_t> documents);
 
 // What the run is judged by.

@@ -82,7 +82,7 @@ void from_json(const nlohmann::json& json, Scores& scores) {
   json.at("by_t").get_to(scores.by_t);
 }
 
-absl::StatusOr<Scores> inference::Scorer::Score(const AdaptersTogether& adapters,
+absl::StatusOr<Scores> Scorer::Score(const AdaptersTogether& adapters,
                                                 const Crops& text) const {
   nlohmann::json key = {{"kind", "scores"},
                         {"model", ToHex(transformer_.model().hash())},

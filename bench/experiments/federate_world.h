@@ -24,8 +24,8 @@ struct FederateWorld {
   inference::train::NetworkPass<float>* pass = nullptr;
   TrainableAdapter* adapter = nullptr;  // cores; whoever trains or serves sets them first
   ResultCache* cache = nullptr;
-  const inference::Scorer* scorer = nullptr;       // of the results
-  const inference::Scorer* gate_scorer = nullptr;  // of gates: fewer maskings, other masks
+  const Scorer* scorer = nullptr;       // of the results
+  const Scorer* gate_scorer = nullptr;  // of gates: fewer maskings, other masks
   std::span<const DomainText> texts;               // by node
   const Crops* general = nullptr;                  // of the results
   const Crops* gate_general = nullptr;             // of gates, other pieces

@@ -215,7 +215,7 @@ nlohmann::json ReportTriggers(const std::vector<Course>& prompt_only,
 // The pieces that count: all, or those with an informative prompt or without one.
 using Chosen = std::vector<size_t>;
 
-inference::Interval Difference(const std::vector<Course>& a, const std::vector<Course>& b,
+Interval Difference(const std::vector<Course>& a, const std::vector<Course>& b,
                                const std::vector<Piece>& pieces, const Chosen& chosen) {
   std::vector<double> values;
   std::vector<size_t> documents;
@@ -242,7 +242,7 @@ nlohmann::json ReportGroup(const std::string& group, const std::vector<DgrArm>& 
       queries += courses[a][i].queries / count;
       right += courses[a][i].right / count;
     }
-    const inference::Interval gain = Difference(courses[a], courses[1], pieces, chosen);
+    const Interval gain = Difference(courses[a], courses[1], pieces, chosen);
     own = {{"nats", nats},
            {"queries", queries},
            {"right_adapter", right},
@@ -252,7 +252,7 @@ nlohmann::json ReportGroup(const std::string& group, const std::vector<DgrArm>& 
         "{:+.4f} [{:+.4f}, {:+.4f}]",
         arms[a].name, nats, queries, 100 * right, gain.mean, gain.low, gain.high);
     if (arms[a].asks == Asks::kGuided) {
-      const inference::Interval random = Difference(courses[a], courses[a + 1], pieces, chosen);
+      const Interval random = Difference(courses[a], courses[a + 1], pieces, chosen);
       own["against_random"] = ToJson(random);
       fmt::print(", against random steps {:+.4f} [{:+.4f}, {:+.4f}]", random.mean, random.low,
                  random.high);

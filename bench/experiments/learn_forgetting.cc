@@ -224,7 +224,7 @@ std::vector<double> Minus(const std::vector<double>& a, const std::vector<double
   return differences;
 }
 
-inference::Interval Difference(const std::vector<double>& a, const std::vector<double>& b,
+Interval Difference(const std::vector<double>& a, const std::vector<double>& b,
                                const std::vector<size_t>& documents) {
   return BootstrapDocuments(Minus(a, b), documents);
 }
@@ -234,7 +234,7 @@ nlohmann::json ReportText(const DomainText& text, const TextScores& own, const T
                           const std::string& arm) {
   const std::vector<size_t>& documents = text.valid.documents;
   nlohmann::json report;
-  const auto show = [&](const char* what, const inference::Interval& interval) {
+  const auto show = [&](const char* what, const Interval& interval) {
     report[what] = ToJson(interval);
     fmt::print("  {} | {} | {}: {:+.4f} [{:+.4f}, {:+.4f}]\n", arm, text.name, what, interval.mean,
                interval.low, interval.high);
@@ -263,7 +263,7 @@ std::string Verdict(const nlohmann::json& arm, const Bench& bench) {
            : interval(text, "raw_against_plain").low > 0 ? "worse"
                                                          : "no difference shown";
   };
-  const inference::Interval served = interval(bench.general.name, "served");
+  const Interval served = interval(bench.general.name, "served");
   const double allowed = kGeneralTarget * bench.general.untrained.NatsPerToken();
   return fmt::format(
       "against plain: {} {}, {} {}, general text {}; general text as served {} within 1 % "

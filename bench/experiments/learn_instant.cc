@@ -209,10 +209,10 @@ nlohmann::json ReportSet(const std::string& set, const std::vector<Session>& ses
   for (size_t i = 1; i < arms.size(); ++i) {
     const std::vector<double> own = Of(set, sessions, results[i].nats);
     const std::vector<double> gains = Differences(own, frozen);
-    const inference::Interval gain = Bootstrap(gains);
-    const inference::Interval late =
+    const Interval gain = Bootstrap(gains);
+    const Interval late =
         Bootstrap(Differences(Of(set, sessions, results[i].late), frozen_late));
-    const inference::Interval cache = Bootstrap(Differences(own, unigram));
+    const Interval cache = Bootstrap(Differences(own, unigram));
     const auto better = std::count_if(gains.begin(), gains.end(), [](double x) { return x < 0; });
     fmt::print("| {} | {} | {} | {} | {}/{} |\n", arms[i].family, ToText(gain), ToText(late),
                ToText(cache), better, gains.size());

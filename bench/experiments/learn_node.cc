@@ -112,7 +112,7 @@ nlohmann::json Report(const Text& text, const Reading& frozen, const Reading& se
   for (size_t i = 0; i < frozen.nats.size(); ++i) {
     differences.push_back(served.nats[i] - frozen.nats[i]);
   }
-  const inference::Interval interval = BootstrapDocuments(differences, text.documents);
+  const Interval interval = BootstrapDocuments(differences, text.documents);
   const double base = Mean(frozen.nats);
   fmt::print("{:<18} {:<10} {}  of {:.3f} nats/token, {:+.2f} %; adapters in {} of {} pieces\n",
              when, text.name, ToText(interval), base, 100 * interval.mean / base, served.adapted,

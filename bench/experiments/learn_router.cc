@@ -205,8 +205,8 @@ absl::StatusOr<KindScores> TrainKind(const Kind& kind, const std::vector<Request
     Random random(static_cast<uint64_t>(seed) + 1);
     // A fifth is for the calibration: of other documents, or it would see what was learned.
     const DocumentSplit split = HoldBackDocuments(documents, random);
-    ASSIGN_OR_RETURN(const std::unique_ptr<inference::Scorer> scorer,
-                     inference::Scorer::Create(kind.shape, random));
+    ASSIGN_OR_RETURN(const std::unique_ptr<Scorer> scorer,
+                     Scorer::Create(kind.shape, random));
     RETURN_IF_ERROR(inference::TrainScorer(ExamplesAt(train, split.taught),
                                            {.density = kind.density}, random, scorer.get()));
     if (kind.density < 1) {
@@ -242,7 +242,7 @@ std::string Verdict(const nlohmann::json& routers) {
 
 absl::Status TrainAndJudge(const std::vector<Request>& train, const std::vector<Request>& test,
                            int seeds, nlohmann::json* out) {
-  std::vector<serving::RoutedRequest> requests;
+  std::vector<RoutedRequest> requests;
   requests.reserve(test.size());
   for (const Request& request : test) {
     requests.push_back({.document = request.document, .excess = request.excess});
@@ -265,7 +265,7 @@ absl::Status TrainAndJudge(const std::vector<Request>& train, const std::vector<
     nlohmann::json& report = (*out)["routers"][kind.name];
     std::string differences;
     for (const char* baseline : {"cascade", "logistic"}) {
-      const inference::Interval difference = DifferenceOf(own.shares, draws[baseline].shares);
+      const Interval difference = DifferenceOf(own.shares, draws[baseline].shares);
       report[fmt::format("share_less_{}", baseline)] = ToJson(difference);
       differences += kind.name == baseline ? " |" : " " + ToText(difference) + " |";
     }

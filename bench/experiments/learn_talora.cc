@@ -262,7 +262,7 @@ nlohmann::json Against(const Scores& arm, const Scores& other,
 std::string Shown(const nlohmann::json& interval) {
   const std::vector<double> seeds = interval["seeds"];
   const auto [least, most] = std::ranges::minmax(seeds);
-  const inference::Interval shown = IntervalIn(interval);
+  const Interval shown = IntervalIn(interval);
   return fmt::format("{:+.4f} [{:+.4f}, {:+.4f}] seeds {:+.4f}..{:+.4f}", shown.mean, shown.low,
                      shown.high, least, most);
 }

@@ -18,13 +18,13 @@
 
 namespace ruvd::bench {
 
-inference::Interval Bootstrap(std::span<const double> values, uint64_t seed) {
+Interval Bootstrap(std::span<const double> values, uint64_t seed) {
   std::vector<size_t> documents(values.size());
   std::iota(documents.begin(), documents.end(), size_t{0});
   return BootstrapDocuments(values, documents, seed);
 }
 
-inference::Interval BootstrapDocuments(std::span<const double> values,
+Interval BootstrapDocuments(std::span<const double> values,
                                        std::span<const size_t> documents, uint64_t seed) {
   constexpr size_t kSamples = 10'000;
   constexpr size_t kTail = kSamples / 40;  // 2.5 %
@@ -65,7 +65,7 @@ inference::Interval BootstrapDocuments(std::span<const double> values,
   return {.mean = mean, .low = means[kTail], .high = means[kSamples - 1 - kTail]};
 }
 
-nlohmann::json ToJson(const inference::Interval& interval) {
+nlohmann::json ToJson(const Interval& interval) {
   // JSON has no infinity: null.
   const auto bound = [](double value) {
     return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
@@ -73,7 +73,7 @@ nlohmann::json ToJson(const inference::Interval& interval) {
   return {{"mean", interval.mean}, {"low", bound(interval.low)}, {"high", bound(interval.high)}};
 }
 
-inference::Interval IntervalIn(const nlohmann::json& json) {
+Interval IntervalIn(const nlohmann::json& json) {
   const auto bound = [&](const char* key, double infinite) {
     const nlohmann::json& value = json.at(key);
     return value.is_null() ? infinite : value.get<double>();
@@ -84,7 +84,7 @@ inference::Interval IntervalIn(const nlohmann::json& json) {
           .high = bound("high", kInfinite)};
 }
 
-std::string ToText(const inference::Interval& interval) {
+std::string ToText(const Interval& interval) {
   return fmt::format("{:+.3f} ({:+.3f} to {:+.3f})", interval.mean, interval.low, interval.high);
 }
 

@@ -25,7 +25,7 @@ struct Curve {
 
 // Requests of lower keys go first, those of one key in any order: each counts as their mean, so
 // that a router that says the same of all is one that sends them at random.
-Curve CurveOf(std::span<const serving::RoutedRequest> requests, std::span<const double> keys) {
+Curve CurveOf(std::span<const RoutedRequest> requests, std::span<const double> keys) {
   std::vector<size_t> order(keys.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::sort(order, {}, [keys](size_t i) { return keys[i]; });
@@ -49,10 +49,10 @@ Curve CurveOf(std::span<const serving::RoutedRequest> requests, std::span<const 
 }
 
 // Adds how the requests at these places are judged.
-void AddDraw(std::span<const serving::RoutedRequest> requests,
+void AddDraw(std::span<const RoutedRequest> requests,
              std::span<const std::vector<double>> scores, std::span<const size_t> places,
              JudgedDraws* draws) {
-  std::vector<serving::RoutedRequest> drawn;
+  std::vector<RoutedRequest> drawn;
   for (const size_t place : places) {
     drawn.push_back(requests[place]);
   }
@@ -76,7 +76,7 @@ void AddDraw(std::span<const serving::RoutedRequest> requests,
 
 }  // namespace
 
-Judged Judge(std::span<const serving::RoutedRequest> requests, std::span<const double> scores) {
+Judged Judge(std::span<const RoutedRequest> requests, std::span<const double> scores) {
   std::vector<double> keys;
   std::vector<double> truth;
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -91,7 +91,7 @@ Judged Judge(std::span<const serving::RoutedRequest> requests, std::span<const d
           .regret = own.at_half - oracle.at_half};
 }
 
-JudgedDraws JudgeTrainings(std::span<const serving::RoutedRequest> requests,
+JudgedDraws JudgeTrainings(std::span<const RoutedRequest> requests,
                            std::span<const std::vector<double>> scores) {
   RUVD_CHECK(!requests.empty() && !scores.empty());
   std::map<size_t, std::vector<size_t>> by_document;
@@ -119,7 +119,7 @@ JudgedDraws JudgeTrainings(std::span<const serving::RoutedRequest> requests,
   return draws;
 }
 
-inference::Interval IntervalOf(std::span<const double> draws) {
+Interval IntervalOf(std::span<const double> draws) {
   RUVD_CHECK(!draws.empty());
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   if (draws.size() == 1) {
@@ -131,7 +131,7 @@ inference::Interval IntervalOf(std::span<const double> draws) {
   return {.mean = draws.front(), .low = values[tail], .high = values[values.size() - 1 - tail]};
 }
 
-inference::Interval DifferenceOf(std::span<const double> draws, std::span<const double> others) {
+Interval DifferenceOf(std::span<const double> draws, std::span<const double> others) {
   RUVD_CHECK(draws.size() == others.size());
   std::vector<double> differences(draws.size());
   for (size_t i = 0; i < draws.size(); ++i) {

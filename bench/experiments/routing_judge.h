@@ -40,8 +40,8 @@ JudgedDraws JudgeTrainings(std::span<const RoutedRequest> requests,
 
 // The first of the draws with the 95 % interval of the others, or of the differences of two
 // routers; infinite bounds where there are fewer than kLeastDocuments (no draws).
-inference::Interval IntervalOf(std::span<const double> draws);
-inference::Interval DifferenceOf(std::span<const double> draws, std::span<const double> others);
+Interval IntervalOf(std::span<const double> draws);
+Interval DifferenceOf(std::span<const double> draws, std::span<const double> others);
 
 // Of items of documents, those of about a fifth of the documents are held back, at least of one
 // document where there are two: places of the others in `taught`.

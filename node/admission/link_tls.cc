@@ -59,7 +59,7 @@ absl::Status LinkTls::Rotate() {
 }
 
 std::shared_ptr<grpc::ServerCredentials> LinkTls::server_credentials() const {
-  tls::TlsServerCredentialsOptions options(WatchCertificate(path_, path_));
+  tls::TlsServerCredentialsOptions options(transport::WatchCertificate(path_, path_));
   options.watch_identity_key_cert_pairs();
   options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   options.set_certificate_verifier(std::make_shared<tls::NoOpCertificateVerifier>());

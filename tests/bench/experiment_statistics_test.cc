@@ -237,24 +237,24 @@ TEST_F(ServingGateTest, AskingAgainKeepsToTheKindOfUncertainty) {
 }
 
 // The small model is worse by these; the better a router, the later it sends the worst ones there.
-std::vector<serving::RoutedRequest> Requests(size_t documents) {
-  std::vector<serving::RoutedRequest> requests;
+std::vector<RoutedRequest> Requests(size_t documents) {
+  std::vector<RoutedRequest> requests;
   for (size_t i = 0; i < 4 * documents; ++i) {
     requests.push_back({.document = i / 4, .excess = static_cast<double>((7 * i) % 12) / 12});
   }
   return requests;
 }
 
-std::vector<double> Scores(const std::vector<serving::RoutedRequest>& requests, double sign) {
+std::vector<double> Scores(const std::vector<RoutedRequest>& requests, double sign) {
   std::vector<double> scores;
-  for (const serving::RoutedRequest& request : requests) {
+  for (const RoutedRequest& request : requests) {
     scores.push_back(-sign * request.excess);
   }
   return scores;
 }
 
 TEST(RoutingJudgeTest, TheOracleHasAllOfItsGain) {
-  const std::vector<serving::RoutedRequest> requests = Requests(12);
+  const std::vector<RoutedRequest> requests = Requests(12);
   const Judged oracle = Judge(requests, Scores(requests, 1));
   EXPECT_NEAR(oracle.share, 1.0, 1e-12);
   EXPECT_NEAR(oracle.regret, 0.0, 1e-12);
@@ -266,7 +266,7 @@ TEST(RoutingJudgeTest, TheOracleHasAllOfItsGain) {
 // The mean of several trainings' scores was judged: an ensemble, better than any that is served.
 // A router that learned nothing was judged by the order of the files: it seemed to gain 0.116.
 TEST(RoutingJudgeTest, TheSameScoreForAllIsChance) {
-  const std::vector<serving::RoutedRequest> requests = {{.document = 0, .excess = 0.1},
+  const std::vector<RoutedRequest> requests = {{.document = 0, .excess = 0.1},
                                                         {.document = 1, .excess = 0.2},
                                                         {.document = 2, .excess = 0.9}};
   const Judged chance = Judge(requests, std::vector<double>(3, 0.5));
@@ -279,7 +279,7 @@ TEST(RoutingJudgeTest, TheSameScoreForAllIsChance) {
 }
 
 TEST(RoutingJudgeTest, EachTrainingIsJudgedByItself) {
-  const std::vector<serving::RoutedRequest> requests = Requests(12);
+  const std::vector<RoutedRequest> requests = Requests(12);
   std::vector<std::vector<double>> scores = {Scores(requests, 1), Scores(requests, -1)};
   for (double& score : scores[0]) {
     score *= 3;  // together they would be as good as the first one
@@ -288,13 +288,13 @@ TEST(RoutingJudgeTest, EachTrainingIsJudgedByItself) {
   ASSERT_EQ(draws.trainings.size(), 2U);
   EXPECT_NEAR(draws.trainings[0], 1.0, 1e-12);
   EXPECT_NEAR(draws.trainings[1], -1.0, 1e-12);
-  const inference::Interval share = IntervalOf(draws.shares);
+  const Interval share = IntervalOf(draws.shares);
   EXPECT_NEAR(share.mean, 0.0, 1e-12);
   EXPECT_NEAR(share.high, 0.0, 1e-9);
 }
 
 TEST(RoutingJudgeTest, RoutersAreComparedOnTheSameDocuments) {
-  const std::vector<serving::RoutedRequest> requests = Requests(12);
+  const std::vector<RoutedRequest> requests = Requests(12);
   Random random(4);
   std::vector<double> noisy = Scores(requests, 1);
   for (double& score : noisy) {
@@ -308,15 +308,15 @@ TEST(RoutingJudgeTest, RoutersAreComparedOnTheSameDocuments) {
   const JudgedDraws a = JudgeTrainings(requests, scores);
   const JudgedDraws b = JudgeTrainings(requests, same);
   EXPECT_GT(IntervalOf(a.shares).high - IntervalOf(a.shares).low, 0.1);
-  const inference::Interval difference = DifferenceOf(a.shares, b.shares);
+  const Interval difference = DifferenceOf(a.shares, b.shares);
   EXPECT_NEAR(difference.low, 0.0, 1e-12);
   EXPECT_NEAR(difference.high, 0.0, 1e-12);
 }
 
 TEST(RoutingJudgeTest, AFewDocumentsProveNothing) {
-  const std::vector<serving::RoutedRequest> requests = Requests(kLeastDocuments - 1);
+  const std::vector<RoutedRequest> requests = Requests(kLeastDocuments - 1);
   const std::vector<std::vector<double>> scores = {Scores(requests, 1)};
-  const inference::Interval share = IntervalOf(JudgeTrainings(requests, scores).shares);
+  const Interval share = IntervalOf(JudgeTrainings(requests, scores).shares);
   EXPECT_NEAR(share.mean, 1.0, 1e-12);
   EXPECT_TRUE(std::isinf(share.low));
   EXPECT_TRUE(std::isinf(share.high));

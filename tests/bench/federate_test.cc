@@ -156,7 +156,7 @@ PairedPieces Pieces(size_t documents, double part, double whole) {
 
 TEST(ShareTest, IsTheRatioOfMeansWhereDomainsCountAlike) {
   const std::vector<PairedPieces> domains = {Pieces(40, 4, 4), Pieces(8, 1, 6)};
-  const inference::Interval share = ShareOf(domains);
+  const Interval share = ShareOf(domains);
   EXPECT_NEAR(share.mean, 0.5, 1e-12);
   EXPECT_LT(share.low, 0.5);
   EXPECT_GT(share.high, 0.5);
@@ -248,7 +248,7 @@ TEST(SplitTest, NoDocumentIsTrainedOnAndHeldOut) {
 TEST(ChargeTest, CoversTheCurveAtItsBestOrder) {
   for (const double sigma : {0.6, 1.0, 2.0}) {
     const privacy::dp::SampledGaussian mechanism{.q = 0.05, .sigma = sigma, .steps = 30};
-    const privacy::LedgerCharge charge = privacy::ChargeOf(mechanism, 1e-5).value();
+    const privacy::LedgerCharge charge = ChargeOf(mechanism, 1e-5).value();
     const double ledger = privacy::EpsilonOfUnits(charge.rho_q32, 1e-5).value();
     EXPECT_GE(ledger, charge.epsilon) << sigma;
     EXPECT_LE(ledger, 2 * charge.epsilon) << sigma;
@@ -256,7 +256,7 @@ TEST(ChargeTest, CoversTheCurveAtItsBestOrder) {
     privacy::dp::SampledGaussian twice = mechanism;
     twice.steps = 60;
     EXPECT_GE(privacy::EpsilonOfUnits(2 * charge.rho_q32, 1e-5).value(),
-              privacy::ChargeOf(twice, 1e-5).value().epsilon)
+              ChargeOf(twice, 1e-5).value().epsilon)
         << sigma;
   }
 }

@@ -25,8 +25,8 @@ TEST(BootstrapTest, ResamplesWholeDocuments) {
       documents.push_back(1000 + document);
     }
   }
-  const inference::Interval grouped = BootstrapDocuments(values, documents);
-  const inference::Interval single = Bootstrap(values);
+  const Interval grouped = BootstrapDocuments(values, documents);
+  const Interval single = Bootstrap(values);
   EXPECT_NEAR(grouped.mean, 0.0, 1e-12);
   EXPECT_NEAR(single.mean, 0.0, 1e-12);
   EXPECT_LE(grouped.low, -0.5);
@@ -42,7 +42,7 @@ TEST(BootstrapTest, LongDocumentsCountMore) {
     values.push_back(0.0);
     documents.push_back(document);
   }
-  const inference::Interval interval = BootstrapDocuments(values, documents);
+  const Interval interval = BootstrapDocuments(values, documents);
   EXPECT_NEAR(interval.mean, 0.8, 1e-12);
   EXPECT_EQ(interval.low, 0.0);  // the long one not at all
   EXPECT_GT(interval.high, 0.8);
@@ -55,7 +55,7 @@ TEST(BootstrapTest, AFewDocumentsProveNothing) {
   std::vector<size_t> documents;
   for (size_t document = 0; document < kLeastDocuments; ++document) {
     if (document > 0) {
-      const inference::Interval interval = BootstrapDocuments(values, documents);
+      const Interval interval = BootstrapDocuments(values, documents);
       EXPECT_EQ(interval.mean, -1.0);
       EXPECT_EQ(interval.low, -std::numeric_limits<double>::infinity());
       EXPECT_EQ(interval.high, std::numeric_limits<double>::infinity());

@@ -12,7 +12,7 @@
 
 namespace ruvd::campaign {
 
-cli::ChildProcess::ChildProcess(std::vector<std::string> arguments) {
+ChildProcess::ChildProcess(std::vector<std::string> arguments) {
   int ends[2];
   RUVD_CHECK(::pipe2(ends, O_CLOEXEC) == 0);
   std::vector<char*> argv;
@@ -32,7 +32,7 @@ cli::ChildProcess::ChildProcess(std::vector<std::string> arguments) {
   RUVD_CHECK(output_ != nullptr);
 }
 
-cli::ChildProcess::~ChildProcess() {
+ChildProcess::~ChildProcess() {
   if (pid_ > 0) {
     Kill();
     Wait();
@@ -40,7 +40,7 @@ cli::ChildProcess::~ChildProcess() {
   std::fclose(output_);
 }
 
-bool cli::ChildProcess::ReadLine(std::string* line) {
+bool ChildProcess::ReadLine(std::string* line) {
   line->clear();
   for (int c; (c = std::fgetc(output_)) != EOF;) {
     if (c == '\n') {
@@ -51,11 +51,11 @@ bool cli::ChildProcess::ReadLine(std::string* line) {
   return false;
 }
 
-void cli::ChildProcess::Kill() {
+void ChildProcess::Kill() {
   ::kill(pid_, SIGKILL);
 }
 
-int cli::ChildProcess::Wait() {
+int ChildProcess::Wait() {
   int status = 0;
   ::waitpid(pid_, &status, 0);
   pid_ = -1;

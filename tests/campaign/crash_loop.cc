@@ -145,7 +145,7 @@ Outcome Campaign::Run(const Task& task) {
   for (std::string& argument : ArgumentsOf(task)) {
     arguments.push_back(std::move(argument));
   }
-  cli::ChildProcess child(arguments);
+  ChildProcess child(arguments);
   Outcome outcome;
   bool finished = false;
   for (std::string line; child.ReadLine(&line);) {
@@ -184,7 +184,7 @@ void Campaign::KillRound(const std::string& write, const std::string& verify_kin
   }
   std::vector<uint64_t> acknowledged(kWriters, 0);
   {
-    cli::ChildProcess child(arguments);
+    ChildProcess child(arguments);
     std::string line;
     // Most are killed while they write, some while they still open the store.
     bool more = random.Chance(0.2) || child.ReadLine(&line);

@@ -44,8 +44,8 @@ void Complain(Verdict* verdict, const std::string& text) {
 }
 
 // See CheckReads.
-void CheckRead(const storage::Database& database, const inference::Model& model,
-               const inference::Model::Row& row, bool loss_reported, Verdict* verdict) {
+void CheckRead(const storage::Database& database, const Model& model,
+               const Model::Row& row, bool loss_reported, Verdict* verdict) {
   const auto& [family, key] = row;
   const auto expected = model.rows().find(row);
   const bool exists = expected != model.rows().end();
@@ -113,7 +113,7 @@ storage::Batch BatchOf(uint64_t seed, int writer, uint64_t n) {
   return batch;
 }
 
-void inference::Model::AdvanceTo(uint64_t n) {
+void Model::AdvanceTo(uint64_t n) {
   while (n_ < n) {
     ++n_;
     const Change change = MakeChange(seed_, writer_, n_);
@@ -127,7 +127,7 @@ void inference::Model::AdvanceTo(uint64_t n) {
   }
 }
 
-std::span<const uint64_t> inference::Model::WritesOf(const Row& row) const {
+std::span<const uint64_t> Model::WritesOf(const Row& row) const {
   const auto found = history_.find(row);
   return found == history_.end() ? std::span<const uint64_t>() : found->second;
 }
@@ -147,9 +147,9 @@ absl::StatusOr<Verdict> Check(const storage::Database& database, uint64_t seed) 
   for (int writer = 0; writer < kWriters; ++writer) {
     ASSIGN_OR_RETURN(const uint64_t count, CountOf(database, writer));
     verdict.counts.push_back(count);
-    inference::Model model(seed, writer);
+    Model model(seed, writer);
     model.AdvanceTo(count);
-    inference::Model::Rows expected = model.rows();
+    Model::Rows expected = model.rows();
     for (const storage::ColumnFamily family : kFamilies) {
       RETURN_IF_ERROR(
           database.Scan(family, Prefix(writer), storage::EndOfPrefix(Prefix(writer)),
@@ -178,7 +178,7 @@ Verdict CheckReads(const storage::Database& database, uint64_t seed,
   Verdict verdict;
   verdict.counts = counts;
   for (int writer = 0; writer < kWriters; ++writer) {
-    inference::Model model(seed, writer);
+    Model model(seed, writer);
     model.AdvanceTo(counts[static_cast<size_t>(writer)]);
     for (const storage::ColumnFamily family : kFamilies) {
       for (uint64_t index = 0; index < kKeysPerWriter; ++index) {

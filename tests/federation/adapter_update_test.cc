@@ -34,8 +34,8 @@ constexpr char kExample[] =
     "3f00000000000000bf0000803e00000040000000c0020000000000003f000000"
     "3f0000000000000000000080bf0000c03f";
 
-AdapterUpdate Example() {
-  AdapterUpdate update;
+federation::AdapterUpdate Example() {
+  federation::AdapterUpdate update;
   update.model_hash.fill(0x11);
   update.frame_id.fill(0x22);
   update.round = 3;
@@ -47,8 +47,8 @@ AdapterUpdate Example() {
   return update;
 }
 
-AdapterUpdateRules RulesOfExample() {
-  const AdapterUpdate example = Example();
+federation::AdapterUpdateRules RulesOfExample() {
+  const federation::AdapterUpdate example = Example();
   return {.kind = example.kind,
           .model_hash = example.model_hash,
           .frame_id = example.frame_id,
@@ -57,7 +57,7 @@ AdapterUpdateRules RulesOfExample() {
 }
 
 TEST(AdapterUpdate, HasTheBytesOfTheDocument) {
-  EXPECT_EQ(ToHex(AsBytes(EncodeAdapterUpdate(Example()))), kExample);
+  EXPECT_EQ(ToHex(AsBytes(federation::EncodeAdapterUpdate(Example()))), kExample);
   std::ifstream file(std::string(RUVD_SOURCE_DIR) + "/docs/wire-format.md");
   std::string document((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   std::erase_if(document, [](char c) { return c == ' ' || c == '\n'; });
@@ -65,118 +65,118 @@ TEST(AdapterUpdate, HasTheBytesOfTheDocument) {
 }
 
 TEST(AdapterUpdate, RoundTripsAndRefusesEveryTruncation) {
-  const std::string bytes = EncodeAdapterUpdate(Example());
-  const auto decoded = DecodeAdapterUpdate(AsBytes(bytes));
+  const std::string bytes = federation::EncodeAdapterUpdate(Example());
+  const auto decoded = federation::DecodeAdapterUpdate(AsBytes(bytes));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(*decoded, Example());
   for (size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_EQ(ReasonOf(DecodeAdapterUpdate(AsBytes(bytes.substr(0, length))).status()),
+    EXPECT_EQ(ReasonOf(federation::DecodeAdapterUpdate(AsBytes(bytes.substr(0, length))).status()),
               reasons::kUpdateInvalid)
         << length;
   }
-  EXPECT_FALSE(DecodeAdapterUpdate(AsBytes(bytes + "x")).ok());
+  EXPECT_FALSE(federation::DecodeAdapterUpdate(AsBytes(bytes + "x")).ok());
 }
 
 TEST(AdapterUpdate, WhatIsNotCanonicalIsNotDecoded) {
   const auto decodes = [](auto change) {
-    AdapterUpdate update = Example();
+    federation::AdapterUpdate update = Example();
     change(update);
-    return DecodeAdapterUpdate(AsBytes(EncodeAdapterUpdate(update))).ok();
+    return federation::DecodeAdapterUpdate(AsBytes(federation::EncodeAdapterUpdate(update))).ok();
   };
-  EXPECT_TRUE(decodes([](AdapterUpdate&) {}));
-  EXPECT_TRUE(decodes([](AdapterUpdate& u) { u.schedule = {}; }));
-  EXPECT_TRUE(decodes([](AdapterUpdate& u) { u.kind = FactorKind::kFfa; }));
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.kind = static_cast<FactorKind>(3); }));
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { ++u.schedule[0]; }));
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.boundaries = {0.6F, 0.3F}; }));
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.boundaries = {0.3F, 0.3F}; }));
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.boundaries = {0.0F, 0.3F}; }));
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.boundaries = {0.3F, 1.0F}; }));
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.boundaries = {0.3F, NAN}; }));
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.boundaries = {0.3F}; }));  // bank 2 of 2
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { std::swap(u.banks[0], u.banks[1]); }));
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.banks[1].bank = 0; }));
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.banks.clear(); }));
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { std::swap(u.modules[0], u.modules[1]); }));
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.modules[0].rows = 0; }));
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.banks[1].values[3] = NAN; }));
-  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.banks[0].values[0] = -INFINITY; }));
+  EXPECT_TRUE(decodes([](federation::AdapterUpdate&) {}));
+  EXPECT_TRUE(decodes([](federation::AdapterUpdate& u) { u.schedule = {}; }));
+  EXPECT_TRUE(decodes([](federation::AdapterUpdate& u) { u.kind = federation::FactorKind::kFfa; }));
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.kind = static_cast<federation::FactorKind>(3); }));
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { ++u.schedule[0]; }));
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.boundaries = {0.6F, 0.3F}; }));
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.boundaries = {0.3F, 0.3F}; }));
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.boundaries = {0.0F, 0.3F}; }));
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.boundaries = {0.3F, 1.0F}; }));
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.boundaries = {0.3F, NAN}; }));
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.boundaries = {0.3F}; }));  // bank 2 of 2
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { std::swap(u.banks[0], u.banks[1]); }));
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.banks[1].bank = 0; }));
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.banks.clear(); }));
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { std::swap(u.modules[0], u.modules[1]); }));
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.modules[0].rows = 0; }));
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.banks[1].values[3] = NAN; }));
+  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.banks[0].values[0] = -INFINITY; }));
 }
 
 TEST(AdapterUpdate, HugeDeclaredSizesAreRefusedBeforeAllocation) {
-  AdapterUpdate head = Example();
+  federation::AdapterUpdate head = Example();
   head.modules.clear();
   head.banks.clear();
-  const std::string bytes = EncodeAdapterUpdate(head);
+  const std::string bytes = federation::EncodeAdapterUpdate(head);
   const std::string prefix = bytes.substr(0, bytes.size() - 8);  // without both counts
   ByteWriter modules;
   modules.WriteText(prefix).Write(UINT32_MAX);
-  EXPECT_FALSE(DecodeAdapterUpdate(AsBytes(modules.str())).ok());
+  EXPECT_FALSE(federation::DecodeAdapterUpdate(AsBytes(modules.str())).ok());
   ByteWriter large;
   large.WriteText(prefix).Write(uint32_t{1}).Write(uint16_t{1}).WriteText("a");
   large.Write(limits::kMaxFactorRows).Write(limits::kMaxRank).Write(uint32_t{1});
   large.Write(uint32_t{0});
-  EXPECT_FALSE(DecodeAdapterUpdate(AsBytes(large.str())).ok());
+  EXPECT_FALSE(federation::DecodeAdapterUpdate(AsBytes(large.str())).ok());
   ByteWriter rows;
   rows.WriteText(prefix).Write(uint32_t{1}).Write(uint16_t{1}).WriteText("a");
   rows.Write(UINT32_MAX).Write(UINT32_MAX).Write(uint32_t{1}).Write(uint32_t{0});
-  EXPECT_FALSE(DecodeAdapterUpdate(AsBytes(rows.str())).ok());
+  EXPECT_FALSE(federation::DecodeAdapterUpdate(AsBytes(rows.str())).ok());
 }
 
 TEST(AdapterUpdate, ChecksModelFrameKindShapeFinitenessAndNorm) {
   const auto reason_of = [](auto change) {
-    AdapterUpdate update = Example();
+    federation::AdapterUpdate update = Example();
     change(update);
-    return ReasonOf(CheckAdapterUpdate(update, RulesOfExample()));
+    return ReasonOf(federation::CheckAdapterUpdate(update, RulesOfExample()));
   };
-  EXPECT_EQ(reason_of([](AdapterUpdate&) {}), "");
-  EXPECT_EQ(reason_of([](AdapterUpdate& u) { u.model_hash[0] ^= 1; }), reasons::kModelMismatch);
-  EXPECT_EQ(reason_of([](AdapterUpdate& u) { u.frame_id[31] ^= 1; }), reasons::kFrameMismatch);
+  EXPECT_EQ(reason_of([](federation::AdapterUpdate&) {}), "");
+  EXPECT_EQ(reason_of([](federation::AdapterUpdate& u) { u.model_hash[0] ^= 1; }), reasons::kModelMismatch);
+  EXPECT_EQ(reason_of([](federation::AdapterUpdate& u) { u.frame_id[31] ^= 1; }), reasons::kFrameMismatch);
   const auto invalid = [&](auto change) { EXPECT_EQ(reason_of(change), reasons::kUpdateInvalid); };
-  invalid([](AdapterUpdate& u) { u.kind = FactorKind::kFfa; });
-  invalid([](AdapterUpdate& u) { u.modules.pop_back(); });
-  invalid([](AdapterUpdate& u) { u.modules[1].target = "blk.1.none"; });
-  invalid([](AdapterUpdate& u) { u.modules[1].rows = 2; });
-  invalid([](AdapterUpdate& u) { u.banks[0].values.pop_back(); });
-  invalid([](AdapterUpdate& u) { u.banks[0].values[1] = NAN; });
-  invalid([](AdapterUpdate& u) { u.banks[0].values[1] = 4.5F; });
-  invalid([](AdapterUpdate& u) { u.banks[0].values[1] = std::numeric_limits<float>::max(); });
+  invalid([](federation::AdapterUpdate& u) { u.kind = federation::FactorKind::kFfa; });
+  invalid([](federation::AdapterUpdate& u) { u.modules.pop_back(); });
+  invalid([](federation::AdapterUpdate& u) { u.modules[1].target = "blk.1.none"; });
+  invalid([](federation::AdapterUpdate& u) { u.modules[1].rows = 2; });
+  invalid([](federation::AdapterUpdate& u) { u.banks[0].values.pop_back(); });
+  invalid([](federation::AdapterUpdate& u) { u.banks[0].values[1] = NAN; });
+  invalid([](federation::AdapterUpdate& u) { u.banks[0].values[1] = 4.5F; });
+  invalid([](federation::AdapterUpdate& u) { u.banks[0].values[1] = std::numeric_limits<float>::max(); });
 }
 
 TEST(AdapterUpdate, TheNormIsOfAllBanksTogether) {
-  AdapterUpdate update = Example();
+  federation::AdapterUpdate update = Example();
   update.banks = {{0, {3, 0, 0, 0, 0, 0}}, {1, {0, 0, 0, 0, 0, 4}}};
-  EXPECT_DOUBLE_EQ(NormOf(update), 5);
+  EXPECT_DOUBLE_EQ(federation::NormOf(update), 5);
 }
 
 RC_GTEST_PROP(TimestepHistogram, AddsUpToTheWholeInProportion, (uint64_t seed)) {
   Random random(seed);
-  std::array<uint64_t, kScheduleBins> counts{};
+  std::array<uint64_t, federation::kScheduleBins> counts{};
   for (uint64_t& count : counts) {
     count = random.Below(1000);
   }
   counts[3] += 1;
-  const TimestepHistogram histogram = HistogramOf(counts);
-  RC_ASSERT(std::accumulate(histogram.begin(), histogram.end(), 0) == int{kScheduleUnit});
+  const federation::TimestepHistogram histogram = federation::HistogramOf(counts);
+  RC_ASSERT(std::accumulate(histogram.begin(), histogram.end(), 0) == int{federation::kScheduleUnit});
   const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
-  for (size_t i = 0; i < kScheduleBins; ++i) {
-    const double exact = static_cast<double>(counts[i]) / sum * kScheduleUnit;
+  for (size_t i = 0; i < federation::kScheduleBins; ++i) {
+    const double exact = static_cast<double>(counts[i]) / sum * federation::kScheduleUnit;
     RC_ASSERT(std::abs(exact - histogram[i]) < 1);
   }
 }
 
 TEST(TimestepHistogram, OfNothingIsZero) {
-  EXPECT_EQ(HistogramOf({}), TimestepHistogram{});
+  EXPECT_EQ(federation::HistogramOf({}), federation::TimestepHistogram{});
 }
 
 // An update of random banks, some of them absent.
-AdapterUpdate RandomUpdate(Random& random, std::vector<float> boundaries, double present) {
-  AdapterUpdate update;
+federation::AdapterUpdate RandomUpdate(Random& random, std::vector<float> boundaries, double present) {
+  federation::AdapterUpdate update;
   update.modules = {{"m", 2, 3}};
   update.boundaries = std::move(boundaries);
   for (uint32_t bank = 0; bank <= update.boundaries.size(); ++bank) {
     if (random.Chance(present)) {
-      BankValues& values = update.banks.emplace_back();
+      federation::BankValues& values = update.banks.emplace_back();
       values.bank = bank;
       for (int i = 0; i < 6; ++i) {
         values.values.push_back(static_cast<float>(random.Normal()));
@@ -216,9 +216,9 @@ std::vector<double> Applied(std::span<const float> core, Random random) {
   return y;
 }
 
-const BankValues* BankOfT(const AdapterUpdate& update, float t) {
-  for (const BankValues& bank : update.banks) {
-    if (bank.bank == BankAt(update.boundaries, t)) {
+const federation::BankValues* BankOfT(const federation::AdapterUpdate& update, float t) {
+  for (const federation::BankValues& bank : update.banks) {
+    if (bank.bank == federation::BankAt(update.boundaries, t)) {
       return &bank;
     }
   }
@@ -227,13 +227,13 @@ const BankValues* BankOfT(const AdapterUpdate& update, float t) {
 
 RC_GTEST_PROP(BankAlignment, OntoCommonBoundariesActsAsTheUpdateAtEveryT, (uint64_t seed)) {
   Random random(seed);
-  const AdapterUpdate update = RandomUpdate(random, RandomBoundaries(random), 0.8);
-  const std::vector<float> common = CommonBoundaries(update.boundaries, RandomBoundaries(random));
-  const std::vector<AlignedBank> aligned = AlignBanks(update, common);
+  const federation::AdapterUpdate update = RandomUpdate(random, RandomBoundaries(random), 0.8);
+  const std::vector<float> common = federation::CommonBoundaries(update.boundaries, RandomBoundaries(random));
+  const std::vector<federation::AlignedBank> aligned = federation::AlignBanks(update, common);
   for (int i = 0; i < 50; ++i) {
     const auto t = static_cast<float>(random.Uniform());
-    const AlignedBank& bank = aligned[BankAt(common, t)];
-    const BankValues* direct = BankOfT(update, t);
+    const federation::AlignedBank& bank = aligned[federation::BankAt(common, t)];
+    const federation::BankValues* direct = BankOfT(update, t);
     RC_ASSERT((direct == nullptr) == bank.values.empty());
     if (direct != nullptr) {
       RC_ASSERT(Applied(bank.values, Random(seed)) == Applied(direct->values, Random(seed)));
@@ -246,10 +246,10 @@ RC_GTEST_PROP(BankAlignment, OntoCommonBoundariesActsAsTheUpdateAtEveryT, (uint6
 // over the update's own pieces, which is exact for steps.
 RC_GTEST_PROP(BankAlignment, OntoOtherBoundariesIsTheMeanOverT, (uint64_t seed)) {
   Random random(seed);
-  const AdapterUpdate update = RandomUpdate(random, RandomBoundaries(random), 1);
+  const federation::AdapterUpdate update = RandomUpdate(random, RandomBoundaries(random), 1);
   const std::vector<float> own = RandomBoundaries(random);
-  const std::vector<AlignedBank> aligned = AlignBanks(update, own);
-  std::vector<float> edges = CommonBoundaries(update.boundaries, own);
+  const std::vector<federation::AlignedBank> aligned = federation::AlignBanks(update, own);
+  std::vector<float> edges = federation::CommonBoundaries(update.boundaries, own);
   edges.insert(edges.begin(), 0);
   edges.push_back(1);
   for (size_t bank = 0; bank <= own.size(); ++bank) {
@@ -257,7 +257,7 @@ RC_GTEST_PROP(BankAlignment, OntoOtherBoundariesIsTheMeanOverT, (uint64_t seed))
     double length = 0;
     for (size_t piece = 0; piece + 1 < edges.size(); ++piece) {
       const float middle = (edges[piece] + edges[piece + 1]) / 2;
-      if (BankAt(own, middle) != bank) {
+      if (federation::BankAt(own, middle) != bank) {
         continue;
       }
       const double width = double{edges[piece + 1]} - double{edges[piece]};
@@ -276,30 +276,30 @@ RC_GTEST_PROP(BankAlignment, OntoOtherBoundariesIsTheMeanOverT, (uint64_t seed))
 }
 
 TEST(BankAlignment, CoverageIsTheShareThatIsTold) {
-  AdapterUpdate update;
+  federation::AdapterUpdate update;
   update.modules = {{"m", 1, 1}};
   update.boundaries = {0.25F, 0.5F};
   update.banks = {{1, {8}}};
-  const std::vector<AlignedBank> whole = AlignBanks(update, {});
+  const std::vector<federation::AlignedBank> whole = federation::AlignBanks(update, {});
   ASSERT_EQ(whole.size(), 1U);
   EXPECT_EQ(whole[0].coverage, 0.25);
   EXPECT_EQ(whole[0].values, std::vector<float>{8});
   const std::vector<float> half = {0.5F};
-  const std::vector<AlignedBank> two = AlignBanks(update, half);
+  const std::vector<federation::AlignedBank> two = federation::AlignBanks(update, half);
   EXPECT_EQ(two[0].coverage, 0.5);
   EXPECT_EQ(two[1].coverage, 0);
   EXPECT_TRUE(two[1].values.empty());
 }
 
 TEST(BankAlignment, ATwentiethOfABankIsTheLeastThatCounts) {
-  AdapterUpdate update;
+  federation::AdapterUpdate update;
   update.modules = {{"m", 1, 1}};
   update.boundaries = {0.0625F, 0.125F};
   update.banks = {{0, {8}}};
-  EXPECT_EQ(AlignBanks(update, {})[0].coverage, 0.0625);
+  EXPECT_EQ(federation::AlignBanks(update, {})[0].coverage, 0.0625);
   update.boundaries[0] = 0.03125F;
-  EXPECT_EQ(AlignBanks(update, {})[0].coverage, 0);
-  EXPECT_TRUE(AlignBanks(update, {})[0].values.empty());
+  EXPECT_EQ(federation::AlignBanks(update, {})[0].coverage, 0);
+  EXPECT_TRUE(federation::AlignBanks(update, {})[0].values.empty());
 }
 
 }  // namespace

@@ -53,22 +53,22 @@ class BadPeer : public testing::Test {
 
 TEST_F(BadPeer, OtherProtocolVersion) {
   TestPeer peer(target_, 1, 7,
-                [](LocalNode& n) { n.version_min = n.version_max = limits::kProtocolVersion + 1; });
+                [](federation::LocalNode& n) { n.version_min = n.version_max = limits::kProtocolVersion + 1; });
   ExpectRefusedOpening(peer, reasons::kProtocolVersion);
 }
 
 TEST_F(BadPeer, OtherModel) {
-  TestPeer peer(target_, 1, 7, [](LocalNode& n) { n.model_hash.fill(9); });
+  TestPeer peer(target_, 1, 7, [](federation::LocalNode& n) { n.model_hash.fill(9); });
   ExpectRefusedOpening(peer, reasons::kModelMismatch);
 }
 
 TEST_F(BadPeer, OtherFrame) {
-  TestPeer peer(target_, 1, 7, [](LocalNode& n) { n.frame_id.fill(9); });
+  TestPeer peer(target_, 1, 7, [](federation::LocalNode& n) { n.frame_id.fill(9); });
   ExpectRefusedOpening(peer, reasons::kFrameMismatch);
 }
 
 TEST_F(BadPeer, ExpiredCertificate) {
-  TestPeer peer(target_, 1, 7, [](LocalNode& n) {
+  TestPeer peer(target_, 1, 7, [](federation::LocalNode& n) {
     n.certificate = CertificateFor(*n.key, "late", Authority(), privacy::roles::kMember,
                                    kWallStart - 2 * kDayMillis, kWallStart - 1);
   });
@@ -76,20 +76,20 @@ TEST_F(BadPeer, ExpiredCertificate) {
 }
 
 TEST_F(BadPeer, ForeignCertificate) {
-  TestPeer peer(target_, 1, 7, [](LocalNode& n) {
+  TestPeer peer(target_, 1, 7, [](federation::LocalNode& n) {
     n.certificate = CertificateFor(*n.key, "foreign", Authority(2000));
   });
   ExpectRefusedOpening(peer, reasons::kCertificateForeign);
 }
 
 TEST_F(BadPeer, OtherCluster) {
-  TestPeer peer(target_, 1, 7, [](LocalNode& n) { n.cluster_id.fill(3); });
+  TestPeer peer(target_, 1, 7, [](federation::LocalNode& n) { n.cluster_id.fill(3); });
   ExpectRefusedOpening(peer, reasons::kWrongCluster);
 }
 
 TEST_F(BadPeer, StolenCertificateWithoutItsKey) {
   const privacy::NodeKey mallory = privacy::NodeKey::FromSeed(SeedOf(666));
-  TestPeer peer(target_, 1, 7, [&](LocalNode& n) { n.key = &mallory; });
+  TestPeer peer(target_, 1, 7, [&](federation::LocalNode& n) { n.key = &mallory; });
   const Answers answers = peer.Dial();
   EXPECT_EQ(answers.closed, reasons::kSignatureInvalid);
   EXPECT_EQ(target_.core().active_links(), 0U);
@@ -98,7 +98,7 @@ TEST_F(BadPeer, StolenCertificateWithoutItsKey) {
 TEST_F(BadPeer, FramesBeforeTheOpening) {
   TestPeer peer(target_, 1, 7);
   target_.core().OnLinkOpened(7, "", target_.now());
-  const Answers answers = peer.Push(peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload()));
+  const Answers answers = peer.Push(peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload()));
   EXPECT_EQ(answers.closed, reasons::kEnvelopeMalformed);
 }
 
@@ -113,7 +113,7 @@ TEST_F(BadPeer, SilentOpeningTimesOut) {
 TEST_F(BadPeer, ForgedEnvelopes) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  const privacy::Envelope good = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload());
+  const privacy::Envelope good = peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload());
   privacy::Envelope bad = good;
   bad.signature[5] ^= 1;
   ExpectRefusedPush(peer, bad, reasons::kSignatureInvalid);
@@ -129,17 +129,17 @@ TEST_F(BadPeer, ForgedEnvelopes) {
                    ConfigFor(target_.key(), 0).certificate.Encode());
   ExpectRefusedPush(peer, bad, reasons::kUnknownSender);
   // By an outsider with a certificate of its own making.
-  TestPeer outsider(target_, 5, 7, [](LocalNode& n) {
+  TestPeer outsider(target_, 5, 7, [](federation::LocalNode& n) {
     n.certificate = CertificateFor(*n.key, "outsider", Authority(2000));
   });
-  ExpectRefusedPush(peer, outsider.Manifest(ItemKind::kAdapterDelta, DeltaPayload()),
+  ExpectRefusedPush(peer, outsider.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload()),
                     reasons::kCertificateForeign);
 }
 
 TEST_F(BadPeer, TruncatedEnvelopes) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  const privacy::Envelope good = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload());
+  const privacy::Envelope good = peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload());
   for (std::string privacy::Envelope::* part :
        {&privacy::Envelope::header, &privacy::Envelope::body, &privacy::Envelope::signature}) {
     for (size_t length : {size_t{0}, (good.*part).size() / 2, (good.*part).size() - 1}) {
@@ -154,7 +154,7 @@ TEST_F(BadPeer, ReplayedItemIsCountedAndKeptOnce) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
   const std::string payload = DeltaPayload();
-  const privacy::Envelope envelope = peer.Manifest(ItemKind::kAdapterDelta, payload);
+  const privacy::Envelope envelope = peer.Manifest(federation::ItemKind::kAdapterDelta, payload);
   EXPECT_EQ(peer.Serve(peer.Push(envelope), payload).accepted.size(), 1U);
   for (uint64_t i = 1; i <= 3; ++i) {
     const Answers again = peer.Push(envelope);
@@ -168,12 +168,12 @@ TEST_F(BadPeer, ReplayedItemIsCountedAndKeptOnce) {
 TEST_F(BadPeer, SequenceNumberUsedTwiceEndsTheLink) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  peer.Push(peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload(1)));
-  Sealer restarted(peer.local(), EntropyOf(5));  // numbers from 1 again in the same boot
-  const std::string body = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload(2)).body;
+  peer.Push(peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload(1)));
+  federation::Sealer restarted(peer.local(), EntropyOf(5));  // numbers from 1 again in the same boot
+  const std::string body = peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload(2)).body;
   const int64_t now = target_.now().wall_ms;
   const Answers answers = peer.Push(*restarted.Seal(privacy::EnvelopePurpose::kAdapterDelta,
-                                                    kBodyManifest, 1, body, now, now + kDayMillis));
+                                                    federation::kBodyManifest, 1, body, now, now + kDayMillis));
   EXPECT_THAT(answers.refused, ElementsAre(reasons::kEquivocation));
   EXPECT_EQ(answers.closed, reasons::kGraylisted);
   EXPECT_TRUE(target_.core().Items().empty());
@@ -185,7 +185,7 @@ TEST_F(BadPeer, ReplayOverASecondLinkIsHarmless) {
   ASSERT_EQ(peer.Dial().closed, "");
   ASSERT_EQ(other.Dial().closed, "");
   const std::string payload = DeltaPayload();
-  const privacy::Envelope envelope = peer.Manifest(ItemKind::kAdapterDelta, payload);
+  const privacy::Envelope envelope = peer.Manifest(federation::ItemKind::kAdapterDelta, payload);
   peer.Serve(peer.Push(envelope), payload);
   EXPECT_THAT(other.Push(envelope).refused, IsEmpty());  // what a mesh does all the time
   EXPECT_EQ(target_.core().counters().duplicates, 1U);
@@ -195,9 +195,9 @@ TEST_F(BadPeer, ReplayOverASecondLinkIsHarmless) {
 TEST_F(BadPeer, OldAndFutureEnvelopes) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  const std::string body = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload()).body;
+  const std::string body = peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload()).body;
   const auto sealed = [&](int64_t created, int64_t expires) {
-    return *peer.sealer().Seal(privacy::EnvelopePurpose::kAdapterDelta, kBodyManifest, 1, body,
+    return *peer.sealer().Seal(privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest, 1, body,
                                created, expires);
   };
   const int64_t now = target_.now().wall_ms;
@@ -213,52 +213,52 @@ TEST_F(BadPeer, ManifestsOfTheWrongKind) {
   const std::string payload = DeltaPayload();
   ExpectRefusedPush(
       peer,
-      peer.Manifest(ItemKind::kAdapterDelta, payload, [](Manifest& m) { m.model_hash.fill(9); }),
+      peer.Manifest(federation::ItemKind::kAdapterDelta, payload, [](federation::Manifest& m) { m.model_hash.fill(9); }),
       reasons::kModelMismatch);
   ExpectRefusedPush(
       peer,
-      peer.Manifest(ItemKind::kAdapterDelta, payload, [](Manifest& m) { m.frame_id.fill(9); }),
+      peer.Manifest(federation::ItemKind::kAdapterDelta, payload, [](federation::Manifest& m) { m.frame_id.fill(9); }),
       reasons::kFrameMismatch);
   ExpectRefusedPush(peer,
-                    peer.Manifest(ItemKind::kAdapterDelta, payload,
-                                  [](Manifest& m) { m.kind = ItemKind::kPattern; }),
+                    peer.Manifest(federation::ItemKind::kAdapterDelta, payload,
+                                  [](federation::Manifest& m) { m.kind = federation::ItemKind::kPattern; }),
                     reasons::kWrongPurpose);
   ExpectRefusedPush(peer,
-                    peer.Manifest(ItemKind::kAdapterDelta, payload,
-                                  [](Manifest& m) { m.payload_bytes = 1ULL << 62; }),
+                    peer.Manifest(federation::ItemKind::kAdapterDelta, payload,
+                                  [](federation::Manifest& m) { m.payload_bytes = 1ULL << 62; }),
                     reasons::kLimitExceeded);
 }
 
 TEST_F(BadPeer, ObserversMayNotContribute) {
-  TestPeer peer(target_, 1, 7, [](LocalNode& n) {
+  TestPeer peer(target_, 1, 7, [](federation::LocalNode& n) {
     n.certificate = CertificateFor(*n.key, "observer", Authority(), privacy::roles::kObserver);
   });
   ASSERT_EQ(peer.Dial().closed, "");
-  ExpectRefusedPush(peer, peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload()),
+  ExpectRefusedPush(peer, peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload()),
                     reasons::kRoleMissing);
 }
 
 TEST_F(BadPeer, ContentThatBreaksTheRules) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  AdapterDelta huge = DeltaOf(1);
+  federation::AdapterDelta huge = DeltaOf(1);
   huge.cores[0].values[0] = 1000;
-  AdapterDelta nan = DeltaOf(2);
+  federation::AdapterDelta nan = DeltaOf(2);
   nan.cores[0].values[0] = std::nanf("");
-  AdapterDelta shape = DeltaOf(3);
+  federation::AdapterDelta shape = DeltaOf(3);
   shape.cores[0].rank = 2;
   shape.cores[0].values.resize(4);
-  AdapterDelta target = DeltaOf(4);
+  federation::AdapterDelta target = DeltaOf(4);
   target.cores[0].target = "blk.0.unknown";
-  for (const AdapterDelta& delta : {huge, nan, shape, target}) {
+  for (const federation::AdapterDelta& delta : {huge, nan, shape, target}) {
     const std::string payload = EncodeAdapterDelta(delta);
     const Answers last =
-        peer.Serve(peer.Push(peer.Manifest(ItemKind::kAdapterDelta, payload)), payload);
+        peer.Serve(peer.Push(peer.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
     EXPECT_THAT(last.refused, ElementsAre(reasons::kUpdateInvalid));
     EXPECT_THAT(last.accepted, IsEmpty());
   }
   const std::string garbage(1000, 'x');
-  EXPECT_THAT(peer.Serve(peer.Push(peer.Manifest(ItemKind::kPattern, garbage)), garbage).refused,
+  EXPECT_THAT(peer.Serve(peer.Push(peer.Manifest(federation::ItemKind::kPattern, garbage)), garbage).refused,
               ElementsAre(reasons::kUpdateInvalid));
   EXPECT_TRUE(target_.core().Items().empty());
 }
@@ -269,7 +269,7 @@ TEST_F(BadPeer, WrongChunksAreRefusedAndAskedElsewhere) {
   ASSERT_EQ(liar.Dial().closed, "");
   ASSERT_EQ(honest.Dial().closed, "");
   const std::string payload = DeltaPayload();
-  const privacy::Envelope envelope = liar.Manifest(ItemKind::kAdapterDelta, payload);
+  const privacy::Envelope envelope = liar.Manifest(federation::ItemKind::kAdapterDelta, payload);
   const Answers asked = liar.Push(envelope);
   const Frame* request = asked.Find(Frame::kChunkRequest);
   ASSERT_NE(request, nullptr);
@@ -287,7 +287,7 @@ TEST_F(BadPeer, SilentHolderIsReplacedAfterTheTimeout) {
   silent.Dial();
   honest.Dial();
   const std::string payload = DeltaPayload();
-  const privacy::Envelope envelope = silent.Manifest(ItemKind::kAdapterDelta, payload);
+  const privacy::Envelope envelope = silent.Manifest(federation::ItemKind::kAdapterDelta, payload);
   silent.Push(envelope);
   honest.Push(envelope);
   target_.Advance(limits::kRequestTimeout + std::chrono::milliseconds(1));
@@ -299,17 +299,17 @@ TEST_F(BadPeer, SilentHolderIsReplacedAfterTheTimeout) {
 TEST_F(BadPeer, MemberRecordsForgedReplayedAndOfOthers) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  MemberRecord record;
+  federation::MemberRecord record;
   record.certificate = peer.local().certificate;
   record.incarnation = (1ULL << 32) | 1;
   record.address = "peer:1";
   const int64_t now = target_.now().wall_ms;
   const privacy::Envelope good =
-      *peer.sealer().Seal(privacy::EnvelopePurpose::kMember, kBodyMemberRecord, 0,
+      *peer.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 0,
                           EncodeMemberRecord(record), now, now + 60'000);
   const auto send = [&](const privacy::Envelope& envelope) {
     Frame frame;
-    *frame.mutable_member_delta()->add_records() = ToProto(envelope);
+    *frame.mutable_member_delta()->add_records() = federation::ToProto(envelope);
     return peer.Send(frame).refused;
   };
   privacy::Envelope forged = good;
@@ -329,7 +329,7 @@ TEST_F(BadPeer, MemberRecordsForgedReplayedAndOfOthers) {
 TEST_F(BadPeer, TooManyOffencesEndTheLink) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  privacy::Envelope bad = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload());
+  privacy::Envelope bad = peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload());
   bad.signature[0] ^= 1;
   Answers answers;
   for (int i = 0; i < 11; ++i) {
@@ -423,7 +423,7 @@ TEST_F(BadPeer, ListsBeyondTheirLimits) {
 }
 
 TEST_F(BadPeer, LinkEndsWhenThePeersCertificateDoes) {
-  TestPeer peer(target_, 1, 7, [](LocalNode& n) {
+  TestPeer peer(target_, 1, 7, [](federation::LocalNode& n) {
     n.certificate = CertificateFor(*n.key, "short", Authority(), privacy::roles::kMember,
                                    kWallStart - kDayMillis, kWallStart + 3000);
   });

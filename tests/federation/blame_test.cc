@@ -26,10 +26,10 @@ class Blame : public testing::Test {
   // Two manifests of the first peer under one number, of different payloads.
   privacy::Envelope Second(TestPeer& signer, const privacy::Envelope& first,
                            const std::string& payload) {
-    Sealer again(signer.local(), EntropyOf(5));  // numbers from 1 again in the same boot
-    const auto header = *ParseHeader(AsBytes(first.header));
+    federation::Sealer again(signer.local(), EntropyOf(5));  // numbers from 1 again in the same boot
+    const auto header = *privacy::ParseHeader(AsBytes(first.header));
     return *again.Seal(header.purpose, header.body_type, header.round,
-                       signer.Manifest(ItemKind::kAdapterDelta, payload).body, header.created_ms,
+                       signer.Manifest(federation::ItemKind::kAdapterDelta, payload).body, header.created_ms,
                        header.expires_ms);
   }
   Answers Tick() {
@@ -41,14 +41,14 @@ class Blame : public testing::Test {
   CoreUnderTest target_;
   TestPeer first_{target_, 1, 7};
   TestPeer second_{target_, 2, 8};
-  const std::string payload_ = EncodeAdapterDelta(DeltaOf(1));
+  const std::string payload_ = federation::EncodeAdapterDelta(DeltaOf(1));
 };
 
 // world --nodes 20 --seeds 1..1 --byzantine none --loss 0 --faults asymmetric-partition
 TEST_F(Blame, AManifestWhoseTransferWasGivenUpIsTakenFromAnotherNode) {
   ASSERT_EQ(first_.Dial().closed, "");
   ASSERT_EQ(second_.Dial().closed, "");
-  const privacy::Envelope envelope = first_.Manifest(ItemKind::kAdapterDelta, payload_);
+  const privacy::Envelope envelope = first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
   ASSERT_NE(first_.Push(envelope).Find(Frame::kChunkRequest), nullptr);
   target_.core().OnLinkClosed(first_.link(), target_.now());
   Tick();
@@ -61,9 +61,9 @@ TEST_F(Blame, AManifestForWhichThereWasNoRoomIsTakenLater) {
   ASSERT_EQ(first_.Dial().closed, "");
   ASSERT_EQ(second_.Dial().closed, "");
   for (size_t i = 0; i < limits::kMaxTransfers; ++i) {
-    first_.Push(first_.Manifest(ItemKind::kAdapterDelta, EncodeAdapterDelta(DeltaOf(100 + i))));
+    first_.Push(first_.Manifest(federation::ItemKind::kAdapterDelta, federation::EncodeAdapterDelta(DeltaOf(100 + i))));
   }
-  const privacy::Envelope envelope = first_.Manifest(ItemKind::kAdapterDelta, payload_);
+  const privacy::Envelope envelope = first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
   EXPECT_THAT(first_.Push(envelope).refused, IsEmpty());
   target_.core().OnLinkClosed(first_.link(), target_.now());
   Tick();
@@ -74,8 +74,8 @@ TEST_F(Blame, AManifestForWhichThereWasNoRoomIsTakenLater) {
 
 // world --nodes 30 --seeds 1..3 --byzantine equivocator:0.45 --loss 0.05
 TEST_F(Blame, TheSecondItemUnderOneNumberIsNotBlamedOnWhoPassesItOn) {
-  const privacy::Envelope one = first_.Manifest(ItemKind::kAdapterDelta, payload_);
-  const privacy::Envelope two = Second(first_, one, EncodeAdapterDelta(DeltaOf(2)));
+  const privacy::Envelope one = first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
+  const privacy::Envelope two = Second(first_, one, federation::EncodeAdapterDelta(DeltaOf(2)));
   ASSERT_EQ(second_.Dial().closed, "");
   second_.Serve(second_.Push(one), payload_);
   for (int i = 0; i < 64; ++i) {
@@ -101,7 +101,7 @@ TEST_F(Blame, TheAnswersToItsOwnRequestsAreNoFlood) {
   for (size_t i = 0; i < 5; ++i) {
     Frame have;
     for (size_t j = 0; j < limits::kMaxIdsPerFrame; ++j) {
-      const privacy::Envelope envelope = first_.Manifest(ItemKind::kAdapterDelta, payload_);
+      const privacy::Envelope envelope = first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
       held[std::string(AsText(privacy::MessageId(envelope)))] = envelope;
       have.mutable_i_have()->add_ids(std::string(AsText(privacy::MessageId(envelope))));
     }
@@ -125,8 +125,8 @@ TEST_F(Blame, TheAnswersToItsOwnRequestsAreNoFlood) {
 
 // world --nodes 20 --seeds 1..60 --byzantine none --loss 0 --faults duplication
 TEST_F(Blame, ARepeatedFrameOfTheOpeningIsNoOffence) {
-  Handshake handshake(first_.local(), /*dialed=*/true, Handshake::Nonce{1});
-  CertificateStore certificates(Authority().public_key());
+  federation::Handshake handshake(first_.local(), /*dialed=*/true, federation::Handshake::Nonce{1});
+  federation::CertificateStore certificates(Authority().public_key());
   const auto deliver = [&](const Frame& frame) {
     Answers answers = first_.Send(frame);
     const Answers copy = first_.Send(frame);
@@ -147,8 +147,8 @@ TEST_F(Blame, ARepeatedFrameOfTheOpeningIsNoOffence) {
 TEST_F(Blame, ARepeatedAnswerToTheOpeningIsNoOffence) {
   Answers answers;
   answers.Add(target_.core().OnLinkOpened(first_.link(), "peer:1", target_.now()));
-  Handshake listener(first_.local(), /*dialed=*/false, Handshake::Nonce{1});
-  CertificateStore certificates(Authority().public_key());
+  federation::Handshake listener(first_.local(), /*dialed=*/false, federation::Handshake::Nonce{1});
+  federation::CertificateStore certificates(Authority().public_key());
   ASSERT_NE(answers.Find(Frame::kHello), nullptr);
   const auto ack = listener.OnFrame(*answers.Find(Frame::kHello), certificates,
                                     target_.now().wall_ms);

@@ -26,8 +26,8 @@ privacy::NodeId Node(uint8_t number) {
   return id;
 }
 
-AdapterUpdateRules Rules() {
-  AdapterUpdateRules rules;
+federation::AdapterUpdateRules Rules() {
+  federation::AdapterUpdateRules rules;
   rules.model_hash.fill(1);
   rules.frame_id.fill(2);
   rules.modules = {{"m", 2, 2}};
@@ -35,10 +35,10 @@ AdapterUpdateRules Rules() {
   return rules;
 }
 
-AdapterUpdate UpdateOf(std::vector<float> boundaries, std::vector<std::vector<float>> banks,
+federation::AdapterUpdate UpdateOf(std::vector<float> boundaries, std::vector<std::vector<float>> banks,
                        uint64_t round = 5) {
-  const AdapterUpdateRules rules = Rules();
-  AdapterUpdate update{.kind = rules.kind,
+  const federation::AdapterUpdateRules rules = Rules();
+  federation::AdapterUpdate update{.kind = rules.kind,
                        .model_hash = rules.model_hash,
                        .frame_id = rules.frame_id,
                        .round = round,
@@ -58,28 +58,28 @@ std::vector<float> Filled(float value) {
 
 // A node with two banks, at round 5.
 struct World {
-  BankedValues current{Filled(0), Filled(0)};
-  std::vector<AdapterUpdate> updates;
-  DafRoundOptions options{.rules = Rules()};
-  ReputationTable reputation;
+  federation::BankedValues current{Filled(0), Filled(0)};
+  std::vector<federation::AdapterUpdate> updates;
+  federation::DafRoundOptions options{.rules = Rules()};
+  federation::ReputationTable reputation;
   uint64_t round = 5;
 
-  DafRoundInput Input() const {
-    DafRoundInput input{.self = Node(0), .round = round, .boundaries = {0.5F}, .current = &current};
+  federation::DafRoundInput Input() const {
+    federation::DafRoundInput input{.self = Node(0), .round = round, .boundaries = {0.5F}, .current = &current};
     for (size_t i = 0; i < updates.size(); ++i) {
       input.updates.push_back({Node(static_cast<uint8_t>(i)), &updates[i]});
     }
     return input;
   }
-  absl::StatusOr<DafRoundResult> Run(const ShadowEvaluation& measure = nullptr) {
+  absl::StatusOr<federation::DafRoundResult> Run(const federation::ShadowEvaluation& measure = nullptr) {
     return AggregateRound(Input(), options, measure, &reputation);
   }
 };
 
 // Scores each bank by how near its mean value is to `wanted`, without error.
-ShadowEvaluation Wanting(float wanted, const BankedValues& served) {
-  return [=](const BankedValues& candidate) -> absl::StatusOr<ShadowScore> {
-    ShadowScore score;
+federation::ShadowEvaluation Wanting(float wanted, const federation::BankedValues& served) {
+  return [=](const federation::BankedValues& candidate) -> absl::StatusOr<federation::ShadowScore> {
+    federation::ShadowScore score;
     for (size_t bank = 0; bank < candidate.size(); ++bank) {
       score.banks.push_back(
           {.gain = std::abs(wanted - served[bank][0]) - std::abs(wanted - candidate[bank][0]),
@@ -92,7 +92,7 @@ ShadowEvaluation Wanting(float wanted, const BankedValues& served) {
 
 TEST(DafRound, AlignsBanksOfDifferentSchedules) {
   World world;
-  static const MeanRule kMean;
+  static const federation::MeanRule kMean;
   world.options.rule = &kMean;
   world.options.rules.max_norm = 30;
   world.updates = {UpdateOf({0.5F}, {Filled(1), Filled(2)}), UpdateOf({}, {Filled(3)}),
@@ -110,7 +110,7 @@ TEST(DafRound, WhatBeganFromTheFrozenModelIsNeverStale) {
   world.round = 100;
   world.updates = {UpdateOf({0.5F}, {Filled(1), Filled(2)}, 0),
                    UpdateOf({0.5F}, {Filled(1), Filled(2)}, 5)};
-  DafRoundInput input = world.Input();
+  federation::DafRoundInput input = world.Input();
   input.from_frozen = true;
   const auto result = AggregateRound(input, world.options, nullptr, nullptr);
   ASSERT_TRUE(result.ok()) << result.status();
@@ -135,14 +135,14 @@ TEST(DafRound, DoesNotDependOnTheOrderOfUpdatesBitForBit) {
     }
     world.updates.push_back(UpdateOf({0.4F}, banks));
   }
-  for (const Strategy strategy :
-       {Strategy::kTimestepAligned, Strategy::kScheduleSimilarity, Strategy::kHybrid}) {
+  for (const federation::Strategy strategy :
+       {federation::Strategy::kTimestepAligned, federation::Strategy::kScheduleSimilarity, federation::Strategy::kHybrid}) {
     world.options.strategy = {.strategy = strategy, .quality_weight = 0};
-    DafRoundInput input = world.Input();
+    federation::DafRoundInput input = world.Input();
     const auto expected = AggregateRound(input, world.options, nullptr, nullptr);
     ASSERT_TRUE(expected.ok()) << expected.status();
     for (int i = 0; i < 5; ++i) {
-      random.Shuffle(std::span<PeerUpdate>(input.updates));
+      random.Shuffle(std::span<federation::PeerUpdate>(input.updates));
       const auto result = AggregateRound(input, world.options, nullptr, nullptr);
       EXPECT_EQ(result->delta, expected->delta);
     }
@@ -180,12 +180,12 @@ TEST(DafRound, ASliverOfOverlapIsNoUpdate) {
 
 TEST(DafRound, StaleUpdatesCountLessAndTheOldestNot) {
   World world;
-  static const MeanRule kMean;
+  static const federation::MeanRule kMean;
   world.options.rule = &kMean;
   world.current = {Filled(0), Filled(0)};
   world.updates = {UpdateOf({}, {Filled(0)}, 40), UpdateOf({}, {Filled(3)}, 37),
                    UpdateOf({}, {Filled(9)}, 40 - limits::kMaxStaleness - 1)};
-  DafRoundInput input = world.Input();
+  federation::DafRoundInput input = world.Input();
   input.round = 40;
   const auto result = AggregateRound(input, world.options, nullptr, nullptr);
   ASSERT_TRUE(result.ok()) << result.status();
@@ -197,9 +197,9 @@ TEST(DafRound, StaleUpdatesCountLessAndTheOldestNot) {
 
 TEST(DafRound, QualityIsWhatThisNodeMeasuresNotWhatIsClaimed) {
   World world;
-  static const MeanRule kMean;
+  static const federation::MeanRule kMean;
   world.options.rule = &kMean;
-  world.options.strategy.strategy = Strategy::kQualityWeighted;
+  world.options.strategy.strategy = federation::Strategy::kQualityWeighted;
   world.updates = {UpdateOf({}, {Filled(0.5F)}), UpdateOf({}, {Filled(1)}),
                    UpdateOf({}, {Filled(-2)})};
   world.updates[2].examples = 1'000'000'000;
@@ -217,7 +217,7 @@ TEST(DafRound, ReputationComesFromMeasurementsAndExcludes) {
   World world;
   world.updates = {UpdateOf({}, {Filled(1)}), UpdateOf({}, {Filled(1)}),
                    UpdateOf({}, {Filled(-2)})};
-  const ShadowEvaluation measure = Wanting(1, world.current);
+  const federation::ShadowEvaluation measure = Wanting(1, world.current);
   for (uint64_t i = 0; i < 2; ++i) {
     world.updates[1].examples = world.updates[2].examples = i;  // another update
     ASSERT_TRUE(world.Run(measure).ok());
@@ -246,8 +246,8 @@ TEST(DafRound, AFailedMeasurementLeavesNoVerdicts) {
   World world;
   world.updates = {UpdateOf({}, {Filled(1)}), UpdateOf({}, {Filled(-1)}),
                    UpdateOf({}, {Filled(1)})};
-  const ShadowEvaluation wanting = Wanting(1, world.current);
-  const ShadowEvaluation fails = [&, call = 0](const BankedValues& candidate) mutable {
+  const federation::ShadowEvaluation wanting = Wanting(1, world.current);
+  const federation::ShadowEvaluation fails = [&, call = 0](const federation::BankedValues& candidate) mutable {
     return ++call < 3 ? wanting(candidate) : absl::UnavailableError("no model");
   };
   EXPECT_FALSE(world.Run(fails).ok());
@@ -255,18 +255,18 @@ TEST(DafRound, AFailedMeasurementLeavesNoVerdicts) {
 }
 
 TEST(DafRound, OnlyShownGainsAreQuality) {
-  const std::vector<BankScore> unshown = {{.gain = 5, .standard_error = 6, .documents = 10},
+  const std::vector<federation::BankScore> unshown = {{.gain = 5, .standard_error = 6, .documents = 10},
                                           {.gain = 5, .standard_error = 0, .documents = 1},
                                           {.gain = INFINITY, .standard_error = 0, .documents = 10},
                                           {.gain = NAN, .standard_error = 0, .documents = 10}};
-  for (const BankScore& score : unshown) {
+  for (const federation::BankScore& score : unshown) {
     World world;
-    world.options.strategy.strategy = Strategy::kQualityWeighted;
+    world.options.strategy.strategy = federation::Strategy::kQualityWeighted;
     world.updates = {UpdateOf({}, {Filled(1)}), UpdateOf({}, {Filled(-1)})};
-    const BankScore shown{.gain = 1, .standard_error = 0, .documents = 10};
+    const federation::BankScore shown{.gain = 1, .standard_error = 0, .documents = 10};
     const auto result =
-        world.Run([&, call = 0](const BankedValues&) mutable -> absl::StatusOr<ShadowScore> {
-          return ShadowScore{.banks = std::vector<BankScore>(2, ++call == 1 ? shown : score)};
+        world.Run([&, call = 0](const federation::BankedValues&) mutable -> absl::StatusOr<federation::ShadowScore> {
+          return federation::ShadowScore{.banks = std::vector<federation::BankScore>(2, ++call == 1 ? shown : score)};
         });
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_EQ(result->peers[0].banks[0].weight, 1);
@@ -288,24 +288,24 @@ TEST(DafRound, RefusesInputsAndOptionsOutOfRange) {
   World world;
   world.updates = {UpdateOf({}, {Filled(1)})};
   const auto reason = [&](auto change) {
-    DafRoundInput input = world.Input();
-    DafRoundOptions options = world.options;
+    federation::DafRoundInput input = world.Input();
+    federation::DafRoundOptions options = world.options;
     change(input, options);
     return ReasonOf(AggregateRound(input, options, nullptr, nullptr).status());
   };
-  EXPECT_EQ(reason([](DafRoundInput&, DafRoundOptions&) {}), "");
+  EXPECT_EQ(reason([](federation::DafRoundInput&, federation::DafRoundOptions&) {}), "");
   for (const float boundary : {0.0F, 1.0F, -1.0F, NAN}) {
-    EXPECT_EQ(reason([&](DafRoundInput& i, DafRoundOptions&) { i.boundaries = {boundary}; }),
+    EXPECT_EQ(reason([&](federation::DafRoundInput& i, federation::DafRoundOptions&) { i.boundaries = {boundary}; }),
               reasons::kInvalidArgument);
   }
-  const std::vector<std::function<void(DafRoundOptions&)>> changes = {
-      [](DafRoundOptions& o) { o.least_reputation = NAN; },
-      [](DafRoundOptions& o) { o.least_reputation = 1.5; },
-      [](DafRoundOptions& o) { o.rules.max_norm = INFINITY; },
-      [](DafRoundOptions& o) { o.rules.max_norm = 0; },
-      [](DafRoundOptions& o) { o.gate.standard_errors = -1; }};
+  const std::vector<std::function<void(federation::DafRoundOptions&)>> changes = {
+      [](federation::DafRoundOptions& o) { o.least_reputation = NAN; },
+      [](federation::DafRoundOptions& o) { o.least_reputation = 1.5; },
+      [](federation::DafRoundOptions& o) { o.rules.max_norm = INFINITY; },
+      [](federation::DafRoundOptions& o) { o.rules.max_norm = 0; },
+      [](federation::DafRoundOptions& o) { o.gate.standard_errors = -1; }};
   for (size_t i = 0; i < changes.size(); ++i) {
-    EXPECT_EQ(reason([&](DafRoundInput&, DafRoundOptions& o) { changes[i](o); }),
+    EXPECT_EQ(reason([&](federation::DafRoundInput&, federation::DafRoundOptions& o) { changes[i](o); }),
               reasons::kInvalidArgument)
         << i;
   }
@@ -317,7 +317,7 @@ TEST(DafRound, RecordsContributionAndEffect) {
   const auto result = world.Run();
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->contributors, (std::vector<size_t>{2, 1}));
-  const BankEffect& effect = result->peers[0].banks[0];
+  const federation::BankEffect& effect = result->peers[0].banks[0];
   EXPECT_EQ(effect.coverage, 1);
   EXPECT_EQ(effect.weight, 1);
   EXPECT_NEAR(effect.norm, 2, 1e-6);
@@ -329,7 +329,7 @@ TEST(DafRound, RecordsContributionAndEffect) {
 TEST(DafRound, RefusesTwoOfOneOriginAndTooMany) {
   World world;
   world.updates = {UpdateOf({}, {Filled(1)})};
-  DafRoundInput input = world.Input();
+  federation::DafRoundInput input = world.Input();
   input.updates.push_back(input.updates[0]);
   EXPECT_EQ(ReasonOf(AggregateRound(input, world.options, nullptr, nullptr).status()),
             reasons::kInvalidArgument);
@@ -339,50 +339,50 @@ TEST(DafRound, RefusesTwoOfOneOriginAndTooMany) {
 }
 
 TEST(Strategy, ClustersByTotalVariation) {
-  const TimestepHistogram low = HistogramOf({10, 10, 10, 0, 0, 0, 0, 0, 0, 0});
-  const TimestepHistogram near = HistogramOf({10, 10, 12, 0, 0, 0, 0, 0, 0, 0});
-  const TimestepHistogram high = HistogramOf({0, 0, 0, 0, 0, 0, 0, 10, 10, 10});
-  EXPECT_EQ(ScheduleSimilarity(low, low), 1);
-  EXPECT_NEAR(ScheduleSimilarity(low, high), 0, 1e-9);
-  const std::vector<TimestepHistogram> schedules = {low, high, near, high, low};
-  EXPECT_EQ(ClusterSchedules(schedules, 0.25), (std::vector<size_t>{0, 1, 0, 1, 0}));
-  EXPECT_EQ(ClusterSchedules(schedules, 1), (std::vector<size_t>(5, 0)));
+  const federation::TimestepHistogram low = federation::HistogramOf({10, 10, 10, 0, 0, 0, 0, 0, 0, 0});
+  const federation::TimestepHistogram near = federation::HistogramOf({10, 10, 12, 0, 0, 0, 0, 0, 0, 0});
+  const federation::TimestepHistogram high = federation::HistogramOf({0, 0, 0, 0, 0, 0, 0, 10, 10, 10});
+  EXPECT_EQ(federation::ScheduleSimilarity(low, low), 1);
+  EXPECT_NEAR(federation::ScheduleSimilarity(low, high), 0, 1e-9);
+  const std::vector<federation::TimestepHistogram> schedules = {low, high, near, high, low};
+  EXPECT_EQ(federation::ClusterSchedules(schedules, 0.25), (std::vector<size_t>{0, 1, 0, 1, 0}));
+  EXPECT_EQ(federation::ClusterSchedules(schedules, 1), (std::vector<size_t>(5, 0)));
 }
 
 // A liar that makes up a schedule of its own is alone in a cluster; it must not get the weight of
 // one.
 TEST(Strategy, ALoneScheduleIsOneOfNNotOneOfTheClusters) {
-  const TimestepHistogram honest = HistogramOf({1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
-  const TimestepHistogram odd = HistogramOf({1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  const federation::TimestepHistogram honest = federation::HistogramOf({1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+  const federation::TimestepHistogram odd = federation::HistogramOf({1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   const std::vector<std::vector<float>> values = {{1}, {1.1F}, {0.9F}, {1}, {1.05F}, {0.95F}, {-9}};
-  const std::vector<TimestepHistogram> schedules = {honest, honest, honest, honest,
+  const std::vector<federation::TimestepHistogram> schedules = {honest, honest, honest, honest,
                                                     honest, honest, odd};
   const std::vector<std::span<const float>> updates(values.begin(), values.end());
   std::vector<float> out(1);
-  CombineByStrategy({.strategy = Strategy::kScheduleSimilarity}, DefaultRule(),
+  federation::CombineByStrategy({.strategy = federation::Strategy::kScheduleSimilarity}, federation::DefaultRule(),
                     {.updates = updates, .own = 0}, schedules, out);
   EXPECT_NEAR(out[0], 1, 0.1);
 }
 
 TEST(Strategy, HybridWeighsThree) {
-  const StrategyOptions options{.strategy = Strategy::kHybrid,
+  const federation::StrategyOptions options{.strategy = federation::Strategy::kHybrid,
                                 .timestep_weight = 1,
                                 .quality_weight = 2,
                                 .schedule_weight = 1,
                                 .staleness_exponent = 0.5};
-  const std::vector<UpdateView> views = {
+  const std::vector<federation::UpdateView> views = {
       {.coverage = 1, .staleness = 0, .improvement = 0.2, .similarity = 1},
       {.coverage = 0.5, .staleness = 0, .improvement = 0.1, .similarity = 0.5},
       {.coverage = 1, .staleness = 3, .improvement = -0.1, .similarity = 0},
       {.coverage = 0, .staleness = 0, .improvement = 0.2, .similarity = 1}};
-  const std::vector<double> weights = WeightsOf(options, views);
+  const std::vector<double> weights = federation::WeightsOf(options, views);
   EXPECT_DOUBLE_EQ(weights[0], 1);
   EXPECT_DOUBLE_EQ(weights[1], (0.5 + 2 * 0.5 + 0.5) / 4);
   EXPECT_DOUBLE_EQ(weights[2], 0.25 / 2);
   EXPECT_EQ(weights[3], 0);  // has nothing to say of the bank
   EXPECT_FALSE(
-      CheckStrategy({.timestep_weight = 0, .quality_weight = 0, .schedule_weight = 0}).ok());
-  EXPECT_FALSE(CheckStrategy({.cluster_distance = 2}).ok());
+      federation::CheckStrategy({.timestep_weight = 0, .quality_weight = 0, .schedule_weight = 0}).ok());
+  EXPECT_FALSE(federation::CheckStrategy({.cluster_distance = 2}).ok());
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace ruvd::test {
 namespace {
 
 std::vector<float> Combined(const std::vector<std::vector<float>>& updates,
-                            const AggregationRule& rule) {
+                            const federation::AggregationRule& rule) {
   const std::vector<std::span<const float>> spans(updates.begin(), updates.end());
   std::vector<float> out(spans.front().size());
   rule.Combine({.updates = spans}, out);
@@ -29,65 +29,65 @@ std::vector<float> Combined(const std::vector<std::vector<float>>& updates,
 }
 
 TEST(AdapterDelta, RoundTripsAndRefusesEveryTruncation) {
-  const AdapterDelta delta = DeltaOf(1);
-  const std::string bytes = EncodeAdapterDelta(delta);
-  const auto decoded = DecodeAdapterDelta(AsBytes(bytes));
+  const federation::AdapterDelta delta = DeltaOf(1);
+  const std::string bytes = federation::EncodeAdapterDelta(delta);
+  const auto decoded = federation::DecodeAdapterDelta(AsBytes(bytes));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(*decoded, delta);
   for (size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_EQ(ReasonOf(DecodeAdapterDelta(AsBytes(bytes.substr(0, length))).status()),
+    EXPECT_EQ(ReasonOf(federation::DecodeAdapterDelta(AsBytes(bytes.substr(0, length))).status()),
               reasons::kUpdateInvalid);
   }
-  EXPECT_FALSE(DecodeAdapterDelta(AsBytes(bytes + "x")).ok());
+  EXPECT_FALSE(federation::DecodeAdapterDelta(AsBytes(bytes + "x")).ok());
 }
 
 TEST(AdapterDelta, HugeDeclaredSizesAreRefusedBeforeAllocation) {
   ByteWriter count;
   count.Write(uint16_t{1}).Write(UINT32_MAX);
-  EXPECT_FALSE(DecodeAdapterDelta(AsBytes(count.str())).ok());
+  EXPECT_FALSE(federation::DecodeAdapterDelta(AsBytes(count.str())).ok());
   ByteWriter rank;
   rank.Write(uint16_t{1}).Write(uint32_t{1}).Write(uint16_t{1}).WriteText("a").Write(uint32_t{0});
   rank.Write(UINT32_MAX);
-  EXPECT_FALSE(DecodeAdapterDelta(AsBytes(rank.str())).ok());
+  EXPECT_FALSE(federation::DecodeAdapterDelta(AsBytes(rank.str())).ok());
 }
 
 TEST(AdapterDelta, UnsortedOrDoubleCoresAreNotCanonical) {
-  AdapterDelta delta = DeltaOf(1);
+  federation::AdapterDelta delta = DeltaOf(1);
   std::swap(delta.cores[0], delta.cores[1]);
-  EXPECT_FALSE(DecodeAdapterDelta(AsBytes(EncodeAdapterDelta(delta))).ok());
-  EXPECT_EQ(ReasonOf(CheckCores(delta.cores, Updates())), reasons::kUpdateInvalid);
-  SortCores(delta.cores);
-  EXPECT_TRUE(CheckCores(delta.cores, Updates()).ok());
+  EXPECT_FALSE(federation::DecodeAdapterDelta(AsBytes(federation::EncodeAdapterDelta(delta))).ok());
+  EXPECT_EQ(ReasonOf(federation::CheckCores(delta.cores, Updates())), reasons::kUpdateInvalid);
+  federation::SortCores(delta.cores);
+  EXPECT_TRUE(federation::CheckCores(delta.cores, Updates()).ok());
   delta.cores.push_back(delta.cores.back());
-  EXPECT_FALSE(DecodeAdapterDelta(AsBytes(EncodeAdapterDelta(delta))).ok());
-  EXPECT_EQ(ReasonOf(CheckCores(delta.cores, Updates())), reasons::kUpdateInvalid);
+  EXPECT_FALSE(federation::DecodeAdapterDelta(AsBytes(federation::EncodeAdapterDelta(delta))).ok());
+  EXPECT_EQ(ReasonOf(federation::CheckCores(delta.cores, Updates())), reasons::kUpdateInvalid);
 }
 
 TEST(AdapterDelta, ChecksShapeBankFinitenessAndNorm) {
   const auto reason_of = [](auto change) {
-    AdapterDelta delta = DeltaOf(1);
+    federation::AdapterDelta delta = DeltaOf(1);
     change(delta.cores[0]);
-    return ReasonOf(CheckCores(delta.cores, Updates()));
+    return ReasonOf(federation::CheckCores(delta.cores, Updates()));
   };
-  EXPECT_EQ(reason_of([](CoreDelta&) {}), "");
-  EXPECT_EQ(reason_of([](CoreDelta& c) { c.target = "blk.0.none"; }), reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](CoreDelta& c) { c.rank = 3; }), reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](CoreDelta& c) { c.values.pop_back(); }), reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](CoreDelta& c) { c.bank = 2; }), reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](CoreDelta& c) { c.values[3] = INFINITY; }), reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](CoreDelta& c) { c.values[3] = 11; }), reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](CoreDelta& c) { c.values[3] = std::numeric_limits<float>::max(); }),
+  EXPECT_EQ(reason_of([](federation::CoreDelta&) {}), "");
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.target = "blk.0.none"; }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.rank = 3; }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values.pop_back(); }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.bank = 2; }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values[3] = INFINITY; }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values[3] = 11; }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values[3] = std::numeric_limits<float>::max(); }),
             reasons::kUpdateInvalid);
 }
 
 TEST(TrimmedMean, DropsTheExtremesPerCoordinate) {
-  const TrimmedMean rule;
+  const federation::TrimmedMean rule;
   EXPECT_EQ(Combined({{1}, {2}, {1000}}, rule), std::vector<float>{2});
   EXPECT_EQ(Combined({{-9}, {2}, {4}, {1e30F}}, rule), std::vector<float>{3});
 }
 
 TEST(TrimmedMean, OfOneOrTwoClipsAndAverages) {
-  const TrimmedMean rule(0.2, /*clip_norm=*/1.0);
+  const federation::TrimmedMean rule(0.2, /*clip_norm=*/1.0);
   EXPECT_EQ(Combined({{0.5F}}, rule), std::vector<float>{0.5F});
   EXPECT_EQ(Combined({{0.5F}, {1000}}, rule), std::vector<float>{0.75F});  // the liar counts as 1
 }
@@ -106,7 +106,7 @@ RC_GTEST_PROP(TrimmedMean, StaysWithinHonestValuesUnderAttack, (uint64_t seed)) 
     updates.push_back({value});
   }
   updates.push_back({static_cast<float>(1e6 * random.Normal())});
-  const float result = Combined(updates, TrimmedMean(0.2))[0];
+  const float result = Combined(updates, federation::TrimmedMean(0.2))[0];
   RC_ASSERT(result >= low && result <= high);
 }
 

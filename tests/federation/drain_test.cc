@@ -51,7 +51,7 @@ class DrainTest : public testing::Test {
     return peer_.Send(frame);
   }
 
-  static void SpeakNewest(LocalNode& local) { local.version_max = limits::kProtocolVersion; }
+  static void SpeakNewest(federation::LocalNode& local) { local.version_max = limits::kProtocolVersion; }
 
   CoreUnderTest target_;
   TestPeer peer_{target_, 1, 7, SpeakNewest};
@@ -59,8 +59,8 @@ class DrainTest : public testing::Test {
 };
 
 TEST_F(DrainTest, ServesWhatRunsAndTakesNothingNew) {
-  const std::string payload = EncodeAdapterDelta(DeltaOf(1));
-  const Answers running = peer_.Push(peer_.Manifest(ItemKind::kAdapterDelta, payload));
+  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
+  const Answers running = peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload));
   ASSERT_NE(running.Find(Frame::kChunkRequest), nullptr);
   const Answers goodbye = Drain(seconds(5));
   ASSERT_NE(goodbye.Find(Frame::kGoaway), nullptr);
@@ -71,7 +71,7 @@ TEST_F(DrainTest, ServesWhatRunsAndTakesNothingNew) {
   EXPECT_FALSE(Ask().Find(Frame::kChunk)->chunk().missing());
   EXPECT_EQ(peer_.Serve(running, payload).accepted.size(), 1U);
   const Answers late =
-      peer_.Push(peer_.Manifest(ItemKind::kAdapterDelta, EncodeAdapterDelta(DeltaOf(2))));
+      peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, federation::EncodeAdapterDelta(DeltaOf(2))));
   EXPECT_EQ(late.Find(Frame::kChunkRequest), nullptr);
   TestPeer newcomer(target_, 2, 8, SpeakNewest);
   EXPECT_EQ(newcomer.Dial().closed, reasons::kNodeDraining);
@@ -111,8 +111,8 @@ TEST_F(DrainTest, APeerThatLeavesIsNoNeighbourAndItsTransferEnds) {
   graft.mutable_graft();
   peer_.Send(graft);
   ASSERT_THAT(target_.core().MeshPeers(), Contains(peer_.key().id()));
-  const std::string payload = EncodeAdapterDelta(DeltaOf(1));
-  const Answers running = peer_.Push(peer_.Manifest(ItemKind::kAdapterDelta, payload));
+  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
+  const Answers running = peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload));
   Frame goaway;
   goaway.mutable_goaway()->set_reason(reasons::kNodeDraining);
   goaway.mutable_goaway()->set_drain_ms(2000);
@@ -135,9 +135,9 @@ TEST(DrainInASwarm, TheLastOfferArrives) {
   swarm.Apply(kLeaver, swarm.core(kLeaver).Drain(seconds(10), swarm.now()));
   EXPECT_TRUE(swarm.RunUntil([&] { return swarm.core(kLeaver).drained(); }, seconds(11)));
   EXPECT_TRUE(swarm.RunUntil([&] { return swarm.Converged(1); }, seconds(30)));
-  for (const Member& member : swarm.core(0).Members()) {
+  for (const federation::Member& member : swarm.core(0).Members()) {
     EXPECT_EQ(member.state,
-              member.id == swarm.id(kLeaver) ? MemberState::kLeft : MemberState::kAlive);
+              member.id == swarm.id(kLeaver) ? federation::MemberState::kLeft : federation::MemberState::kAlive);
   }
 }
 

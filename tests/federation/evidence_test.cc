@@ -26,7 +26,7 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-void SpeakNewest(LocalNode& local) {
+void SpeakNewest(federation::LocalNode& local) {
   local.version_max = limits::kProtocolVersion;
 }
 
@@ -36,10 +36,10 @@ struct Pair {
   privacy::Envelope two;
 };
 
-Pair PairOf(TestPeer& signer, uint64_t seed, ItemKind kind = ItemKind::kAdapterDelta) {
-  const privacy::Envelope one = signer.Manifest(kind, EncodeAdapterDelta(DeltaOf(seed)));
-  privacy::EnvelopeHeader header = *ParseHeader(AsBytes(one.header));
-  const std::string body = signer.Manifest(kind, EncodeAdapterDelta(DeltaOf(seed + 1))).body;
+Pair PairOf(TestPeer& signer, uint64_t seed, federation::ItemKind kind = federation::ItemKind::kAdapterDelta) {
+  const privacy::Envelope one = signer.Manifest(kind, federation::EncodeAdapterDelta(DeltaOf(seed)));
+  privacy::EnvelopeHeader header = *privacy::ParseHeader(AsBytes(one.header));
+  const std::string body = signer.Manifest(kind, federation::EncodeAdapterDelta(DeltaOf(seed + 1))).body;
   return {.one = one, .two = *SealEnvelope(header, body, signer.key())};
 }
 
@@ -60,7 +60,7 @@ class EvidenceTest : public testing::Test {
   }
   Frame Genuine() {
     const Pair pair = PairOf(liar_, 1);
-    return EvidenceFrame(liar_.local().certificate, EquivocationOf(pair.one, pair.two)->Encode());
+    return EvidenceFrame(liar_.local().certificate, federation::EquivocationOf(pair.one, pair.two)->Encode());
   }
 
   CoreUnderTest target_;
@@ -69,8 +69,8 @@ class EvidenceTest : public testing::Test {
 };
 
 TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
-  const std::string payload = EncodeAdapterDelta(DeltaOf(50));
-  liar_.Serve(liar_.Push(liar_.Manifest(ItemKind::kAdapterDelta, payload)), payload);
+  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(50));
+  liar_.Serve(liar_.Push(liar_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
   ASSERT_EQ(target_.core().Items().size(), 1U);
   const Answers answers = witness_.Send(Genuine());
   EXPECT_THAT(answers.refused, IsEmpty());
@@ -79,10 +79,10 @@ TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
   EXPECT_EQ(answers.withdrawn, answers.dropped) << "what was made of it is made anew";
   EXPECT_TRUE(target_.core().Items().empty());
   EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
-  EXPECT_EQ(target_.core().StandingOf(liar_.key().id()), MemberStanding::kEquivocated);
+  EXPECT_EQ(target_.core().StandingOf(liar_.key().id()), federation::MemberStanding::kEquivocated);
   // No new link, nor an item by way of others, whom nobody blames.
   EXPECT_EQ(liar_.Dial().closed, reasons::kGraylisted);
-  const Answers passed_on = witness_.Push(liar_.Manifest(ItemKind::kAdapterDelta, payload));
+  const Answers passed_on = witness_.Push(liar_.Manifest(federation::ItemKind::kAdapterDelta, payload));
   EXPECT_EQ(passed_on.Find(Frame::kChunkRequest), nullptr);
   EXPECT_TRUE(target_.core().Items().empty());
   EXPECT_EQ(witness_.Send(Genuine()).closed, "");
@@ -90,18 +90,18 @@ TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
 
 // Proofs were in memory only: a node that started again linked to liars until a peer told it.
 TEST_F(EvidenceTest, ANodeThatStartsAgainKnowsThemBeforeAnyPeerTellsIt) {
-  const std::string payload = EncodeAdapterDelta(DeltaOf(50));
-  liar_.Serve(liar_.Push(liar_.Manifest(ItemKind::kAdapterDelta, payload)), payload);
-  const std::vector<Item> items = target_.core().Items();
+  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(50));
+  liar_.Serve(liar_.Push(liar_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
+  const std::vector<federation::Item> items = target_.core().Items();
   ASSERT_EQ(items.size(), 1U);
-  const Actions actions = target_.core().OnFrame(witness_.link(), Genuine(), target_.now());
+  const federation::Actions actions = target_.core().OnFrame(witness_.link(), Genuine(), target_.now());
   EXPECT_EQ(
       std::ranges::count_if(
-          actions, [](const Action& a) { return std::holds_alternative<EvidenceChanged>(a); }),
+          actions, [](const federation::Action& a) { return std::holds_alternative<federation::EvidenceChanged>(a); }),
       1);
   std::vector<std::string> proofs = target_.core().Evidence();
   ASSERT_EQ(proofs.size(), 1U);
-  ASSERT_EQ(proofs[0].size(), EvidenceTable::kStoredBytes);
+  ASSERT_EQ(proofs[0].size(), federation::EvidenceTable::kStoredBytes);
   proofs.push_back(proofs[0]);
   proofs[1].back() = static_cast<char>(proofs[1].back() ^ 1);
   proofs.emplace_back("short");
@@ -145,14 +145,14 @@ TEST_F(EvidenceTest, WhoFindsItTellsItsNeighboursAndNewOnes) {
 // An earlier version takes messages of masked rounds for what nobody honest sends, and so a proof
 // about two of them for a forgery of whoever passes it on.
 TEST_F(EvidenceTest, APeerOfBeforeMaskedRoundsIsSentNoProofAboutThem) {
-  const auto speak_before = [](LocalNode& local) {
+  const auto speak_before = [](federation::LocalNode& local) {
     local.version_max = limits::kVersionWithMasking - 1;
   };
   TestPeer before(target_, 3, 9, speak_before);
   ASSERT_EQ(before.Dial().closed, "");
-  const Pair pair = PairOf(liar_, 1, ItemKind::kMaskKey);
+  const Pair pair = PairOf(liar_, 1, federation::ItemKind::kMaskKey);
   const Answers told = witness_.Send(
-      EvidenceFrame(liar_.local().certificate, EquivocationOf(pair.one, pair.two)->Encode()));
+      EvidenceFrame(liar_.local().certificate, federation::EquivocationOf(pair.one, pair.two)->Encode()));
   ASSERT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
   EXPECT_EQ(told.Find(Frame::kEvidence), nullptr) << "nobody else is left to tell";
   TestPeer later(target_, 4, 10, speak_before);
@@ -164,7 +164,7 @@ TEST_F(EvidenceTest, APeerOfBeforeMaskedRoundsIsSentNoProofAboutThem) {
   ASSERT_EQ(other.Dial().closed, "");
   const Pair plain = PairOf(other, 1);
   const Answers passed_on = witness_.Send(
-      EvidenceFrame(other.local().certificate, EquivocationOf(plain.one, plain.two)->Encode()));
+      EvidenceFrame(other.local().certificate, federation::EquivocationOf(plain.one, plain.two)->Encode()));
   EXPECT_EQ(std::ranges::count_if(passed_on.frames, &Frame::has_evidence), 3);
   TestPeer last(target_, 7, 13, speak_before);
   const Answers greeted = last.Dial();
@@ -173,7 +173,7 @@ TEST_F(EvidenceTest, APeerOfBeforeMaskedRoundsIsSentNoProofAboutThem) {
 }
 
 TEST_F(EvidenceTest, AStoredItemUnderASecondNumberConvictsToo) {
-  const std::string payload = EncodeAdapterDelta(DeltaOf(1));
+  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
   const Pair pair = PairOf(liar_, 1);
   witness_.Serve(witness_.Push(pair.one), payload);
   ASSERT_EQ(target_.core().Items().size(), 1U);
@@ -186,18 +186,18 @@ TEST_F(EvidenceTest, AStoredItemUnderASecondNumberConvictsToo) {
 }
 
 TEST_F(EvidenceTest, TwoRecordsUnderOneNumberConvict) {
-  MemberRecord record;
+  federation::MemberRecord record;
   record.certificate = liar_.local().certificate;
   record.incarnation = (1ULL << 32) | 5;
-  privacy::EnvelopeHeader header = *ParseHeader(AsBytes(PairOf(liar_, 1).one.header));
+  privacy::EnvelopeHeader header = *privacy::ParseHeader(AsBytes(PairOf(liar_, 1).one.header));
   header.purpose = privacy::EnvelopePurpose::kMember;
-  header.body_type = kBodyMemberRecord;
+  header.body_type = federation::kBodyMemberRecord;
   header.expires_ms = header.created_ms + 60'000;
   Frame frame;
   for (const char* address : {"here:1", "there:1"}) {
     record.address = address;
     *frame.mutable_member_delta()->add_records() =
-        ToProto(*SealEnvelope(header, EncodeMemberRecord(record), liar_.key()));
+        federation::ToProto(*SealEnvelope(header, federation::EncodeMemberRecord(record), liar_.key()));
   }
   EXPECT_EQ(witness_.Send(frame).closed, reasons::kGraylisted);
   EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
@@ -207,7 +207,7 @@ TEST_F(EvidenceTest, TwoRecordsUnderOneNumberConvict) {
 // A proof that came while the signatures of its sender were spent had no effect until another link
 // opened.
 TEST_F(EvidenceTest, AProofThatThereWasNoTimeForIsCheckedLater) {
-  MemberRecord record;
+  federation::MemberRecord record;
   record.certificate = witness_.local().certificate;
   const int64_t now = target_.now().wall_ms;
   while (target_.Refused(reasons::kBusy) == 0) {
@@ -215,8 +215,8 @@ TEST_F(EvidenceTest, AProofThatThereWasNoTimeForIsCheckedLater) {
     for (size_t i = 0; i < limits::kMaxRecordsPerFrame; ++i) {
       ++record.incarnation;
       *frame.mutable_member_delta()->add_records() =
-          ToProto(*witness_.sealer().Seal(privacy::EnvelopePurpose::kMember, kBodyMemberRecord, 0,
-                                          EncodeMemberRecord(record), now, now + 60'000));
+          federation::ToProto(*witness_.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 0,
+                                          federation::EncodeMemberRecord(record), now, now + 60'000));
     }
     witness_.Send(frame);
   }
@@ -246,13 +246,13 @@ TEST_F(EvidenceTest, ForgedEvidenceIsCountedAgainstItsSender) {
   EXPECT_THAT(witness_.Send(spoiled(0)).refused, ElementsAre(reasons::kEvidenceInvalid));
   // Of the witness, with the certificate of the liar.
   const Pair pair = PairOf(witness_, 5);
-  const std::string of_witness = EquivocationOf(pair.one, pair.two)->Encode();
+  const std::string of_witness = federation::EquivocationOf(pair.one, pair.two)->Encode();
   EXPECT_THAT(witness_.Send(EvidenceFrame(liar_.local().certificate, of_witness)).refused,
               ElementsAre(reasons::kEvidenceInvalid));
   // Two messages of two numbers, which is what everybody signs.
-  const privacy::Envelope other = witness_.Manifest(ItemKind::kAdapterDelta, "x");
-  EXPECT_FALSE(EquivocationOf(pair.one, other).has_value());
-  privacy::Equivocation no_pair = *EquivocationOf(pair.one, pair.two);
+  const privacy::Envelope other = witness_.Manifest(federation::ItemKind::kAdapterDelta, "x");
+  EXPECT_FALSE(federation::EquivocationOf(pair.one, other).has_value());
+  privacy::Equivocation no_pair = *federation::EquivocationOf(pair.one, pair.two);
   no_pair.second_header = other.header;
   no_pair.second_signature = other.signature;
   EXPECT_THAT(witness_.Send(EvidenceFrame(witness_.local().certificate, no_pair.Encode())).refused,
@@ -268,13 +268,13 @@ TEST_F(EvidenceTest, ForgedEvidenceIsCountedAgainstItsSender) {
 
 // One key may serve in two clusters, each of which counts its boots.
 TEST_F(EvidenceTest, MessagesToAnotherClusterShowNothing) {
-  privacy::EnvelopeHeader header = *ParseHeader(AsBytes(PairOf(liar_, 1).one.header));
+  privacy::EnvelopeHeader header = *privacy::ParseHeader(AsBytes(PairOf(liar_, 1).one.header));
   const privacy::Envelope here = *SealEnvelope(header, "here", liar_.key());
   header.cluster_id.fill(9);
   const privacy::Envelope elsewhere = *SealEnvelope(header, "elsewhere", liar_.key());
   EXPECT_THAT(
       witness_
-          .Send(EvidenceFrame(liar_.local().certificate, EquivocationOf(here, elsewhere)->Encode()))
+          .Send(EvidenceFrame(liar_.local().certificate, federation::EquivocationOf(here, elsewhere)->Encode()))
           .refused,
       ElementsAre(reasons::kWrongCluster));
   EXPECT_THAT(target_.core().Graylisted(), IsEmpty());
@@ -296,7 +296,7 @@ TEST_F(EvidenceTest, ANodeThatHearsItOfItselfSaysSoOnceAndGoesOn) {
   TestPeer twin(target_, 0, 9);  // has the key of the node under test
   const Pair pair = PairOf(twin, 1);
   const Frame evidence = EvidenceFrame(ConfigFor(target_.key(), 0).certificate,
-                                                  EquivocationOf(pair.one, pair.two)->Encode());
+                                                  federation::EquivocationOf(pair.one, pair.two)->Encode());
   EXPECT_THAT(witness_.Send(evidence).refused, ElementsAre(reasons::kEquivocation));
   EXPECT_THAT(witness_.Send(evidence).refused, IsEmpty());
   EXPECT_THAT(target_.core().Graylisted(), IsEmpty());
@@ -309,12 +309,12 @@ class SwarmWithEquivocator {
   static constexpr size_t kLiar = 5;
 
   explicit SwarmWithEquivocator(uint64_t seed, double loss,
-                                std::function<void(size_t, GossipConfig&)> configure = {})
+                                std::function<void(size_t, federation::GossipConfig&)> configure = {})
       : swarm_({.nodes = 20, .seed = seed, .loss = loss, .configure = std::move(configure)}),
         key_(privacy::NodeKey::FromSeed(SeedOf(kLiar))),
         config_(ConfigFor(key_, kLiar)) {
     swarm_.Run(seconds(20));
-    swarm_.intercept = [this](size_t node, LinkId link, const Frame& frame) {
+    swarm_.intercept = [this](size_t node, federation::LinkId link, const Frame& frame) {
       return node == kLiar && Serve(link, frame);
     };
   }
@@ -345,25 +345,25 @@ class SwarmWithEquivocator {
     header.body_type = body_type;
     return header;
   }
-  Frame ItemFrame(const AdapterDelta& delta) {
-    const std::string payload = EncodeAdapterDelta(delta);
-    Manifest manifest;
+  Frame ItemFrame(const federation::AdapterDelta& delta) {
+    const std::string payload = federation::EncodeAdapterDelta(delta);
+    federation::Manifest manifest;
     manifest.certificate = config_.certificate;
-    manifest.kind = ItemKind::kAdapterDelta;
+    manifest.kind = federation::ItemKind::kAdapterDelta;
     manifest.payload_bytes = payload.size();
-    manifest.payload_root = MerkleTree(payload).root();
+    manifest.payload_root = federation::MerkleTree(payload).root();
     manifest.model_hash = config_.model_hash;
     manifest.frame_id = config_.frame_id;
     const privacy::Envelope envelope =
-        *SealEnvelope(Header(privacy::EnvelopePurpose::kAdapterDelta, kBodyManifest, kDayMillis),
-                      EncodeManifest(manifest), key_);
+        *SealEnvelope(Header(privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest, kDayMillis),
+                      federation::EncodeManifest(manifest), key_);
     payloads_[std::string(AsText(privacy::MessageId(envelope)))] = payload;
     Frame frame;
-    *frame.mutable_push()->mutable_envelope() = ToProto(envelope);
+    *frame.mutable_push()->mutable_envelope() = federation::ToProto(envelope);
     return frame;
   }
   Frame RecordFrame(const std::string& address) {
-    MemberRecord record;
+    federation::MemberRecord record;
     record.certificate = config_.certificate;
     record.incarnation = (config_.boot_counter << 32) | 1000;
     record.model_hash = config_.model_hash;
@@ -371,18 +371,18 @@ class SwarmWithEquivocator {
     record.address = address;
     Frame frame;
     *frame.mutable_member_delta()->add_records() =
-        ToProto(*SealEnvelope(Header(privacy::EnvelopePurpose::kMember, kBodyMemberRecord, 600'000),
-                              EncodeMemberRecord(record), key_));
+        federation::ToProto(*SealEnvelope(Header(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 600'000),
+                              federation::EncodeMemberRecord(record), key_));
     return frame;
   }
   void SendHalves(const Frame& one, const Frame& two) {
     bool odd = false;
-    for (const LinkId link : swarm_.LinksOf(kLiar)) {
+    for (const federation::LinkId link : swarm_.LinksOf(kLiar)) {
       odd = !odd;
       swarm_.SendFrom(kLiar, link, odd ? one : two);
     }
   }
-  bool Serve(LinkId link, const Frame& frame) {
+  bool Serve(federation::LinkId link, const Frame& frame) {
     const auto found = frame.has_chunk_request() ? payloads_.find(frame.chunk_request().item_id())
                                                  : payloads_.end();
     if (found == payloads_.end()) {
@@ -394,7 +394,7 @@ class SwarmWithEquivocator {
 
   Swarm swarm_;
   privacy::NodeKey key_;
-  GossipConfig config_;
+  federation::GossipConfig config_;
   std::map<std::string, std::string> payloads_;
 };
 
@@ -419,7 +419,7 @@ TEST(Evidence, AnEquivocatorIsKeptOutByAllWithinFiveSecondsAndNobodyElseIs) {
 
 // Nodes of the version before neither send evidence nor are sent any, and are linked as ever.
 TEST(Evidence, TheVersionBeforeWorksWithThisOne) {
-  SwarmWithEquivocator cluster(3, /*loss=*/0, [](size_t node, GossipConfig& config) {
+  SwarmWithEquivocator cluster(3, /*loss=*/0, [](size_t node, federation::GossipConfig& config) {
     if (node % 2 == 0) {
       config.version_max = limits::kVersionWithEvidence - 1;
     }

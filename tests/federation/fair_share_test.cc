@@ -42,8 +42,8 @@ size_t WantedIn(const Answers& answers) {
 }
 
 TEST(FairShare, LeavesSomeForWhoeverComesNext) {
-  EXPECT_EQ(FairShare(0, 100), 50U);
-  EXPECT_EQ(FairShare(200, 100), 0U);
+  EXPECT_EQ(federation::FairShare(0, 100), 50U);
+  EXPECT_EQ(federation::FairShare(200, 100), 0U);
   std::vector<uint64_t> held(5, 0);
   for (uint64_t round = 0; round < 1000; ++round) {
     for (uint64_t& own : held) {
@@ -51,7 +51,7 @@ TEST(FairShare, LeavesSomeForWhoeverComesNext) {
       for (const uint64_t one : held) {
         others += one;
       }
-      own += own < FairShare(others - own, 1200) ? 1 : 0;
+      own += own < federation::FairShare(others - own, 1200) ? 1 : 0;
     }
   }
   for (const uint64_t own : held) {
@@ -85,35 +85,35 @@ TEST_F(OnePeerOfTwo, AnnouncementsOfOneLeaveRoomForTheOther) {
 // Manifests whose payloads never come took all transfers.
 TEST_F(OnePeerOfTwo, ManifestsOfOneLeaveTransfersForTheOther) {
   for (uint64_t i = 0; i < limits::kMaxTransfers; ++i) {
-    greedy_.Push(greedy_.Manifest(ItemKind::kAdapterDelta, EncodeAdapterDelta(DeltaOf(i))));
+    greedy_.Push(greedy_.Manifest(federation::ItemKind::kAdapterDelta, federation::EncodeAdapterDelta(DeltaOf(i))));
   }
-  const std::string payload = EncodeAdapterDelta(DeltaOf(1'000'000));
-  const Answers asked = modest_.Push(modest_.Manifest(ItemKind::kAdapterDelta, payload));
+  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1'000'000));
+  const Answers asked = modest_.Push(modest_.Manifest(federation::ItemKind::kAdapterDelta, payload));
   ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
   EXPECT_EQ(modest_.Serve(asked, payload).accepted.size(), 1U);
 }
 
 // So did a few large ones with all the memory for payloads.
 TEST_F(OnePeerOfTwo, PayloadsOfOneLeaveMemoryForTheOther) {
-  const std::string payload = EncodeAdapterDelta(DeltaOf(1));
+  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
   for (uint64_t i = 0; i < 2 * limits::kMaxPayloadMemory / limits::kMaxPayloadBytes; ++i) {
-    greedy_.Push(greedy_.Manifest(ItemKind::kAdapterDelta, payload, [](Manifest& manifest) {
+    greedy_.Push(greedy_.Manifest(federation::ItemKind::kAdapterDelta, payload, [](federation::Manifest& manifest) {
       manifest.payload_bytes = limits::kMaxPayloadBytes;
     }));
   }
-  const Answers asked = modest_.Push(modest_.Manifest(ItemKind::kAdapterDelta, payload));
+  const Answers asked = modest_.Push(modest_.Manifest(federation::ItemKind::kAdapterDelta, payload));
   EXPECT_NE(asked.Find(Frame::kChunkRequest), nullptr);
 }
 
-PendingItem ItemOfTwoChunks(uint64_t number) {
-  PendingItem item;
+federation::PendingItem ItemOfTwoChunks(uint64_t number) {
+  federation::PendingItem item;
   item.id = NumberedId(number);
   item.manifest.payload_bytes = 2 * limits::kChunkBytes;
   return item;
 }
 
 TEST(FetcherShares, ALinkThatIsLateIsAskedForOneThingAtATime) {
-  Fetcher fetcher;
+  federation::Fetcher fetcher;
   const TimePoint start{};
   for (uint64_t i = 0; i < 8; ++i) {
     fetcher.Start(ItemOfTwoChunks(i), 1);
@@ -127,9 +127,9 @@ TEST(FetcherShares, ALinkThatIsLateIsAskedForOneThingAtATime) {
 
 // Twelve silent links, the largest mesh, and one that answers.
 TEST(FetcherShares, SilentLinksDoNotHoldAllRequestsForChunks) {
-  Fetcher fetcher;
+  federation::Fetcher fetcher;
   TimePoint now{};
-  for (LinkId link = 1; link <= limits::kMeshHigh; ++link) {
+  for (federation::LinkId link = 1; link <= limits::kMeshHigh; ++link) {
     for (uint64_t i = 0; i < 8; ++i) {
       fetcher.Start(ItemOfTwoChunks(link * 100 + i), link);
     }
@@ -140,13 +140,13 @@ TEST(FetcherShares, SilentLinksDoNotHoldAllRequestsForChunks) {
   }
   fetcher.Poll(now);
   fetcher.Start(ItemOfTwoChunks(5000), 100);
-  const std::vector<Fetcher::Request> asked = fetcher.Poll(now);
+  const std::vector<federation::Fetcher::Request> asked = fetcher.Poll(now);
   EXPECT_TRUE(std::ranges::any_of(asked, [](const auto& request) { return request.link == 100; }));
 }
 
 // Its share passes on with what it named first.
 TEST(FetcherShares, WhatOthersHaveTooIsTheirsWhenALinkEnds) {
-  Fetcher fetcher;
+  federation::Fetcher fetcher;
   const TimePoint start{};
   for (uint64_t i = 0; i < limits::kMaxWanted; ++i) {
     fetcher.Want(NumberedId(i), 1);

@@ -16,7 +16,7 @@
 
 namespace ruvd::test {
 
-inline void SpeakNewest(LocalNode& local) {
+inline void SpeakNewest(federation::LocalNode& local) {
   local.version_max = limits::kProtocolVersion;
   local.relays = true;
 }
@@ -34,7 +34,7 @@ class FarEnd {
         circuit_(circuit),
         key_(privacy::NodeKey::FromSeed(SeedOf(number))),
         certificates_(Authority().public_key()) {
-    const GossipConfig config = ConfigFor(key_, number);
+    const federation::GossipConfig config = ConfigFor(key_, number);
     local_ = relay.local();
     local_.key = &key_;
     local_.certificate = config.certificate;
@@ -43,7 +43,7 @@ class FarEnd {
     link_ = links_.Add({.link = relay.link(), .circuit = circuit}, std::move(channel));
   }
   const privacy::NodeKey& key() const { return key_; }
-  LocalNode& local() { return local_; }
+  federation::LocalNode& local() { return local_; }
 
   // What the relay passes on, under `source`.
   Answers Open(const privacy::NodeId& source) {
@@ -71,8 +71,8 @@ class FarEnd {
     return inner;
   }
   // The whole handshake. The answers of its last step.
-  Answers Dial(LinkChannel channel = {.own_certificates = {}, .relayed = true}) {
-    Handshake handshake(local_, /*dialed=*/true, nonce_, std::move(channel));
+  Answers Dial(federation::LinkChannel channel = {.own_certificates = {}, .relayed = true}) {
+    federation::Handshake handshake(local_, /*dialed=*/true, nonce_, std::move(channel));
     const Answers answers = Send(handshake.Hello());
     const Frame* ack = answers.Find(Frame::kRelayFrame);
     if (ack == nullptr) {
@@ -97,11 +97,11 @@ class FarEnd {
   TestPeer* relay_;
   uint32_t circuit_;
   privacy::NodeKey key_;
-  LocalNode local_;
-  CertificateStore certificates_;
-  Handshake::Nonce nonce_{};
-  RelayedLinks links_;
-  LinkId link_ = 0;
+  federation::LocalNode local_;
+  federation::CertificateStore certificates_;
+  federation::Handshake::Nonce nonce_{};
+  federation::RelayedLinks links_;
+  federation::LinkId link_ = 0;
 };
 
 }  // namespace ruvd::test

@@ -22,7 +22,7 @@ inline constexpr int64_t kWallStart = 1'800'000'000'000;
 inline constexpr int64_t kDayMillis = 24LL * 3600 * 1000;
 inline constexpr char kTarget[] = "blk.0.attn_output.weight";
 
-inline Instant At(Duration since_start) {
+inline federation::Instant At(Duration since_start) {
   return {TimePoint(since_start),
           kWallStart + std::chrono::duration_cast<std::chrono::milliseconds>(since_start).count()};
 }
@@ -51,12 +51,12 @@ inline privacy::AdmissionCert CertificateFor(
                            .serial = 1});
 }
 
-inline UpdateRules Updates() {
+inline federation::UpdateRules Updates() {
   return {
       .rank_of_target = {{kTarget, 4}, {"blk.1.ffn_down.weight", 8}}, .banks = 2, .max_norm = 10.0};
 }
 
-inline PatternRules Patterns() {
+inline federation::PatternRules Patterns() {
   return {.dimension = 16, .norm_tolerance = 1e-3, .cores = Updates()};
 }
 
@@ -64,8 +64,8 @@ inline std::string AddressOf(size_t node) {
   return fmt::format("node-{}:7000", node);
 }
 
-inline GossipConfig ConfigFor(const privacy::NodeKey& key, size_t number) {
-  GossipConfig config;
+inline federation::GossipConfig ConfigFor(const privacy::NodeKey& key, size_t number) {
+  federation::GossipConfig config;
   config.certificate = CertificateFor(key, fmt::format("node-{}", number));
   config.model_hash.fill(0x11);
   config.frame_id.fill(0x22);
@@ -75,7 +75,7 @@ inline GossipConfig ConfigFor(const privacy::NodeKey& key, size_t number) {
   return config;
 }
 
-inline GossipCore::Entropy EntropyOf(uint64_t seed) {
+inline federation::GossipCore::Entropy EntropyOf(uint64_t seed) {
   return [random = Random(seed)](std::span<uint8_t> out) mutable {
     for (uint8_t& byte : out) {
       byte = static_cast<uint8_t>(random.Next());
@@ -83,11 +83,11 @@ inline GossipCore::Entropy EntropyOf(uint64_t seed) {
   };
 }
 
-inline AdapterDelta DeltaOf(uint64_t seed) {
+inline federation::AdapterDelta DeltaOf(uint64_t seed) {
   Random random(seed);
-  AdapterDelta delta;
+  federation::AdapterDelta delta;
   for (const auto& [target, rank] : Updates().rank_of_target) {
-    CoreDelta core{.target = target, .bank = 1, .rank = rank, .values = {}};
+    federation::CoreDelta core{.target = target, .bank = 1, .rank = rank, .values = {}};
     for (uint32_t i = 0; i < rank * rank; ++i) {
       core.values.push_back(static_cast<float>(0.1 * random.Normal()));
     }
@@ -96,9 +96,9 @@ inline AdapterDelta DeltaOf(uint64_t seed) {
   return delta;
 }
 
-inline SharedPattern PatternOf(uint64_t seed) {
+inline federation::SharedPattern PatternOf(uint64_t seed) {
   Random random(seed);
-  SharedPattern pattern;
+  federation::SharedPattern pattern;
   for (uint8_t& byte : pattern.id) {
     byte = static_cast<uint8_t>(random.Next());
   }

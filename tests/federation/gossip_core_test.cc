@@ -18,12 +18,12 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-std::string ReasonOfStart(std::function<void(GossipConfig&)> change) {
+std::string ReasonOfStart(std::function<void(federation::GossipConfig&)> change) {
   const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(0));
-  GossipConfig config = ConfigFor(key, 0);
+  federation::GossipConfig config = ConfigFor(key, 0);
   change(config);
   return ReasonOf(
-      GossipCore::Create(std::move(config), key, EntropyOf(1), 1, At(Duration{})).status());
+      federation::GossipCore::Create(std::move(config), key, EntropyOf(1), 1, At(Duration{})).status());
 }
 
 Answers Consent(CoreUnderTest& node, privacy::ConsentTier tier) {
@@ -35,7 +35,7 @@ Answers Consent(CoreUnderTest& node, privacy::ConsentTier tier) {
 
 TEST(GossipCore, RefusesAWrongIdentityAtItsStart) {
   const privacy::NodeKey other = privacy::NodeKey::FromSeed(SeedOf(9));
-  EXPECT_EQ(ReasonOfStart([](GossipConfig&) {}), "");
+  EXPECT_EQ(ReasonOfStart([](federation::GossipConfig&) {}), "");
   EXPECT_EQ(ReasonOfStart([&](auto& c) { c.certificate = CertificateFor(other, "other"); }),
             reasons::kKeyInvalid);
   EXPECT_EQ(ReasonOfStart([](auto& c) { c.certificate.serial += 1; }), reasons::kSignatureInvalid);
@@ -54,11 +54,11 @@ TEST(GossipCore, OffersAreCheckedBeforeTheyAreSigned) {
   EXPECT_EQ(ReasonOf(node.core().OfferAdapterDelta(1, DeltaOf(1), node.now()).status()),
             reasons::kConsentMissing);
   Consent(node, privacy::ConsentTier::kPublic);
-  AdapterDelta bad = DeltaOf(1);
+  federation::AdapterDelta bad = DeltaOf(1);
   bad.cores[0].values[0] = 1e6F;
   EXPECT_EQ(ReasonOf(node.core().OfferAdapterDelta(1, bad, node.now()).status()),
             reasons::kUpdateInvalid);
-  SharedPattern pattern = PatternOf(1);
+  federation::SharedPattern pattern = PatternOf(1);
   pattern.centroid.pop_back();
   EXPECT_EQ(ReasonOf(node.core().OfferPattern(pattern, node.now()).status()),
             reasons::kWrongDimension);
@@ -68,7 +68,7 @@ TEST(GossipCore, OffersAreCheckedBeforeTheyAreSigned) {
   ASSERT_EQ(answers.accepted.size(), 1U);
   EXPECT_EQ(answers.accepted[0].round, 4U);
   EXPECT_EQ(answers.accepted[0].origin, node.key().id());
-  EXPECT_EQ(*DecodeAdapterDelta(AsBytes(*answers.accepted[0].payload)), DeltaOf(1));
+  EXPECT_EQ(*federation::DecodeAdapterDelta(AsBytes(*answers.accepted[0].payload)), DeltaOf(1));
 }
 
 TEST(GossipCore, UnderTheTierDpOnlyNoisedUpdatesAreOfferedAndKept) {
@@ -87,7 +87,7 @@ TEST(GossipCore, UnderTheTierDpOnlyNoisedUpdatesAreOfferedAndKept) {
   EXPECT_EQ(Consent(node, privacy::ConsentTier::kDp).dropped.size(), 1U)
       << "it may be plain by now";
 
-  CoreUnderTest restarted(0, [](GossipConfig& c) { c.boot_counter = 2; });
+  CoreUnderTest restarted(0, [](federation::GossipConfig& c) { c.boot_counter = 2; });
   Consent(restarted, privacy::ConsentTier::kDp);
   Answers restored;
   restored.Add(restarted.core().Restore({offered.accepted[0]}, restarted.now()));
@@ -96,7 +96,7 @@ TEST(GossipCore, UnderTheTierDpOnlyNoisedUpdatesAreOfferedAndKept) {
 }
 
 TEST(GossipCore, ObserversOfferNothing) {
-  CoreUnderTest node(0, [](GossipConfig& config) {
+  CoreUnderTest node(0, [](federation::GossipConfig& config) {
     const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(0));
     config.certificate = CertificateFor(key, "observer", Authority(), privacy::roles::kObserver);
   });
@@ -120,17 +120,17 @@ TEST(GossipCore, RestoreKeepsWhatMayStillLeave) {
   Consent(node, privacy::ConsentTier::kPublic);
   Answers offered;
   offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
-  const Item own = offered.accepted.at(0);
+  const federation::Item own = offered.accepted.at(0);
 
-  CoreUnderTest consenting(0, [](GossipConfig& c) { c.boot_counter = 2; });
+  CoreUnderTest consenting(0, [](federation::GossipConfig& c) { c.boot_counter = 2; });
   Consent(consenting, privacy::ConsentTier::kPublic);
   Answers restored;
   restored.Add(
-      consenting.core().Restore({*MakeItem(*own.envelope, *own.payload)}, consenting.now()));
+      consenting.core().Restore({*federation::MakeItem(*own.envelope, *own.payload)}, consenting.now()));
   EXPECT_THAT(restored.dropped, IsEmpty());
   EXPECT_EQ(consenting.core().Items().size(), 1U);
 
-  CoreUnderTest private_again(0, [](GossipConfig& c) { c.boot_counter = 2; });
+  CoreUnderTest private_again(0, [](federation::GossipConfig& c) { c.boot_counter = 2; });
   Answers dropped;
   dropped.Add(private_again.core().Restore({own}, private_again.now()));
   EXPECT_THAT(dropped.dropped, ElementsAre(own.id));
@@ -147,7 +147,7 @@ TEST(GossipCore, RestoreKeepsWhatMayStillLeave) {
 TEST(GossipCore, AWithdrawnPatternIsGivenToNobody) {
   CoreUnderTest node;
   Consent(node, privacy::ConsentTier::kPublic);
-  SharedPattern later = PatternOf(1);
+  federation::SharedPattern later = PatternOf(1);
   later.created_ms += 5;
   Answers offered;
   offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
@@ -170,12 +170,12 @@ TEST(GossipCore, StoredPartsThatDoNotBelongTogetherAreRefused) {
   Consent(node, privacy::ConsentTier::kPublic);
   Answers offered;
   offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
-  const Item item = offered.accepted.at(0);
-  EXPECT_EQ(ReasonOf(MakeItem(*item.envelope, *item.payload + "x").status()),
+  const federation::Item item = offered.accepted.at(0);
+  EXPECT_EQ(ReasonOf(federation::MakeItem(*item.envelope, *item.payload + "x").status()),
             reasons::kUpdateInvalid);
   privacy::Envelope cut = *item.envelope;
   cut.header.pop_back();
-  EXPECT_EQ(ReasonOf(MakeItem(cut, *item.payload).status()), reasons::kEnvelopeMalformed);
+  EXPECT_EQ(ReasonOf(federation::MakeItem(cut, *item.payload).status()), reasons::kEnvelopeMalformed);
 }
 
 TEST(GossipCore, NewestDeltasTakesTheHighestRoundOfEachOrigin) {
@@ -184,7 +184,7 @@ TEST(GossipCore, NewestDeltasTakesTheHighestRoundOfEachOrigin) {
   ASSERT_TRUE(node.core().OfferAdapterDelta(2, DeltaOf(2), node.now()).ok());
   ASSERT_TRUE(node.core().OfferAdapterDelta(3, DeltaOf(3), node.now()).ok());
   ASSERT_TRUE(node.core().OfferAdapterDelta(1, DeltaOf(1), node.now()).ok());
-  const std::vector<Item> newest = node.core().NewestDeltas();
+  const std::vector<federation::Item> newest = node.core().NewestDeltas();
   ASSERT_EQ(newest.size(), 1U);
   EXPECT_EQ(newest[0].round, 3U);
 }
@@ -197,7 +197,7 @@ TEST(GossipCore, ServesItemsAndSaysWhatItLacks) {
   Answers offered;
   offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
   ASSERT_NE(offered.Find(Frame::kPush), nullptr);
-  const Item item = offered.accepted.at(0);
+  const federation::Item item = offered.accepted.at(0);
   Frame request;
   request.mutable_chunk_request()->set_item_id(std::string(AsText(item.id)));
   const Answers served = peer.Send(request);

@@ -21,9 +21,9 @@
 namespace ruvd::test {
 namespace {
 
-Item ItemOf(uint64_t number, uint8_t origin = 1, ItemKind kind = ItemKind::kPattern,
+federation::Item ItemOf(uint64_t number, uint8_t origin = 1, federation::ItemKind kind = federation::ItemKind::kPattern,
             size_t bytes = 10) {
-  Item item;
+  federation::Item item;
   item.id = Sha256(ByteWriter().Write(number).str());
   item.kind = kind;
   item.origin[0] = origin;
@@ -33,10 +33,10 @@ Item ItemOf(uint64_t number, uint8_t origin = 1, ItemKind kind = ItemKind::kPatt
   return item;
 }
 
-std::map<Digest, Item> SetOf(const std::set<uint64_t>& numbers) {
-  std::map<Digest, Item> items;
+std::map<Digest, federation::Item> SetOf(const std::set<uint64_t>& numbers) {
+  std::map<Digest, federation::Item> items;
   for (uint64_t number : numbers) {
-    const Item item = ItemOf(number);
+    const federation::Item item = ItemOf(number);
     items[item.id] = item;
   }
   return items;
@@ -47,8 +47,8 @@ TEST(Merkle, MatchesRfc6962ForTwoLeaves) {
   const std::string a = std::string(1, '\0') + std::string(limits::kChunkBytes, 'a');
   const std::string b = std::string(1, '\0') + "b";
   const std::string node = "\x01" + std::string(AsText(Sha256(a))) + std::string(AsText(Sha256(b)));
-  EXPECT_EQ(MerkleTree(payload).root(), Sha256(node));
-  EXPECT_EQ(MerkleTree("").root(), Sha256(std::string_view("\0", 1)));
+  EXPECT_EQ(federation::MerkleTree(payload).root(), Sha256(node));
+  EXPECT_EQ(federation::MerkleTree("").root(), Sha256(std::string_view("\0", 1)));
 }
 
 TEST(Merkle, EveryChunkOfEverySizeVerifiesAndNothingElse) {
@@ -57,33 +57,33 @@ TEST(Merkle, EveryChunkOfEverySizeVerifiesAndNothingElse) {
     for (uint32_t i = 0; i < chunks; ++i) {
       payload += std::string(i + 1 < chunks ? limits::kChunkBytes : 5, static_cast<char>('a' + i));
     }
-    const MerkleTree tree(payload);
+    const federation::MerkleTree tree(payload);
     ASSERT_EQ(tree.chunks(), chunks);
     for (uint32_t i = 0; i < chunks; ++i) {
       const auto chunk =
           std::string_view(payload).substr(i * limits::kChunkBytes, limits::kChunkBytes);
       std::vector<Digest> path = tree.Path(i);
-      EXPECT_TRUE(VerifyChunk(tree.root(), chunks, i, chunk, path));
-      EXPECT_FALSE(VerifyChunk(tree.root(), chunks, chunks, chunk, path));
-      EXPECT_FALSE(VerifyChunk(tree.root(), chunks, i, "other", path));
+      EXPECT_TRUE(federation::VerifyChunk(tree.root(), chunks, i, chunk, path));
+      EXPECT_FALSE(federation::VerifyChunk(tree.root(), chunks, chunks, chunk, path));
+      EXPECT_FALSE(federation::VerifyChunk(tree.root(), chunks, i, "other", path));
       if (chunks > 1) {
-        EXPECT_FALSE(VerifyChunk(tree.root(), chunks, (i + 1) % chunks, chunk, path));
+        EXPECT_FALSE(federation::VerifyChunk(tree.root(), chunks, (i + 1) % chunks, chunk, path));
         path.back()[0] ^= 1;
-        EXPECT_FALSE(VerifyChunk(tree.root(), chunks, i, chunk, path));
+        EXPECT_FALSE(federation::VerifyChunk(tree.root(), chunks, i, chunk, path));
         path.pop_back();
-        EXPECT_FALSE(VerifyChunk(tree.root(), chunks, i, chunk, path));
+        EXPECT_FALSE(federation::VerifyChunk(tree.root(), chunks, i, chunk, path));
       }
       path = tree.Path(i);
       path.push_back(Digest{});
-      EXPECT_FALSE(VerifyChunk(tree.root(), chunks, i, chunk, path));
+      EXPECT_FALSE(federation::VerifyChunk(tree.root(), chunks, i, chunk, path));
     }
   }
 }
 
 // Runs an exchange to its end and applies what both sides learn.
-size_t ReconcileUntilQuiet(std::map<Digest, Item>& a, std::map<Digest, Item>& b) {
-  auto message = OpenReconciliation(ItemSource(a));
-  const std::map<Digest, Item> all = [&] {
+size_t ReconcileUntilQuiet(std::map<Digest, federation::Item>& a, std::map<Digest, federation::Item>& b) {
+  auto message = federation::OpenReconciliation(federation::ItemSource(a));
+  const std::map<Digest, federation::Item> all = [&] {
     auto both = a;
     both.insert(b.begin(), b.end());
     return both;
@@ -94,7 +94,7 @@ size_t ReconcileUntilQuiet(std::map<Digest, Item>& a, std::map<Digest, Item>& b)
   std::set<Digest> for_b;
   while (message.ranges_size() > 0) {
     ++messages;
-    auto answer = AnswerReconciliation(ItemSource(at_b ? b : a), message);
+    auto answer = federation::AnswerReconciliation(federation::ItemSource(at_b ? b : a), message);
     RC_ASSERT(answer.ok());
     (at_b ? for_b : for_a).insert(answer->missing.begin(), answer->missing.end());
     (at_b ? for_a : for_b).insert(answer->surplus.begin(), answer->surplus.end());
@@ -150,9 +150,9 @@ TEST(Reconcile, EqualSetsNeedOneMessageAndSmallDifferencesFewBytes) {
 TEST(Reconcile, RefusesOverlapsAndNonsense) {
   const auto items = SetOf({1, 2, 3});
   const auto reason_of = [&](auto change) {
-    auto message = OpenReconciliation(ItemSource(items));
+    auto message = federation::OpenReconciliation(federation::ItemSource(items));
     change(message);
-    return ReasonOf(AnswerReconciliation(ItemSource(items), message).status());
+    return ReasonOf(federation::AnswerReconciliation(federation::ItemSource(items), message).status());
   };
   EXPECT_EQ(reason_of([](auto&) {}), "");
   EXPECT_EQ(reason_of([](auto& m) { m.mutable_ranges(0)->set_lower("x"); }),
@@ -167,28 +167,28 @@ TEST(Reconcile, RefusesOverlapsAndNonsense) {
 }
 
 TEST(ItemTable, KeepsTheNewestOfAnOrigin) {
-  ItemTable table;
+  federation::ItemTable table;
   for (uint64_t i = 1; i <= limits::kMaxDeltasPerOrigin; ++i) {
-    EXPECT_TRUE(table.Insert(ItemOf(i, 1, ItemKind::kAdapterDelta)).kept);
+    EXPECT_TRUE(table.Insert(ItemOf(i, 1, federation::ItemKind::kAdapterDelta)).kept);
   }
-  const auto newer = table.Insert(ItemOf(100, 1, ItemKind::kAdapterDelta));
+  const auto newer = table.Insert(ItemOf(100, 1, federation::ItemKind::kAdapterDelta));
   EXPECT_TRUE(newer.kept);
   ASSERT_EQ(newer.dropped.size(), 1U);
   EXPECT_EQ(newer.dropped[0].id, ItemOf(1).id);
   EXPECT_TRUE(table.Buried(ItemOf(1).id));
-  const auto older = table.Insert(ItemOf(0, 1, ItemKind::kAdapterDelta));
+  const auto older = table.Insert(ItemOf(0, 1, federation::ItemKind::kAdapterDelta));
   EXPECT_FALSE(older.kept);
   EXPECT_TRUE(older.dropped.empty());
-  EXPECT_TRUE(table.Insert(ItemOf(0, 2, ItemKind::kAdapterDelta)).dropped.empty());
+  EXPECT_TRUE(table.Insert(ItemOf(0, 2, federation::ItemKind::kAdapterDelta)).dropped.empty());
 }
 
 TEST(ItemTable, MemoryIsTakenFromTheGreediest) {
-  ItemTable table;
+  federation::ItemTable table;
   const size_t big = limits::kMaxPayloadBytes;
-  table.Insert(ItemOf(1, 2, ItemKind::kPattern, 1000));
+  table.Insert(ItemOf(1, 2, federation::ItemKind::kPattern, 1000));
   for (uint64_t i = 10; i < 10 + limits::kMaxPayloadMemory / big; ++i) {
-    const auto inserted = table.Insert(ItemOf(i, 1, ItemKind::kPattern, big));
-    for (const Item& dropped : inserted.dropped) {
+    const auto inserted = table.Insert(ItemOf(i, 1, federation::ItemKind::kPattern, big));
+    for (const federation::Item& dropped : inserted.dropped) {
       EXPECT_EQ(dropped.origin[0], 1);
     }
   }
@@ -199,20 +199,20 @@ TEST(ItemTable, MemoryIsTakenFromTheGreediest) {
 // Withdrawals are few, small and older than what replaced the items that they took back: the oldest
 // first made those items come again.
 TEST(ItemTable, WithdrawalsAreTakenFromTheGreediestLast) {
-  ItemTable table;
+  federation::ItemTable table;
   const size_t big = limits::kMaxPayloadBytes;
-  const Item withdrawal = ItemOf(1, 1, ItemKind::kWithdrawal);
+  const federation::Item withdrawal = ItemOf(1, 1, federation::ItemKind::kWithdrawal);
   table.Insert(withdrawal);
   size_t dropped = 0;
   for (uint64_t i = 10; i < 12 + limits::kMaxPayloadMemory / big; ++i) {
-    dropped += table.Insert(ItemOf(i, 1, ItemKind::kPattern, big)).dropped.size();
+    dropped += table.Insert(ItemOf(i, 1, federation::ItemKind::kPattern, big)).dropped.size();
   }
   EXPECT_GT(dropped, 0U);
   EXPECT_NE(table.Find(withdrawal.id), nullptr);
 }
 
 TEST(ItemTable, ExpiresItemsAndTombstones) {
-  ItemTable table;
+  federation::ItemTable table;
   table.Insert(ItemOf(5));
   table.Insert(ItemOf(6));
   table.Drop(ItemOf(6).id);
@@ -228,7 +228,7 @@ TEST(Backoff, GrowsToItsCapAndNeverBeyond) {
   Duration longest{};
   for (int attempt = 0; attempt < 100; ++attempt) {
     for (int i = 0; i < 50; ++i) {
-      const Duration delay = BackoffDelay(attempt, limits::kBackoffMax, random);
+      const Duration delay = federation::BackoffDelay(attempt, limits::kBackoffMax, random);
       EXPECT_GE(delay, Duration(0));
       EXPECT_LT(delay, std::min<Duration>(limits::kBackoffMax,
                                           limits::kBackoffBase * (1 << std::min(attempt, 20))));
@@ -238,7 +238,7 @@ TEST(Backoff, GrowsToItsCapAndNeverBeyond) {
   EXPECT_GT(longest, limits::kBackoffMax / 2);
 }
 
-std::vector<std::string> DueSeeds(const DialPlanner& planner, TimePoint now,
+std::vector<std::string> DueSeeds(const federation::DialPlanner& planner, TimePoint now,
                                   std::set<privacy::NodeId> linked = {},
                                   std::set<privacy::NodeId> alive = {}, bool all = false) {
   return planner.DueSeeds([&](const privacy::NodeId& id) { return linked.contains(id); },
@@ -247,18 +247,18 @@ std::vector<std::string> DueSeeds(const DialPlanner& planner, TimePoint now,
 
 TEST(DialPlanner, SeedsNeverItselfNeverTwice) {
   Random random(1);
-  DialPlanner planner({"a:1", "me:1"}, "me:1");
+  federation::DialPlanner planner({"a:1", "me:1"}, "me:1");
   const TimePoint start{};
   EXPECT_EQ(DueSeeds(planner, start), std::vector<std::string>{"a:1"});
-  EXPECT_FALSE(planner.Begin("me:1", DialPurpose::kMesh, start));
-  EXPECT_TRUE(planner.Begin("a:1", DialPurpose::kExchange, start));
-  EXPECT_FALSE(planner.Begin("a:1", DialPurpose::kMesh, start));  // under way
+  EXPECT_FALSE(planner.Begin("me:1", federation::DialPurpose::kMesh, start));
+  EXPECT_TRUE(planner.Begin("a:1", federation::DialPurpose::kExchange, start));
+  EXPECT_FALSE(planner.Begin("a:1", federation::DialPurpose::kMesh, start));  // under way
   EXPECT_TRUE(DueSeeds(planner, start).empty());
-  EXPECT_EQ(planner.Dialing(DialPurpose::kExchange), 1U);
+  EXPECT_EQ(planner.Dialing(federation::DialPurpose::kExchange), 1U);
   planner.OnOpened("a:1");
   privacy::NodeId a{};
   a[0] = 1;
-  EXPECT_EQ(planner.OnIdentified("a:1", a), DialPurpose::kExchange);
+  EXPECT_EQ(planner.OnIdentified("a:1", a), federation::DialPurpose::kExchange);
   EXPECT_TRUE(DueSeeds(planner, start, {a}).empty());
   EXPECT_TRUE(DueSeeds(planner, start, {}, {a}).empty());  // lives: any member is as good
   EXPECT_EQ(DueSeeds(planner, start, {}, {a}, /*all=*/true).size(), 1U);
@@ -269,23 +269,23 @@ TEST(DialPlanner, SeedsNeverItselfNeverTwice) {
 
 TEST(DialPlanner, ADialThatNobodyAnswersFails) {
   Random random(1);
-  DialPlanner planner({}, "");
+  federation::DialPlanner planner({}, "");
   const TimePoint start{};
-  ASSERT_TRUE(planner.Begin("a:1", DialPurpose::kMesh, start));
+  ASSERT_TRUE(planner.Begin("a:1", federation::DialPurpose::kMesh, start));
   planner.Expire(start + limits::kDialTimeout, random);
-  EXPECT_EQ(planner.Dialing(DialPurpose::kMesh), 1U);
+  EXPECT_EQ(planner.Dialing(federation::DialPurpose::kMesh), 1U);
   const TimePoint later = start + limits::kDialTimeout + std::chrono::milliseconds(1);
   planner.Expire(later, random);
-  EXPECT_EQ(planner.Dialing(DialPurpose::kMesh), 0U);
-  EXPECT_TRUE(planner.Begin("a:1", DialPurpose::kMesh, later + limits::kBackoffMax));
+  EXPECT_EQ(planner.Dialing(federation::DialPurpose::kMesh), 0U);
+  EXPECT_TRUE(planner.Begin("a:1", federation::DialPurpose::kMesh, later + limits::kBackoffMax));
 }
 
 TEST(DialPlanner, KeepsNoMoreAddressesThanItsLimit) {
   Random random(1);
-  DialPlanner planner({"seed:1"}, "");
+  federation::DialPlanner planner({"seed:1"}, "");
   const TimePoint start{};
   for (size_t i = 0; i < 3 * limits::kMaxAddresses; ++i) {
-    ASSERT_TRUE(planner.Begin(AddressOf(i), DialPurpose::kMesh, start));
+    ASSERT_TRUE(planner.Begin(AddressOf(i), federation::DialPurpose::kMesh, start));
     planner.OnFailed(AddressOf(i), /*hopeless=*/true, start, random);
   }
   EXPECT_EQ(DueSeeds(planner, start), std::vector<std::string>{"seed:1"});  // was not forgotten

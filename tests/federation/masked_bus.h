@@ -56,14 +56,14 @@ class MaskedBus {
 
   struct Node {
     privacy::NodeId id{};
-    std::optional<MaskedRound> round;
+    std::optional<federation::MaskedRound> round;
     bool stopped = false;
     bool answers = true;                             // MaskInputWanted
     uint64_t charges = 0;                            // of its ledger
     std::map<uint8_t, std::vector<int32_t>> inputs;  // by attempt
     std::map<uint8_t, Digest> input_set;
     std::set<privacy::NodeId> refused;
-    std::optional<absl::StatusOr<MaskedOutcome>> outcome;
+    std::optional<absl::StatusOr<federation::MaskedOutcome>> outcome;
   };
 
   // `nodes` members, and `observers` that are none.
@@ -88,8 +88,8 @@ class MaskedBus {
   }
 
   // Begins a node's round, anew if it had begun; its gossip holds `known`.
-  void Begin(size_t node, std::vector<privacy::NodeId> group, const std::vector<Item>& known = {}) {
-    auto round = MaskedRound::Begin({.round = {.cluster = {5}, .round = kRound},
+  void Begin(size_t node, std::vector<privacy::NodeId> group, const std::vector<federation::Item>& known = {}) {
+    auto round = federation::MaskedRound::Begin({.round = {.cluster = {5}, .round = kRound},
                                      .layout = layout_,
                                      .self = nodes_[node].id,
                                      .group = std::move(group),
@@ -106,27 +106,27 @@ class MaskedBus {
   const std::vector<privacy::NodeId>& group() const { return group_; }
   const privacy::masking::MaskLayout& layout() const { return layout_; }
   Random& random() { return random_; }
-  Instant now() const { return {TimePoint(std::chrono::milliseconds(ms_)), kStart + ms_}; }
+  federation::Instant now() const { return {TimePoint(std::chrono::milliseconds(ms_)), kStart + ms_}; }
   // All that nodes said, in order.
-  const std::vector<Item>& said() const { return said_; }
+  const std::vector<federation::Item>& said() const { return said_; }
   size_t SharesOf(size_t node) const {
-    return static_cast<size_t>(std::ranges::count_if(said_, [&](const Item& item) {
-      return item.kind == ItemKind::kMaskShare && item.origin == nodes_[node].id;
+    return static_cast<size_t>(std::ranges::count_if(said_, [&](const federation::Item& item) {
+      return item.kind == federation::ItemKind::kMaskShare && item.origin == nodes_[node].id;
     }));
   }
 
   // Whether an item does not reach a node; asked once for each of both.
-  std::function<bool(const Item& item, size_t to)> lose;
+  std::function<bool(const federation::Item& item, size_t to)> lose;
   // Sees every item before it is said; it is not after true.
-  std::function<bool(size_t from, const Item& item)> intercept;
+  std::function<bool(size_t from, const federation::Item& item)> intercept;
   // Makes a node's input; nullopt: its ledger refuses. Unset: numbers at random, always.
   std::function<std::optional<privacy::masking::MaskInput>(size_t node,
-                                                           const MaskInputWanted& wanted)>
+                                                           const federation::MaskInputWanted& wanted)>
       prepare;
   bool twice = false;  // every item comes twice
 
-  static Item ItemOf(const privacy::NodeId& origin, ItemKind kind, std::string payload) {
-    Item item;
+  static federation::Item ItemOf(const privacy::NodeId& origin, federation::ItemKind kind, std::string payload) {
+    federation::Item item;
     item.kind = kind;
     item.origin = origin;
     item.round = kRound;
@@ -134,7 +134,7 @@ class MaskedBus {
     item.payload = std::make_shared<const std::string>(std::move(payload));
     return item;
   }
-  void Send(const Item& item) {
+  void Send(const federation::Item& item) {
     said_.push_back(item);
     for (size_t to = 0; to < nodes_.size(); ++to) {
       if (!(lose && lose(item, to))) {
@@ -142,7 +142,7 @@ class MaskedBus {
       }
     }
   }
-  void Deliver(size_t to, const Item& item) {
+  void Deliver(size_t to, const federation::Item& item) {
     if (!nodes_[to].stopped) {
       auto steps = nodes_[to].round->OnItem(item, now());
       if (steps.ok()) {
@@ -177,7 +177,7 @@ class MaskedBus {
   }
 
   // The plain sum of what the members of an outcome's set put into it, mod 2^32.
-  std::vector<int32_t> PlainSum(const MaskedOutcome& outcome) const {
+  std::vector<int32_t> PlainSum(const federation::MaskedOutcome& outcome) const {
     std::vector<uint32_t> sum(layout_.Values());
     for (const Node& node : nodes_) {
       if (outcome.set.Find(node.id) == nullptr) {
@@ -199,7 +199,7 @@ class MaskedBus {
       }
       ASSERT_TRUE(node.outcome.has_value());
       ASSERT_TRUE(node.outcome->ok()) << node.outcome->status();
-      const MaskedOutcome& outcome = **node.outcome;
+      const federation::MaskedOutcome& outcome = **node.outcome;
       EXPECT_EQ(outcome.attempt, attempt);
       std::set<size_t> found;
       for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -216,13 +216,13 @@ class MaskedBus {
   void ExpectNothingTwice() {
     std::set<std::pair<privacy::NodeId, uint8_t>> shares;
     std::set<privacy::masking::MaskPublicKey> keys;
-    for (const Item& item : said_) {
-      if (item.kind == ItemKind::kMaskShare) {
-        const auto share = DecodeMaskShare(AsBytes(*item.payload));
+    for (const federation::Item& item : said_) {
+      if (item.kind == federation::ItemKind::kMaskShare) {
+        const auto share = federation::DecodeMaskShare(AsBytes(*item.payload));
         ASSERT_TRUE(share.ok());
         EXPECT_TRUE(shares.insert({item.origin, share->attempt}).second);
-      } else if (item.kind == ItemKind::kMaskKey) {
-        const auto key = DecodeMaskKey(AsBytes(*item.payload));
+      } else if (item.kind == federation::ItemKind::kMaskKey) {
+        const auto key = federation::DecodeMaskKey(AsBytes(*item.payload));
         ASSERT_TRUE(key.ok());
         EXPECT_TRUE(keys.insert(key->offer.key).second);
       }
@@ -232,22 +232,22 @@ class MaskedBus {
     }
   }
 
-  void Perform(size_t from, MaskedSteps steps) {
+  void Perform(size_t from, federation::MaskedSteps steps) {
     Node& node = nodes_[from];
-    for (MaskedStep& step : steps) {
+    for (federation::MaskedStep& step : steps) {
       if (node.stopped) {
         return;
       }
-      if (auto* offer = std::get_if<OfferMaskItem>(&step)) {
-        const Item item = ItemOf(node.id, offer->kind, std::move(offer->payload));
+      if (auto* offer = std::get_if<federation::OfferMaskItem>(&step)) {
+        const federation::Item item = ItemOf(node.id, offer->kind, std::move(offer->payload));
         if (!(intercept && intercept(from, item))) {
           Send(item);
         }
-      } else if (auto* wanted = std::get_if<MaskInputWanted>(&step)) {
+      } else if (auto* wanted = std::get_if<federation::MaskInputWanted>(&step)) {
         Answer(from, *wanted);
-      } else if (auto* refused = std::get_if<MaskMemberRefused>(&step)) {
+      } else if (auto* refused = std::get_if<federation::MaskMemberRefused>(&step)) {
         node.refused.insert(refused->member);
-      } else if (auto* ended = std::get_if<MaskedRoundEnded>(&step)) {
+      } else if (auto* ended = std::get_if<federation::MaskedRoundEnded>(&step)) {
         EXPECT_FALSE(node.outcome.has_value());
         node.outcome = std::move(ended->outcome);
       }
@@ -255,12 +255,12 @@ class MaskedBus {
   }
 
  private:
-  privacy::masking::MaskInput RandomInput(size_t node, const MaskInputWanted& wanted) {
+  privacy::masking::MaskInput RandomInput(size_t node, const federation::MaskInputWanted& wanted) {
     return {.reservation = nodes_[node].charges + 1,
             .contributors = static_cast<uint32_t>(wanted.set.members.size()),
             .units = UnitsOf(layout_, random_)};
   }
-  void Answer(size_t from, const MaskInputWanted& wanted) {
+  void Answer(size_t from, const federation::MaskInputWanted& wanted) {
     Node& node = nodes_[from];
     EXPECT_FALSE(node.inputs.contains(wanted.attempt)) << "asked twice";
     if (!node.answers) {
@@ -283,8 +283,8 @@ class MaskedBus {
   Random random_;
   std::vector<Node> nodes_;
   std::vector<privacy::NodeId> group_;
-  std::vector<std::pair<size_t, Item>> flying_;
-  std::vector<Item> said_;
+  std::vector<std::pair<size_t, federation::Item>> flying_;
+  std::vector<federation::Item> said_;
   int64_t ms_ = 0;
 };
 

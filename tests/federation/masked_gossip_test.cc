@@ -47,7 +47,7 @@ class MaskedSwarm {
     for (const size_t node : members) {
       ids.push_back(swarm_.id(node));
     }
-    const auto groups = MaskedGroups(round, ids);
+    const auto groups = federation::MaskedGroups(round, ids);
     EXPECT_EQ(groups.size(), 1U);
     for (const size_t node : members) {
       const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(node));
@@ -55,7 +55,7 @@ class MaskedSwarm {
           privacy::ConsentRecord::Sign(privacy::ConsentTier::kMasked, swarm_.now().wall_ms, key),
           swarm_.now());
       EXPECT_TRUE(consented.ok());
-      auto begun = MaskedRound::Begin({.round = round,
+      auto begun = federation::MaskedRound::Begin({.round = round,
                                        .layout = layout_,
                                        .self = swarm_.id(node),
                                        .group = groups[0],
@@ -69,7 +69,7 @@ class MaskedSwarm {
 
   Swarm& swarm() { return swarm_; }
   // Node `node` stops when it would say something of this kind.
-  void CrashBefore(size_t node, ItemKind kind) { nodes_[node].crash_before = kind; }
+  void CrashBefore(size_t node, federation::ItemKind kind) { nodes_[node].crash_before = kind; }
 
   void Run(Duration limit) {
     const TimePoint end = swarm_.now().now + limit;
@@ -91,9 +91,9 @@ class MaskedSwarm {
     return true;
   }
   size_t MaskItems(size_t node) {
-    const std::vector<Item> items = swarm_.core(node).Items();
+    const std::vector<federation::Item> items = swarm_.core(node).Items();
     return static_cast<size_t>(
-        std::ranges::count_if(items, [](const Item& item) { return IsMaskItem(item.kind); }));
+        std::ranges::count_if(items, [](const federation::Item& item) { return federation::IsMaskItem(item.kind); }));
   }
   // Every member that runs has the plain sum of `members`.
   void ExpectSum(const std::set<size_t>& members, uint8_t attempt) {
@@ -103,7 +103,7 @@ class MaskedSwarm {
       }
       ASSERT_TRUE(nodes_[i].outcome) << "node " << i;
       ASSERT_TRUE(nodes_[i].outcome->ok()) << nodes_[i].outcome->status();
-      const MaskedOutcome& outcome = **nodes_[i].outcome;
+      const federation::MaskedOutcome& outcome = **nodes_[i].outcome;
       EXPECT_EQ(outcome.attempt, attempt);
       EXPECT_EQ(outcome.weight(), members.size());
       std::vector<int32_t> sum(layout_.Values());
@@ -125,18 +125,18 @@ class MaskedSwarm {
 
  private:
   struct Node {
-    std::optional<MaskedRound> round;
-    std::optional<ItemKind> crash_before;
+    std::optional<federation::MaskedRound> round;
+    std::optional<federation::ItemKind> crash_before;
     std::set<Digest> seen;
     uint64_t charges = 0;
     std::map<uint8_t, std::vector<int32_t>> inputs;
-    std::optional<absl::StatusOr<MaskedOutcome>> outcome;
+    std::optional<absl::StatusOr<federation::MaskedOutcome>> outcome;
   };
 
   void Feed(size_t i) {
     Node& node = nodes_[i];
-    for (const Item& item : swarm_.core(i).Items()) {
-      if (IsMaskItem(item.kind) && node.seen.insert(item.id).second) {
+    for (const federation::Item& item : swarm_.core(i).Items()) {
+      if (federation::IsMaskItem(item.kind) && node.seen.insert(item.id).second) {
         auto steps = node.round->OnItem(item, swarm_.now());
         ASSERT_TRUE(steps.ok()) << steps.status();
         Perform(i, *std::move(steps));
@@ -145,10 +145,10 @@ class MaskedSwarm {
     Perform(i, node.round->OnTick(swarm_.now()));
   }
 
-  void Perform(size_t i, MaskedSteps steps) {
+  void Perform(size_t i, federation::MaskedSteps steps) {
     Node& node = nodes_[i];
-    for (MaskedStep& step : steps) {
-      if (auto* offer = std::get_if<OfferMaskItem>(&step); offer && swarm_.alive(i)) {
+    for (federation::MaskedStep& step : steps) {
+      if (auto* offer = std::get_if<federation::OfferMaskItem>(&step); offer && swarm_.alive(i)) {
         if (node.crash_before == offer->kind) {
           swarm_.Crash(i);
           return;
@@ -157,7 +157,7 @@ class MaskedSwarm {
                                                   swarm_.now());
         ASSERT_TRUE(offered.ok()) << offered.status();
         swarm_.Apply(i, *std::move(offered));
-      } else if (auto* wanted = std::get_if<MaskInputWanted>(&step)) {
+      } else if (auto* wanted = std::get_if<federation::MaskInputWanted>(&step)) {
         Random random(100 * i + wanted->attempt);
         node.inputs[wanted->attempt] = UnitsOf(layout_, random);
         auto shared =
@@ -168,7 +168,7 @@ class MaskedSwarm {
                                 swarm_.now());
         ASSERT_TRUE(shared.ok()) << shared.status();
         Perform(i, *std::move(shared));
-      } else if (auto* ended = std::get_if<MaskedRoundEnded>(&step)) {
+      } else if (auto* ended = std::get_if<federation::MaskedRoundEnded>(&step)) {
         node.outcome = std::move(ended->outcome);
       }
     }
@@ -198,7 +198,7 @@ TEST(MaskedGossip, ACliqueAddsUpOverALossyMesh) {
 
 TEST(MaskedGossip, ACrashBeforeTheShareLeavesTheOthersASum) {
   MaskedSwarm cluster({.nodes = 8, .seed = 4, .loss = 0.05}, From(0, 8));
-  cluster.CrashBefore(3, ItemKind::kMaskShare);
+  cluster.CrashBefore(3, federation::ItemKind::kMaskShare);
   cluster.Run(seconds(240));
   ASSERT_FALSE(cluster.swarm().alive(3));
   std::set<size_t> left = From(0, 8);
@@ -212,7 +212,7 @@ TEST(MaskedGossip, PeersOfTheVersionBeforeAreNotTold) {
   MaskedSwarm cluster({.nodes = 12,
                        .seed = 5,
                        .configure =
-                           [](size_t node, GossipConfig& config) {
+                           [](size_t node, federation::GossipConfig& config) {
                              if (node % 2 == 1) {
                                config.version_max = limits::kVersionWithMasking - 1;
                              }
@@ -244,7 +244,7 @@ class MaskedItems : public testing::Test {
   void SetUp() override { ASSERT_EQ(peer_.Dial().closed, ""); }
 
   std::string KeyOf(uint64_t round, uint8_t attempt = 0) const {
-    return EncodeMaskKey(
+    return federation::EncodeMaskKey(
         {.attempt = attempt, .offer = {.round = round, .layout = {1}, .key = {9}}});
   }
   absl::Status Consent(privacy::ConsentTier tier) {
@@ -257,15 +257,15 @@ class MaskedItems : public testing::Test {
   CoreUnderTest target_;
   // Manifests of a TestPeer are of round 1.
   TestPeer peer_{target_, 1, 7,
-                 [](LocalNode& local) { local.version_max = limits::kProtocolVersion; }};
+                 [](federation::LocalNode& local) { local.version_max = limits::kProtocolVersion; }};
 };
 
 TEST_F(MaskedItems, AreTakenWithTheirRoundAndSender) {
   const std::string payload = KeyOf(1);
   const Answers taken =
-      peer_.Serve(peer_.Push(peer_.Manifest(ItemKind::kMaskKey, payload)), payload);
+      peer_.Serve(peer_.Push(peer_.Manifest(federation::ItemKind::kMaskKey, payload)), payload);
   ASSERT_EQ(taken.accepted.size(), 1U);
-  EXPECT_EQ(taken.accepted[0].kind, ItemKind::kMaskKey);
+  EXPECT_EQ(taken.accepted[0].kind, federation::ItemKind::kMaskKey);
   EXPECT_EQ(target_.core().counters().accepted_items.at("mask_key"), 1U);
 }
 
@@ -273,10 +273,10 @@ TEST_F(MaskedItems, ThatNameAnotherRoundSenderOrAttemptGoNoFurther) {
   privacy::masking::MaskedUpdate update{
       .round = 1, .sender = target_.key().id(), .set = {1}, .layout = {1}, .values = {1, 2}};
   for (const auto& [kind, payload] :
-       {std::pair{ItemKind::kMaskKey, KeyOf(2)},
-        std::pair{ItemKind::kMaskKey, KeyOf(1, limits::kMaxMaskAttempts)},
-        std::pair{ItemKind::kMaskShare, EncodeMaskShare({.attempt = 0, .update = update})},
-        std::pair{ItemKind::kMaskSet, std::string(100, '\0')}}) {
+       {std::pair{federation::ItemKind::kMaskKey, KeyOf(2)},
+        std::pair{federation::ItemKind::kMaskKey, KeyOf(1, limits::kMaxMaskAttempts)},
+        std::pair{federation::ItemKind::kMaskShare, federation::EncodeMaskShare({.attempt = 0, .update = update})},
+        std::pair{federation::ItemKind::kMaskSet, std::string(100, '\0')}}) {
     const Answers refused = peer_.Serve(peer_.Push(peer_.Manifest(kind, payload)), payload);
     EXPECT_TRUE(refused.accepted.empty());
     EXPECT_THAT(refused.refused, testing::ElementsAre(reasons::kUpdateInvalid));
@@ -285,21 +285,21 @@ TEST_F(MaskedItems, ThatNameAnotherRoundSenderOrAttemptGoNoFurther) {
 
 // The largest payload of each kind is known before a byte of it is fetched.
 TEST_F(MaskedItems, ThatAreTooLargeAreNotFetched) {
-  for (const ItemKind kind : {ItemKind::kMaskKey, ItemKind::kMaskSet, ItemKind::kMaskShare}) {
+  for (const federation::ItemKind kind : {federation::ItemKind::kMaskKey, federation::ItemKind::kMaskSet, federation::ItemKind::kMaskShare}) {
     const auto push = [&](uint64_t bytes) {
       return peer_.Push(peer_.Manifest(
-          kind, "x", [bytes](Manifest& manifest) { manifest.payload_bytes = bytes; }));
+          kind, "x", [bytes](federation::Manifest& manifest) { manifest.payload_bytes = bytes; }));
     };
-    EXPECT_THAT(push(MaxMaskPayloadBytes(kind) + 1).refused,
+    EXPECT_THAT(push(federation::MaxMaskPayloadBytes(kind) + 1).refused,
                 testing::ElementsAre(reasons::kLimitExceeded));
-    EXPECT_NE(push(MaxMaskPayloadBytes(kind)).Find(Frame::kChunkRequest), nullptr);
+    EXPECT_NE(push(federation::MaxMaskPayloadBytes(kind)).Find(Frame::kChunkRequest), nullptr);
   }
 }
 
 TEST_F(MaskedItems, LeaveUnderTheTierMaskedAlone) {
   const auto offer = [&] {
     return ReasonOf(
-        target_.core().OfferMasked(ItemKind::kMaskKey, 1, KeyOf(1), target_.now()).status());
+        target_.core().OfferMasked(federation::ItemKind::kMaskKey, 1, KeyOf(1), target_.now()).status());
   };
   EXPECT_EQ(offer(), reasons::kConsentMissing);
   ASSERT_TRUE(Consent(privacy::ConsentTier::kDp).ok());
@@ -314,9 +314,9 @@ TEST_F(MaskedItems, LeaveUnderTheTierMaskedAlone) {
 // Two rounds of attempts are kept of one sender; a flood drops its own oldest.
 TEST_F(MaskedItems, OfOneSenderAreFew) {
   for (uint8_t i = 0; i < 2 * limits::kMaxMaskItemsPerOrigin; ++i) {
-    MaskKeyItem key{.attempt = 0, .offer = {.round = 1, .layout = {1}, .key = {i}}};
-    const std::string payload = EncodeMaskKey(key);
-    peer_.Serve(peer_.Push(peer_.Manifest(ItemKind::kMaskKey, payload)), payload);
+    federation::MaskKeyItem key{.attempt = 0, .offer = {.round = 1, .layout = {1}, .key = {i}}};
+    const std::string payload = federation::EncodeMaskKey(key);
+    peer_.Serve(peer_.Push(peer_.Manifest(federation::ItemKind::kMaskKey, payload)), payload);
     target_.Advance(milliseconds(10));
   }
   EXPECT_EQ(target_.core().Items().size(), limits::kMaxMaskItemsPerOrigin);

@@ -39,13 +39,13 @@ class MaskedLedgerTest : public testing::Test {
     }
     bus_.prepare =
         [this](size_t node,
-               const MaskInputWanted& wanted) -> std::optional<privacy::masking::MaskInput> {
+               const federation::MaskInputWanted& wanted) -> std::optional<privacy::masking::MaskInput> {
       auto prepared = worlds_[node].PrepareMasked(wanted.set);
       return prepared.ok() ? std::optional(prepared->input) : std::nullopt;
     };
   }
 
-  std::vector<ReleaseWorld> worlds_;
+  std::vector<privacy::ReleaseWorld> worlds_;
   MaskedBus bus_;
 };
 
@@ -53,7 +53,7 @@ TEST_F(MaskedLedgerTest, AMemberPaysOnceBeforeItNoises) {
   bus_.Run();
   bus_.ExpectSum({0, 1, 2, 3, 4, 5}, 0);
   bus_.ExpectNothingTwice();
-  for (const ReleaseWorld& world : worlds_) {
+  for (const privacy::ReleaseWorld& world : worlds_) {
     EXPECT_THAT(world.events, ElementsAre("reserve", "noise", "spend"));
   }
   // Six times 0.5 and -0.25 of a clip norm of 1, with noise of 0.6 * sqrt(6 / 5).
@@ -85,8 +85,8 @@ TEST_F(MaskedLedgerTest, WhoCannotPayIsLeftOutAndNoisesNothing) {
 
 // No share leaves before all agree on the set, so an attempt that fails before costs nothing.
 TEST_F(MaskedLedgerTest, AnAttemptWithoutSharesIsFree) {
-  bus_.intercept = [this](size_t from, const Item& item) {
-    bus_.node(4).stopped |= from == 4 && item.kind == ItemKind::kMaskSet;
+  bus_.intercept = [this](size_t from, const federation::Item& item) {
+    bus_.node(4).stopped |= from == 4 && item.kind == federation::ItemKind::kMaskSet;
     return bus_.node(from).stopped;
   };
   bus_.Run();

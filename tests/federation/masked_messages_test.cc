@@ -19,8 +19,8 @@ namespace {
 
 constexpr privacy::ClusterId kCluster = {5};
 
-MaskSetItem LargestSet() {
-  MaskSetItem item{.attempt = 2, .clique = {.round = {kCluster, 7}, .layout = {3}, .members = {}}};
+federation::MaskSetItem LargestSet() {
+  federation::MaskSetItem item{.attempt = 2, .clique = {.round = {kCluster, 7}, .layout = {3}, .members = {}}};
   for (size_t i = 0; i < limits::kMaxCliqueMembers; ++i) {
     item.clique.members.push_back({.id = MaskedBus::IdOf(i), .key = {static_cast<uint8_t>(i + 1)}});
   }
@@ -28,56 +28,56 @@ MaskSetItem LargestSet() {
 }
 
 TEST(MaskMessages, DecodeToWhatWasEncoded) {
-  const MaskKeyItem key{.attempt = 1, .offer = {.round = 7, .layout = {1}, .key = {2}}};
-  EXPECT_EQ(DecodeMaskKey(AsBytes(EncodeMaskKey(key))).value(), key);
-  const MaskSetItem set = LargestSet();
-  EXPECT_EQ(DecodeMaskSet(AsBytes(EncodeMaskSet(set)), kCluster).value(), set);
-  const MaskShareItem share{
+  const federation::MaskKeyItem key{.attempt = 1, .offer = {.round = 7, .layout = {1}, .key = {2}}};
+  EXPECT_EQ(federation::DecodeMaskKey(AsBytes(federation::EncodeMaskKey(key))).value(), key);
+  const federation::MaskSetItem set = LargestSet();
+  EXPECT_EQ(federation::DecodeMaskSet(AsBytes(federation::EncodeMaskSet(set)), kCluster).value(), set);
+  const federation::MaskShareItem share{
       .attempt = 0,
       .update = {.round = 7, .sender = {1}, .set = {2}, .layout = {3}, .values = {1, 2, 3}}};
-  EXPECT_EQ(DecodeMaskShare(AsBytes(EncodeMaskShare(share))).value(), share);
+  EXPECT_EQ(federation::DecodeMaskShare(AsBytes(federation::EncodeMaskShare(share))).value(), share);
 }
 
 // A manifest that says more is refused before anything is fetched: docs/wire-format.md has the
 // figures.
 TEST(MaskMessages, TheLargestOfEachKindFitsItsLimit) {
-  EXPECT_EQ(EncodeMaskKey({}).size(), 75U);
-  EXPECT_EQ(MaxMaskPayloadBytes(ItemKind::kMaskKey), 75U);
-  EXPECT_EQ(EncodeMaskSet(LargestSet()).size(), 1068U);
-  EXPECT_EQ(MaxMaskPayloadBytes(ItemKind::kMaskSet), 1068U);
-  MaskShareItem share;
+  EXPECT_EQ(federation::EncodeMaskKey({}).size(), 75U);
+  EXPECT_EQ(federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskKey), 75U);
+  EXPECT_EQ(federation::EncodeMaskSet(LargestSet()).size(), 1068U);
+  EXPECT_EQ(federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskSet), 1068U);
+  federation::MaskShareItem share;
   share.update.values.resize(limits::kMaxMaskedValues);
-  EXPECT_EQ(EncodeMaskShare(share).size(), (4U << 20) + 111);
-  EXPECT_EQ(MaxMaskPayloadBytes(ItemKind::kMaskShare), (4U << 20) + 111);
+  EXPECT_EQ(federation::EncodeMaskShare(share).size(), (4U << 20) + 111);
+  EXPECT_EQ(federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskShare), (4U << 20) + 111);
 }
 
 TEST(MaskMessages, AnythingElseIsRefused) {
-  const std::string key = EncodeMaskKey({.attempt = 1, .offer = {.round = 7}});
+  const std::string key = federation::EncodeMaskKey({.attempt = 1, .offer = {.round = 7}});
   for (size_t size = 0; size < key.size(); ++size) {
-    EXPECT_EQ(ReasonOf(DecodeMaskKey(AsBytes(key.substr(0, size))).status()),
+    EXPECT_EQ(ReasonOf(federation::DecodeMaskKey(AsBytes(key.substr(0, size))).status()),
               reasons::kUpdateInvalid);
   }
-  EXPECT_FALSE(DecodeMaskKey(AsBytes(key + "x")).ok());
+  EXPECT_FALSE(federation::DecodeMaskKey(AsBytes(key + "x")).ok());
   std::string late = key;
   late[0] = static_cast<char>(limits::kMaxMaskAttempts);
-  EXPECT_EQ(ReasonOf(DecodeMaskKey(AsBytes(late)).status()), reasons::kUpdateInvalid);
+  EXPECT_EQ(ReasonOf(federation::DecodeMaskKey(AsBytes(late)).status()), reasons::kUpdateInvalid);
 
-  MaskSetItem few = LargestSet();
+  federation::MaskSetItem few = LargestSet();
   few.clique.members.resize(limits::kMinCliqueMembers - 1);
-  EXPECT_EQ(ReasonOf(DecodeMaskSet(AsBytes(EncodeMaskSet(few)), kCluster).status()),
+  EXPECT_EQ(ReasonOf(federation::DecodeMaskSet(AsBytes(federation::EncodeMaskSet(few)), kCluster).status()),
             reasons::kCliqueInvalid);
   // A count that is not backed by bytes takes no memory.
-  std::string share = EncodeMaskShare({});
+  std::string share = federation::EncodeMaskShare({});
   share.replace(share.size() - 4, 4, "\xff\xff\xff\x7f");
-  EXPECT_EQ(ReasonOf(DecodeMaskShare(AsBytes(share)).status()), reasons::kLimitExceeded);
+  EXPECT_EQ(ReasonOf(federation::DecodeMaskShare(AsBytes(share)).status()), reasons::kLimitExceeded);
 }
 
 TEST(MaskMessages, NameTheRoundAndSenderOfTheirEnvelope) {
-  const std::string set = EncodeMaskSet(LargestSet());
-  EXPECT_TRUE(CheckMaskItem(ItemKind::kMaskSet, set, 7, MaskedBus::IdOf(3)).ok());
-  EXPECT_EQ(ReasonOf(CheckMaskItem(ItemKind::kMaskSet, set, 8, MaskedBus::IdOf(3))),
+  const std::string set = federation::EncodeMaskSet(LargestSet());
+  EXPECT_TRUE(federation::CheckMaskItem(federation::ItemKind::kMaskSet, set, 7, MaskedBus::IdOf(3)).ok());
+  EXPECT_EQ(ReasonOf(federation::CheckMaskItem(federation::ItemKind::kMaskSet, set, 8, MaskedBus::IdOf(3))),
             reasons::kUpdateInvalid);
-  EXPECT_EQ(ReasonOf(CheckMaskItem(ItemKind::kMaskSet, set, 7, MaskedBus::IdOf(16))),
+  EXPECT_EQ(ReasonOf(federation::CheckMaskItem(federation::ItemKind::kMaskSet, set, 7, MaskedBus::IdOf(16))),
             reasons::kUpdateInvalid);
 }
 

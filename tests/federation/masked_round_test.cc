@@ -37,7 +37,7 @@ std::set<size_t> Numbers(size_t count, const std::set<size_t>& without = {}) {
   return numbers;
 }
 
-uint8_t AttemptOf(const Item& item) {
+uint8_t AttemptOf(const federation::Item& item) {
   return static_cast<uint8_t>((*item.payload)[0]);
 }
 
@@ -48,10 +48,10 @@ RC_GTEST_PROP(MaskedGroups, HoldEveryMemberOnceWhateverTheOrder, ()) {
   for (size_t i = 0; i < count; ++i) {
     members.push_back(Sha256(ByteWriter().Write(uint64_t{i}).str()));
   }
-  const auto groups = MaskedGroups(round, members);
+  const auto groups = federation::MaskedGroups(round, members);
   std::ranges::reverse(members);
   members.insert(members.end(), members.begin(), members.end());
-  RC_ASSERT(MaskedGroups(round, members) == groups);
+  RC_ASSERT(federation::MaskedGroups(round, members) == groups);
   std::set<privacy::NodeId> placed;
   for (const std::vector<privacy::NodeId>& group : groups) {
     RC_ASSERT(group.size() >= limits::kMinCliqueMembers);
@@ -67,9 +67,9 @@ TEST(MaskedGroups, DifferFromRoundToRound) {
   for (uint64_t i = 0; i < 40; ++i) {
     members.push_back(Sha256(ByteWriter().Write(i).str()));
   }
-  EXPECT_EQ(MaskedGroups({.cluster = {1}, .round = 1}, members).size(), 3U);
-  EXPECT_NE(MaskedGroups({.cluster = {1}, .round = 1}, members),
-            MaskedGroups({.cluster = {1}, .round = 2}, members));
+  EXPECT_EQ(federation::MaskedGroups({.cluster = {1}, .round = 1}, members).size(), 3U);
+  EXPECT_NE(federation::MaskedGroups({.cluster = {1}, .round = 1}, members),
+            federation::MaskedGroups({.cluster = {1}, .round = 2}, members));
 }
 
 TEST(MaskedRoundTest, TheSumOfEverySizeIsThePlainSum) {
@@ -80,7 +80,7 @@ TEST(MaskedRoundTest, TheSumOfEverySizeIsThePlainSum) {
     bus.ExpectNothingTwice();
     EXPECT_EQ(bus.node(0).charges, 1U);
     EXPECT_EQ(bus.node(nodes).charges, 0U) << "who is no member has the sum and gives nothing";
-    const MaskedOutcome& outcome = **bus.node(0).outcome;
+    const federation::MaskedOutcome& outcome = **bus.node(0).outcome;
     EXPECT_EQ(outcome.weight(), nodes);
     EXPECT_FLOAT_EQ(outcome.Mean(bus.layout().grid)[3],
                     static_cast<float>(outcome.units[3]) / 512 / static_cast<float>(nodes));
@@ -93,9 +93,9 @@ TEST(MaskedRoundTest, NothingLessThanAllSharesIsASum) {
   bus.Run();
   std::vector<uint32_t> sum(bus.layout().Values());
   size_t shares = 0;
-  for (const Item& item : bus.said()) {
-    if (item.kind == ItemKind::kMaskShare && ++shares < 5) {
-      const auto share = DecodeMaskShare(AsBytes(*item.payload));
+  for (const federation::Item& item : bus.said()) {
+    if (item.kind == federation::ItemKind::kMaskShare && ++shares < 5) {
+      const auto share = federation::DecodeMaskShare(AsBytes(*item.payload));
       ASSERT_TRUE(share.ok());
       for (size_t i = 0; i < sum.size(); ++i) {
         sum[i] += share->update.values[i];
@@ -124,30 +124,30 @@ RC_GTEST_PROP(MaskedRoundTest, NeitherOrderNorCopiesNorLateComersChangeTheSum, (
 // left, and pay twice only where it stopped after all had agreed.
 TEST(MaskedRoundTest, AMemberMayStopAtEveryStage) {
   struct Stage {
-    ItemKind before;
+    federation::ItemKind before;
     uint8_t attempt;
     uint64_t charges;
   };
   for (const auto& [before, attempt, charges] :
-       {Stage{ItemKind::kMaskKey, 0, 1}, Stage{ItemKind::kMaskSet, 1, 1},
-        Stage{ItemKind::kMaskShare, 1, 2}}) {
+       {Stage{federation::ItemKind::kMaskKey, 0, 1}, Stage{federation::ItemKind::kMaskSet, 1, 1},
+        Stage{federation::ItemKind::kMaskShare, 1, 2}}) {
     MaskedBus bus(6);
-    bus.intercept = [&bus, before = before](size_t from, const Item& item) {
+    bus.intercept = [&bus, before = before](size_t from, const federation::Item& item) {
       bus.node(2).stopped |= from == 2 && item.kind == before;
       return bus.node(from).stopped;
     };
     bus.Run();
     ASSERT_TRUE(bus.node(2).stopped);
     bus.ExpectSum(Numbers(6, {2}), attempt);
-    EXPECT_EQ(bus.node(0).charges, charges) << ItemKindName(before);
+    EXPECT_EQ(bus.node(0).charges, charges) << federation::ItemKindName(before);
     EXPECT_EQ(bus.SharesOf(0), charges);
   }
 }
 
 TEST(MaskedRoundTest, WhoStopsAfterItsShareIsInTheSum) {
   MaskedBus bus(5);
-  bus.intercept = [&bus](size_t from, const Item& item) {
-    if (from == 2 && item.kind == ItemKind::kMaskShare) {
+  bus.intercept = [&bus](size_t from, const federation::Item& item) {
+    if (from == 2 && item.kind == federation::ItemKind::kMaskShare) {
       bus.Send(item);
       bus.node(2).stopped = true;
       return true;
@@ -185,9 +185,9 @@ TEST(MaskedRoundTest, TooFewLeftEndTheRoundWithoutASum) {
 // share, and nobody pays.
 TEST(MaskedRoundTest, ViewsThatDifferCostNoCharge) {
   MaskedBus bus(6);
-  std::vector<Item> late;
-  bus.lose = [&](const Item& item, size_t to) {
-    const bool lost = item.kind == ItemKind::kMaskKey && AttemptOf(item) == 0 &&
+  std::vector<federation::Item> late;
+  bus.lose = [&](const federation::Item& item, size_t to) {
+    const bool lost = item.kind == federation::ItemKind::kMaskKey && AttemptOf(item) == 0 &&
                       item.origin == MaskedBus::IdOf(4) && to < 2;
     if (lost && to == 0) {
       late.push_back(item);
@@ -210,9 +210,9 @@ TEST(MaskedRoundTest, ViewsThatDifferCostNoCharge) {
 // others for members: it sits this round out, and pays nothing.
 TEST(MaskedRoundTest, ForWhomAloneAKeyWasLateSitsTheRoundOut) {
   MaskedBus bus(6);
-  std::vector<Item> late;
-  bus.lose = [&](const Item& item, size_t to) {
-    const bool lost = item.kind == ItemKind::kMaskKey && AttemptOf(item) == 0 &&
+  std::vector<federation::Item> late;
+  bus.lose = [&](const federation::Item& item, size_t to) {
+    const bool lost = item.kind == federation::ItemKind::kMaskKey && AttemptOf(item) == 0 &&
                       item.origin == MaskedBus::IdOf(4) && to == 0;
     if (lost) {
       late.push_back(item);
@@ -254,11 +254,11 @@ TEST(MaskedRoundTest, WhomTooFewTakeForAMemberIsLeftOut) {
 
 TEST(MaskedRoundTest, WhoGivesTwoKeysHasNoPart) {
   MaskedBus bus(6);
-  bus.intercept = [&bus](size_t from, const Item& item) {
-    if (from == 1 && item.kind == ItemKind::kMaskKey && AttemptOf(item) == 0) {
-      auto other = *DecodeMaskKey(AsBytes(*item.payload));
+  bus.intercept = [&bus](size_t from, const federation::Item& item) {
+    if (from == 1 && item.kind == federation::ItemKind::kMaskKey && AttemptOf(item) == 0) {
+      auto other = *federation::DecodeMaskKey(AsBytes(*item.payload));
       other.offer.key[5] ^= 1;
-      bus.Send(MaskedBus::ItemOf(item.origin, item.kind, EncodeMaskKey(other)));
+      bus.Send(MaskedBus::ItemOf(item.origin, item.kind, federation::EncodeMaskKey(other)));
     }
     return false;
   };
@@ -277,17 +277,17 @@ TEST(MaskedRoundTest, WhoGivesTwoKeysHasNoPart) {
 TEST(MaskedRoundTest, WhoGivesTwoSharesHasNoPart) {
   for (const bool other_set : {true, false}) {
     MaskedBus bus(6);
-    std::optional<Item> held;  // the last share, while the others arrive
-    bus.intercept = [&](size_t from, const Item& item) {
-      if (from == 2 && item.kind == ItemKind::kMaskShare && !held) {
+    std::optional<federation::Item> held;  // the last share, while the others arrive
+    bus.intercept = [&](size_t from, const federation::Item& item) {
+      if (from == 2 && item.kind == federation::ItemKind::kMaskShare && !held) {
         held = item;
         return true;
       }
-      if (from == 1 && item.kind == ItemKind::kMaskShare) {
-        auto other = *DecodeMaskShare(AsBytes(*item.payload));
+      if (from == 1 && item.kind == federation::ItemKind::kMaskShare) {
+        auto other = *federation::DecodeMaskShare(AsBytes(*item.payload));
         other.update.set[0] ^= other_set ? 1 : 0;
         other.update.values[0] += 9;
-        bus.Send(MaskedBus::ItemOf(item.origin, item.kind, EncodeMaskShare(other)));
+        bus.Send(MaskedBus::ItemOf(item.origin, item.kind, federation::EncodeMaskShare(other)));
       }
       return false;
     };
@@ -301,7 +301,7 @@ TEST(MaskedRoundTest, WhoGivesTwoSharesHasNoPart) {
       }
       EXPECT_TRUE(bus.node(i).refused.contains(MaskedBus::IdOf(1)));
       ASSERT_TRUE(bus.node(i).outcome.has_value() && bus.node(i).outcome->ok());
-      const MaskedOutcome& outcome = **bus.node(i).outcome;
+      const federation::MaskedOutcome& outcome = **bus.node(i).outcome;
       EXPECT_EQ(outcome.attempt, 1);
       EXPECT_EQ(outcome.weight(), 5U);
       EXPECT_EQ(outcome.units, bus.PlainSum(outcome));
@@ -313,17 +313,17 @@ TEST(MaskedRoundTest, WhoGivesTwoSharesHasNoPart) {
 // goes without both.
 TEST(MaskedRoundTest, ACopiedKeyIsInNoSet) {
   MaskedBus bus(7);
-  std::optional<MaskKeyItem> honest;
-  bus.intercept = [&](size_t from, const Item& item) {
-    if (item.kind != ItemKind::kMaskKey || AttemptOf(item) != 0) {
+  std::optional<federation::MaskKeyItem> honest;
+  bus.intercept = [&](size_t from, const federation::Item& item) {
+    if (item.kind != federation::ItemKind::kMaskKey || AttemptOf(item) != 0) {
       return false;
     }
     if (from == 0) {
-      honest = *DecodeMaskKey(AsBytes(*item.payload));
+      honest = *federation::DecodeMaskKey(AsBytes(*item.payload));
     }
     if (from == 1 && honest) {
       bus.node(1).stopped = true;
-      bus.Send(MaskedBus::ItemOf(item.origin, item.kind, EncodeMaskKey(*honest)));
+      bus.Send(MaskedBus::ItemOf(item.origin, item.kind, federation::EncodeMaskKey(*honest)));
     }
     return bus.node(from).stopped;
   };
@@ -333,12 +333,12 @@ TEST(MaskedRoundTest, ACopiedKeyIsInNoSet) {
 
 TEST(MaskedRoundTest, AKeyOfSmallOrderIsRefused) {
   MaskedBus bus(6);
-  bus.intercept = [&](size_t from, const Item& item) {
-    if (from == 1 && item.kind == ItemKind::kMaskKey) {
-      auto zero = *DecodeMaskKey(AsBytes(*item.payload));
+  bus.intercept = [&](size_t from, const federation::Item& item) {
+    if (from == 1 && item.kind == federation::ItemKind::kMaskKey) {
+      auto zero = *federation::DecodeMaskKey(AsBytes(*item.payload));
       zero.offer.key = {};
       bus.node(1).stopped = true;
-      bus.Send(MaskedBus::ItemOf(item.origin, item.kind, EncodeMaskKey(zero)));
+      bus.Send(MaskedBus::ItemOf(item.origin, item.kind, federation::EncodeMaskKey(zero)));
     }
     return bus.node(from).stopped;
   };
@@ -351,11 +351,11 @@ TEST(MaskedRoundTest, AKeyOfSmallOrderIsRefused) {
 // would cost everybody a charge.
 TEST(MaskedRoundTest, ALiarsShareCostsOneChargeAndNoMore) {
   MaskedBus bus(6);
-  bus.intercept = [&bus](size_t from, const Item& item) {
-    if (from == 1 && item.kind == ItemKind::kMaskShare) {
-      auto lie = *DecodeMaskShare(AsBytes(*item.payload));
+  bus.intercept = [&bus](size_t from, const federation::Item& item) {
+    if (from == 1 && item.kind == federation::ItemKind::kMaskShare) {
+      auto lie = *federation::DecodeMaskShare(AsBytes(*item.payload));
       lie.update.values[7] += 1'000'000;
-      bus.Send(MaskedBus::ItemOf(item.origin, item.kind, EncodeMaskShare(lie)));
+      bus.Send(MaskedBus::ItemOf(item.origin, item.kind, federation::EncodeMaskShare(lie)));
       return true;
     }
     return false;
@@ -374,7 +374,7 @@ TEST(MaskedRoundTest, AKeyMasksOnce) {
   MaskedBus bus(4);
   bus.node(0).answers = false;
   bus.Run(5'000);  // all agreed, node 0 was asked and did not answer
-  MaskedRound& round = *bus.node(0).round;
+  federation::MaskedRound& round = *bus.node(0).round;
   const auto input = [&](uint64_t reservation) {
     return privacy::masking::MaskInput{.reservation = reservation,
                                        .contributors = 4,
@@ -390,7 +390,7 @@ TEST(MaskedRoundTest, AKeyThatRefusedAnInputMasksNoMore) {
   MaskedBus bus(4);
   bus.node(0).answers = false;
   bus.Run(5'000);
-  MaskedRound& round = *bus.node(0).round;
+  federation::MaskedRound& round = *bus.node(0).round;
   privacy::masking::MaskInput input{
       .reservation = 1, .contributors = 5, .units = UnitsOf(bus.layout(), bus.random())};
   EXPECT_EQ(ReasonOf(round.Provide(0, input, bus.now()).status()), reasons::kUpdateInvalid);
@@ -426,38 +426,38 @@ TEST(MaskedRoundTest, ARestartedMemberGivesNoSecondKey) {
 
 TEST(MaskedRoundTest, ItemsOfOthersHaveNoEffect) {
   MaskedBus bus(4);
-  MaskedRound& round = *bus.node(0).round;
+  federation::MaskedRound& round = *bus.node(0).round;
   const auto session =
       privacy::masking::MaskingSession::Begin({.cluster = {5}, .round = MaskedBus::kRound},
                                               bus.layout(), MaskedBus::IdOf(1), 0, MaskEntropy(3));
   ASSERT_TRUE(session.ok());
-  const MaskKeyItem key{.attempt = 0, .offer = session->offer()};
-  const auto reason = [&](const Item& item) {
+  const federation::MaskKeyItem key{.attempt = 0, .offer = session->offer()};
+  const auto reason = [&](const federation::Item& item) {
     return ReasonOf(round.OnItem(item, bus.now()).status());
   };
-  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(9), ItemKind::kMaskKey, EncodeMaskKey(key))),
+  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(9), federation::ItemKind::kMaskKey, federation::EncodeMaskKey(key))),
             reasons::kCliqueInvalid);
-  Item item = MaskedBus::ItemOf(MaskedBus::IdOf(1), ItemKind::kMaskKey, EncodeMaskKey(key));
+  federation::Item item = MaskedBus::ItemOf(MaskedBus::IdOf(1), federation::ItemKind::kMaskKey, federation::EncodeMaskKey(key));
   item.round += 1;
   EXPECT_EQ(reason(item), reasons::kUpdateInvalid);
-  MaskKeyItem other = key;
+  federation::MaskKeyItem other = key;
   other.offer.layout[0] ^= 1;
-  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(1), ItemKind::kMaskKey, EncodeMaskKey(other))),
+  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(1), federation::ItemKind::kMaskKey, federation::EncodeMaskKey(other))),
             reasons::kMaskLayoutMismatch);
-  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(1), ItemKind::kMaskSet, EncodeMaskKey(key))),
+  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(1), federation::ItemKind::kMaskSet, federation::EncodeMaskKey(key))),
             reasons::kUpdateInvalid);
   bus.Run();
   bus.ExpectSum(Numbers(4), 0);
 }
 
 TEST(MaskedRoundTest, RefusesGroupsAndTimesThatAreNone) {
-  const auto reason = [](size_t members, MaskedSchedule schedule) {
-    MaskedRoundConfig config{
+  const auto reason = [](size_t members, federation::MaskedSchedule schedule) {
+    federation::MaskedRoundConfig config{
         .round = {}, .layout = SmallMaskLayout(), .schedule = schedule, .random = MaskEntropy(1)};
     for (size_t i = 0; i < members; ++i) {
       config.group.push_back(MaskedBus::IdOf(i));
     }
-    return ReasonOf(MaskedRound::Begin(std::move(config), {}).status());
+    return ReasonOf(federation::MaskedRound::Begin(std::move(config), {}).status());
   };
   EXPECT_EQ(reason(4, {}), "");
   EXPECT_EQ(reason(3, {}), reasons::kInvalidArgument);

@@ -30,7 +30,7 @@ constexpr size_t kNodes = 5;
 constexpr int64_t kPeriod = limits::kMaskedPeriodMillis;
 constexpr int64_t kFirst = 7 * kPeriod;
 
-MaskedRoundsConfig ConfigOf(size_t node) {
+federation::MaskedRoundsConfig ConfigOf(size_t node) {
   return {.cluster = {5},
           .layout = SmallMaskLayout(),
           .self = MaskedBus::IdOf(node),
@@ -41,12 +41,12 @@ MaskedRoundsConfig ConfigOf(size_t node) {
 class MaskedRoundsTest : public testing::Test {
  protected:
   struct Node {
-    std::optional<MaskedRounds> rounds;
+    std::optional<federation::MaskedRounds> rounds;
     bool willing = true;
     bool answers = true;  // MaskInputWanted
     uint64_t charges = 0;
     size_t asked = 0;                                            // whether it takes part
-    std::map<uint64_t, absl::StatusOr<MaskedOutcome>> outcomes;  // by round, of its group
+    std::map<uint64_t, absl::StatusOr<federation::MaskedOutcome>> outcomes;  // by round, of its group
     std::map<uint64_t, size_t> sums;                             // by round, of all groups
   };
 
@@ -54,27 +54,27 @@ class MaskedRoundsTest : public testing::Test {
   void SetNodes(size_t count) {
     nodes_.clear();
     for (size_t i = 0; i < count; ++i) {
-      auto rounds = MaskedRounds::Create(ConfigOf(i));
+      auto rounds = federation::MaskedRounds::Create(ConfigOf(i));
       ASSERT_TRUE(rounds.ok()) << rounds.status();
       nodes_.emplace_back().rounds.emplace(*std::move(rounds));
     }
   }
 
-  static Instant At(int64_t ms) { return {TimePoint(std::chrono::milliseconds(ms)), ms}; }
-  void Say(size_t from, OfferMaskItem offer, Instant now) {
-    Item item = MaskedBus::ItemOf(MaskedBus::IdOf(from), offer.kind, std::move(offer.payload));
+  static federation::Instant At(int64_t ms) { return {TimePoint(std::chrono::milliseconds(ms)), ms}; }
+  void Say(size_t from, federation::OfferMaskItem offer, federation::Instant now) {
+    federation::Item item = MaskedBus::ItemOf(MaskedBus::IdOf(from), offer.kind, std::move(offer.payload));
     item.round = nodes_[from].rounds->round();
     item.created_ms = now.wall_ms;
     items_.push_back(item);
     waiting_.push_back(std::move(item));
   }
 
-  void Perform(size_t from, MaskedSteps steps, Instant now) {
+  void Perform(size_t from, federation::MaskedSteps steps, federation::Instant now) {
     Node& node = nodes_[from];
-    for (MaskedStep& step : steps) {
-      if (auto* offer = std::get_if<OfferMaskItem>(&step)) {
+    for (federation::MaskedStep& step : steps) {
+      if (auto* offer = std::get_if<federation::OfferMaskItem>(&step)) {
         Say(from, std::move(*offer), now);
-      } else if (auto* wanted = std::get_if<MaskInputWanted>(&step); wanted && node.answers) {
+      } else if (auto* wanted = std::get_if<federation::MaskInputWanted>(&step); wanted && node.answers) {
         auto shared =
             node.rounds->Provide(node.rounds->round(), wanted->attempt,
                                  {.reservation = ++node.charges,
@@ -83,7 +83,7 @@ class MaskedRoundsTest : public testing::Test {
                                  now);
         ASSERT_TRUE(shared.ok()) << shared.status();
         Perform(from, *std::move(shared), now);
-      } else if (auto* ended = std::get_if<MaskedRoundEnded>(&step)) {
+      } else if (auto* ended = std::get_if<federation::MaskedRoundEnded>(&step)) {
         const uint64_t round = node.rounds->round();
         node.sums[round] += ended->outcome.ok() ? 1 : 0;
         if (ended->gave || !ended->outcome.ok()) {
@@ -94,15 +94,15 @@ class MaskedRoundsTest : public testing::Test {
   }
 
   void Tick(int64_t ms, size_t from = 0) {
-    const Instant now = At(ms);
+    const federation::Instant now = At(ms);
     for (size_t i = from; i < nodes_.size(); ++i) {
       Node& node = nodes_[i];
       const auto takes_part = [&node](size_t) {
         ++node.asked;
         return node.willing;
       };
-      std::vector<Item> heard = items_;
-      std::erase_if(heard, [&](const Item& item) { return late_ && late_(i, item); });
+      std::vector<federation::Item> heard = items_;
+      std::erase_if(heard, [&](const federation::Item& item) { return late_ && late_(i, item); });
       Perform(i,
               node.rounds->Due(now) ? node.rounds->Begin(heard, node.charges, takes_part, now)
                                     : node.rounds->OnTick(now),
@@ -112,7 +112,7 @@ class MaskedRoundsTest : public testing::Test {
       }
     }
     while (!waiting_.empty()) {
-      for (const Item& item : std::exchange(waiting_, {})) {
+      for (const federation::Item& item : std::exchange(waiting_, {})) {
         for (size_t i = from; i < nodes_.size(); ++i) {
           if (auto steps = nodes_[i].rounds->OnItem(item, now); steps.ok()) {
             Perform(i, *std::move(steps), now);
@@ -122,18 +122,18 @@ class MaskedRoundsTest : public testing::Test {
     }
   }
   size_t KeysOf(size_t node, uint64_t round) const {
-    return static_cast<size_t>(std::ranges::count_if(items_, [&](const Item& item) {
-      return item.kind == ItemKind::kMaskKey && item.origin == MaskedBus::IdOf(node) &&
+    return static_cast<size_t>(std::ranges::count_if(items_, [&](const federation::Item& item) {
+      return item.kind == federation::ItemKind::kMaskKey && item.origin == MaskedBus::IdOf(node) &&
              item.round == round;
     }));
   }
 
   // Whether a node has not heard of an item when its round begins.
-  std::function<bool(size_t node, const Item& item)> late_;
+  std::function<bool(size_t node, const federation::Item& item)> late_;
   Random random_{1};
   std::vector<Node> nodes_;
-  std::vector<Item> items_;
-  std::vector<Item> waiting_;
+  std::vector<federation::Item> items_;
+  std::vector<federation::Item> waiting_;
 };
 
 // In the first round all say that they take part, in the others they do.
@@ -246,12 +246,12 @@ TEST_F(MaskedRoundsTest, AMemberThatTakesNoPartSaysLateThatItWouldAgain) {
 
 TEST_F(MaskedRoundsTest, WhoStopsSharingGivesNothingMoreAndFollows) {
   Tick(kFirst);
-  const Instant begin = At(kFirst + kPeriod);
-  const std::vector<Item> announced = items_;
+  const federation::Instant begin = At(kFirst + kPeriod);
+  const std::vector<federation::Item> announced = items_;
   for (Node& node : nodes_) {
     const auto steps = node.rounds->Begin(announced, 0, [](size_t) { return true; }, begin);
     ASSERT_EQ(steps.size(), 1U);
-    Say(static_cast<size_t>(&node - nodes_.data()), std::get<OfferMaskItem>(steps[0]), begin);
+    Say(static_cast<size_t>(&node - nodes_.data()), std::get<federation::OfferMaskItem>(steps[0]), begin);
   }
   nodes_[3].rounds->StopSharing();
   for (int64_t ms = 0; ms < 2 * limits::kMaskAttemptMillis; ms += 10'000) {
@@ -286,7 +286,7 @@ TEST_P(MaskedRoundsBackdatedTest, StallsNoRound) {
     Tick(kFirst);
     nodes_[attack.liar].willing = attack.takes_part;
     nodes_[attack.liar].answers = attack.answers;
-    late_ = [&](size_t node, const Item& item) {
+    late_ = [&](size_t node, const federation::Item& item) {
       return item.origin == MaskedBus::IdOf(attack.liar) && item.round == 7 &&
              node != attack.liar && (node < attack.liar ? node : node - 1) >= heard;
     };
@@ -318,38 +318,38 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(MaskedTakers, GaveAKeyOfThisLayoutInTheRoundBeforeInTime) {
   const auto key_of = [](size_t node, uint64_t round, uint8_t layout, int64_t created_ms) {
-    Item item = MaskedBus::ItemOf(
-        MaskedBus::IdOf(node), ItemKind::kMaskKey,
-        EncodeMaskKey({.attempt = 0, .offer = {.round = round, .layout = {layout}, .key = {9}}}));
+    federation::Item item = MaskedBus::ItemOf(
+        MaskedBus::IdOf(node), federation::ItemKind::kMaskKey,
+        federation::EncodeMaskKey({.attempt = 0, .offer = {.round = round, .layout = {layout}, .key = {9}}}));
     item.round = round;
     item.created_ms = created_ms;
     return item;
   };
-  Item share = key_of(6, 7, 1, 100);
-  share.kind = ItemKind::kMaskShare;
-  const Item items[] = {key_of(2, 7, 1, 100),
+  federation::Item share = key_of(6, 7, 1, 100);
+  share.kind = federation::ItemKind::kMaskShare;
+  const federation::Item items[] = {key_of(2, 7, 1, 100),
                         key_of(1, 7, 1, 200),
                         key_of(1, 7, 1, 150),
                         key_of(3, 8, 1, 100),
                         key_of(4, 7, 2, 100),
                         key_of(5, 7, 1, 201),
                         share};
-  EXPECT_THAT(MaskedTakers(items, 8, {1}, 200),
+  EXPECT_THAT(federation::MaskedTakers(items, 8, {1}, 200),
               testing::ElementsAre(MaskedBus::IdOf(1), MaskedBus::IdOf(2)));
 }
 
 TEST(MaskedRounds, RefuseTimesThatAreNone) {
   const auto reason = [](auto change) {
-    MaskedRoundsConfig config = ConfigOf(0);
+    federation::MaskedRoundsConfig config = ConfigOf(0);
     change(config);
-    return ReasonOf(MaskedRounds::Create(std::move(config)).status());
+    return ReasonOf(federation::MaskedRounds::Create(std::move(config)).status());
   };
-  EXPECT_EQ(reason([](MaskedRoundsConfig&) {}), "");
-  EXPECT_EQ(reason([](MaskedRoundsConfig& config) { config.period_ms = 2 * config.attempt_ms; }),
+  EXPECT_EQ(reason([](federation::MaskedRoundsConfig&) {}), "");
+  EXPECT_EQ(reason([](federation::MaskedRoundsConfig& config) { config.period_ms = 2 * config.attempt_ms; }),
             reasons::kInvalidArgument);
-  EXPECT_EQ(reason([](MaskedRoundsConfig& config) { config.keys_ms = config.shares_ms; }),
+  EXPECT_EQ(reason([](federation::MaskedRoundsConfig& config) { config.keys_ms = config.shares_ms; }),
             reasons::kInvalidArgument);
-  EXPECT_EQ(reason([](MaskedRoundsConfig& config) { config.layout.bank_values.clear(); }),
+  EXPECT_EQ(reason([](federation::MaskedRoundsConfig& config) { config.layout.bank_values.clear(); }),
             reasons::kInvalidArgument);
 }
 

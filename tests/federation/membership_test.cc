@@ -29,9 +29,9 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-RecordPtr RecordOf(uint8_t node, uint64_t incarnation, uint8_t version = 0,
-                   MemberState state = MemberState::kAlive) {
-  auto record = std::make_shared<SignedRecord>();
+federation::RecordPtr RecordOf(uint8_t node, uint64_t incarnation, uint8_t version = 0,
+                   federation::MemberState state = federation::MemberState::kAlive) {
+  auto record = std::make_shared<federation::SignedRecord>();
   record->record.certificate.node_id = Sha256(std::string(1, static_cast<char>(node)));
   record->record.incarnation = incarnation;
   record->record.state = state;
@@ -47,25 +47,25 @@ RC_GTEST_PROP(RecordSet, MergesToTheSameInAnyOrder, ()) {
   const auto draws = *rc::gen::container<std::vector<std::tuple<uint8_t, uint8_t, uint8_t>>>(
       rc::gen::tuple(rc::gen::inRange<uint8_t>(0, 200), rc::gen::inRange<uint8_t>(1, 4),
                      rc::gen::inRange<uint8_t>(0, 2)));
-  std::vector<RecordPtr> records;
+  std::vector<federation::RecordPtr> records;
   for (const auto& [node, incarnation, version] : draws) {
     records.push_back(RecordOf(node, incarnation, version));
   }
   const size_t split = *rc::gen::inRange<size_t>(0, records.size() + 1);
   const auto middle = records.begin() + static_cast<std::ptrdiff_t>(split);
-  RecordSet over_base;
+  federation::RecordSet over_base;
   over_base.SetBase(
-      std::make_shared<const RecordBase>(std::vector<RecordPtr>(records.begin(), middle)),
+      std::make_shared<const federation::RecordBase>(std::vector<federation::RecordPtr>(records.begin(), middle)),
       TimePoint{});
-  std::for_each(middle, records.end(), [&](const RecordPtr& r) { over_base.Put(r, TimePoint{}); });
+  std::for_each(middle, records.end(), [&](const federation::RecordPtr& r) { over_base.Put(r, TimePoint{}); });
   Random random(draws.size());
-  random.Shuffle(std::span<RecordPtr>(records));
-  RecordSet shuffled;
-  for (const RecordPtr& record : records) {
+  random.Shuffle(std::span<federation::RecordPtr>(records));
+  federation::RecordSet shuffled;
+  for (const federation::RecordPtr& record : records) {
     shuffled.Put(record, TimePoint{});
     RC_ASSERT(!shuffled.Put(record, TimePoint{}));
   }
-  const RecordBase whole(records);
+  const federation::RecordBase whole(records);
   RC_ASSERT(over_base.size() == whole.records().size());
   RC_ASSERT(shuffled.size() == whole.records().size());
   privacy::NodeId lower{};
@@ -73,8 +73,8 @@ RC_GTEST_PROP(RecordSet, MergesToTheSameInAnyOrder, ()) {
   privacy::NodeId upper{};
   upper[0] = *rc::gen::arbitrary<uint8_t>();
   upper = std::max(lower, upper);
-  IdSum expected;
-  for (const RecordPtr& record : whole.records()) {
+  federation::IdSum expected;
+  for (const federation::RecordPtr& record : whole.records()) {
     if (record->node() >= lower && record->node() < upper) {
       expected.Add(record->id);
     }
@@ -82,7 +82,7 @@ RC_GTEST_PROP(RecordSet, MergesToTheSameInAnyOrder, ()) {
   RC_ASSERT(over_base.Sum(lower, upper) == expected);
   RC_ASSERT(shuffled.Sum(lower, upper) == expected);
   std::vector<Digest> ids;
-  over_base.ForEach(lower, upper, [&](const RecordPtr& record) {
+  over_base.ForEach(lower, upper, [&](const federation::RecordPtr& record) {
     ids.push_back(record->id);
     return true;
   });
@@ -90,15 +90,15 @@ RC_GTEST_PROP(RecordSet, MergesToTheSameInAnyOrder, ()) {
 }
 
 TEST(RecordSet, HigherIncarnationThenLeavingSupersedes) {
-  EXPECT_TRUE(Supersedes(*RecordOf(1, 2), *RecordOf(1, 1)));
-  EXPECT_TRUE(Supersedes(*RecordOf(1, 1, 0, MemberState::kLeft), *RecordOf(1, 1)));
-  EXPECT_FALSE(Supersedes(*RecordOf(1, 1, 0, MemberState::kLeft), *RecordOf(1, 2)));
-  EXPECT_FALSE(Supersedes(*RecordOf(1, 1), *RecordOf(1, 1)));
+  EXPECT_TRUE(federation::Supersedes(*RecordOf(1, 2), *RecordOf(1, 1)));
+  EXPECT_TRUE(federation::Supersedes(*RecordOf(1, 1, 0, federation::MemberState::kLeft), *RecordOf(1, 1)));
+  EXPECT_FALSE(federation::Supersedes(*RecordOf(1, 1, 0, federation::MemberState::kLeft), *RecordOf(1, 2)));
+  EXPECT_FALSE(federation::Supersedes(*RecordOf(1, 1), *RecordOf(1, 1)));
 }
 
 TEST(RecordSet, ErasedRecordsOfTheBaseAreGoneAndMayComeBack) {
-  RecordSet set;
-  set.SetBase(std::make_shared<const RecordBase>(std::vector{RecordOf(1, 1), RecordOf(2, 1)}),
+  federation::RecordSet set;
+  set.SetBase(std::make_shared<const federation::RecordBase>(std::vector{RecordOf(1, 1), RecordOf(2, 1)}),
               TimePoint{});
   set.Erase(RecordOf(1, 1)->node());
   EXPECT_EQ(set.size(), 1U);
@@ -109,14 +109,14 @@ TEST(RecordSet, ErasedRecordsOfTheBaseAreGoneAndMayComeBack) {
 }
 
 TEST(RecordSet, SamplesEveryRecord) {
-  RecordSet set;
+  federation::RecordSet set;
   Random random(1);
   EXPECT_EQ(set.Sample(random), nullptr);
-  std::vector<RecordPtr> base;
+  std::vector<federation::RecordPtr> base;
   for (uint8_t i = 0; i < 10; ++i) {
     base.push_back(RecordOf(i, 1));
   }
-  set.SetBase(std::make_shared<const RecordBase>(base), TimePoint{});
+  set.SetBase(std::make_shared<const federation::RecordBase>(base), TimePoint{});
   set.Put(RecordOf(3, 2), TimePoint{});  // replaced
   set.Put(RecordOf(20, 1), TimePoint{});
   set.Erase(RecordOf(4, 1)->node());
@@ -137,31 +137,31 @@ TEST(RecordSet, SamplesEveryRecord) {
 // memberlist's figures, with a unit of 600 ms for its 1 s.
 TEST(Suspicion, TimeoutsFollowMemberlist) {
   const auto in_seconds = [](Duration d) { return std::chrono::duration<double>(d).count(); };
-  EXPECT_NEAR(in_seconds(SuspicionTimeout(100, 3, 3)), 4.8, 1e-6);
-  EXPECT_NEAR(in_seconds(SuspicionTimeout(100, 0, 3)), 28.8, 1e-6);
-  EXPECT_NEAR(in_seconds(SuspicionTimeout(100, 1, 3)), 28.8 - 0.5 * 24, 1e-6);
-  EXPECT_NEAR(in_seconds(SuspicionTimeout(1000, 3, 3)), 7.2, 1e-6);
-  EXPECT_NEAR(in_seconds(SuspicionTimeout(3, 0, 0)), 2.4, 1e-6);
-  EXPECT_EQ(SuspicionTimeout(100, 9, 3), SuspicionTimeout(100, 3, 3));  // never below the least
-  EXPECT_EQ(ExpectedConfirmations(2), 0U);
-  EXPECT_EQ(ExpectedConfirmations(4), 1U);
-  EXPECT_EQ(ExpectedConfirmations(10), 2U);
-  EXPECT_EQ(ExpectedConfirmations(100), 3U);
+  EXPECT_NEAR(in_seconds(federation::SuspicionTimeout(100, 3, 3)), 4.8, 1e-6);
+  EXPECT_NEAR(in_seconds(federation::SuspicionTimeout(100, 0, 3)), 28.8, 1e-6);
+  EXPECT_NEAR(in_seconds(federation::SuspicionTimeout(100, 1, 3)), 28.8 - 0.5 * 24, 1e-6);
+  EXPECT_NEAR(in_seconds(federation::SuspicionTimeout(1000, 3, 3)), 7.2, 1e-6);
+  EXPECT_NEAR(in_seconds(federation::SuspicionTimeout(3, 0, 0)), 2.4, 1e-6);
+  EXPECT_EQ(federation::SuspicionTimeout(100, 9, 3), federation::SuspicionTimeout(100, 3, 3));  // never below the least
+  EXPECT_EQ(federation::ExpectedConfirmations(2), 0U);
+  EXPECT_EQ(federation::ExpectedConfirmations(4), 1U);
+  EXPECT_EQ(federation::ExpectedConfirmations(10), 2U);
+  EXPECT_EQ(federation::ExpectedConfirmations(100), 3U);
 }
 
 TEST(Suspicion, AccusationsAreReadBackAndNothingElseIs) {
   const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(3));
-  Accusation accusation{.certificate = CertificateFor(key, "accuser"), .incarnation = 7};
+  federation::Accusation accusation{.certificate = CertificateFor(key, "accuser"), .incarnation = 7};
   accusation.suspect.fill(9);
-  const std::string bytes = EncodeAccusation(accusation);
-  EXPECT_EQ(*DecodeAccusation(AsBytes(bytes)), accusation);
-  EXPECT_EQ(ReasonOf(DecodeAccusation(AsBytes(bytes + "x")).status()), reasons::kEnvelopeMalformed);
-  EXPECT_EQ(ReasonOf(DecodeAccusation(AsBytes(bytes).first(bytes.size() - 1)).status()),
+  const std::string bytes = federation::EncodeAccusation(accusation);
+  EXPECT_EQ(*federation::DecodeAccusation(AsBytes(bytes)), accusation);
+  EXPECT_EQ(ReasonOf(federation::DecodeAccusation(AsBytes(bytes + "x")).status()), reasons::kEnvelopeMalformed);
+  EXPECT_EQ(ReasonOf(federation::DecodeAccusation(AsBytes(bytes).first(bytes.size() - 1)).status()),
             reasons::kEnvelopeMalformed);
 }
 
-Accusation By(uint8_t accuser, uint64_t incarnation = 1) {
-  Accusation accusation{
+federation::Accusation By(uint8_t accuser, uint64_t incarnation = 1) {
+  federation::Accusation accusation{
       .certificate = {}, .suspect = RecordOf(100, 1)->node(), .incarnation = incarnation};
   accusation.certificate.node_id[0] = accuser;
   return accusation;
@@ -171,7 +171,7 @@ TEST(Suspicion, DistinctAccusersShortenTheTimeAndRepetitionDoesNot) {
   const privacy::NodeId suspect = RecordOf(100, 1)->node();
   const TimePoint start{};
   const auto died_after = [&](std::vector<uint8_t> accusers, bool lifeguard) {
-    SuspicionTable table(lifeguard);
+    federation::SuspicionTable table(lifeguard);
     for (uint8_t accuser : accusers) {
       table.Add(By(accuser), nullptr, 100, start);
     }
@@ -188,7 +188,7 @@ TEST(Suspicion, DistinctAccusersShortenTheTimeAndRepetitionDoesNot) {
 }
 
 TEST(Suspicion, PassesOnAFewAccusersAndForgetsThemWithTheIncarnation) {
-  SuspicionTable table(true);
+  federation::SuspicionTable table(true);
   const TimePoint start{};
   int passed_on = 0;
   for (uint8_t accuser = 0; accuser < 20; ++accuser) {
@@ -217,37 +217,37 @@ struct TableNode {
         table(local, certificates, sealer, outbox, {}) {}
 
   privacy::NodeKey key;
-  LocalNode local;
-  CertificateStore certificates{Authority().public_key()};
-  Sealer sealer;
-  Outbox outbox;
-  MemberTable table;
+  federation::LocalNode local;
+  federation::CertificateStore certificates{Authority().public_key()};
+  federation::Sealer sealer;
+  federation::Outbox outbox;
+  federation::MemberTable table;
 };
 
-const Instant kNow = At(seconds(1));
+const federation::Instant kNow = At(seconds(1));
 
 TEST(MemberTable, OnlyTheFirstAccuserMakesNodesLookForThemselves) {
   TableNode suspect(1);
   TableNode first(2);
   TableNode second(3);
   TableNode observer(4);
-  const RecordPtr record = suspect.table.Announce(MemberState::kAlive, kNow);
+  const federation::RecordPtr record = suspect.table.Announce(federation::MemberState::kAlive, kNow);
   for (TableNode* node : {&first, &second, &observer}) {
     ASSERT_TRUE(node->table.Apply(record->envelope, kNow)->newer);
     for (uint64_t other = 10; other < 15; ++other) {  // a cluster that waits for confirmations
       TableNode member(other);
-      const RecordPtr own = member.table.Announce(MemberState::kAlive, kNow);
+      const federation::RecordPtr own = member.table.Announce(federation::MemberState::kAlive, kNow);
       ASSERT_TRUE(node->table.Apply(own->envelope, kNow)->newer);
     }
   }
   const auto from_first = first.table.Accuse(suspect.key.id(), kNow);
   const auto from_second = second.table.Accuse(suspect.key.id(), kNow);
-  EXPECT_EQ(*observer.table.ApplyAccusation(*from_first, kNow), MemberTable::Accused::kFirst);
-  EXPECT_EQ(*observer.table.ApplyAccusation(*from_second, kNow), MemberTable::Accused::kFurther);
+  EXPECT_EQ(*observer.table.ApplyAccusation(*from_first, kNow), federation::MemberTable::Accused::kFirst);
+  EXPECT_EQ(*observer.table.ApplyAccusation(*from_second, kNow), federation::MemberTable::Accused::kFurther);
   // Again, from another neighbour: nothing is verified, and so nothing is refused.
   privacy::Envelope again = *from_second;
   again.signature[0] = static_cast<char>(again.signature[0] ^ 1);
-  EXPECT_EQ(*observer.table.ApplyAccusation(again, kNow), MemberTable::Accused::kNothingNew);
+  EXPECT_EQ(*observer.table.ApplyAccusation(again, kNow), federation::MemberTable::Accused::kNothingNew);
   // The same forgery of somebody new is looked at.
   TableNode third(5);
   ASSERT_TRUE(third.table.Apply(record->envelope, kNow)->newer);
@@ -260,13 +260,13 @@ TEST(MemberTable, OnlyTheFirstAccuserMakesNodesLookForThemselves) {
 TEST(MemberTable, TellsAKnownRecordByItsBytesAndAnotherByItsSignature) {
   TableNode owner(1);
   TableNode observer(2);
-  const RecordPtr record = owner.table.Announce(MemberState::kAlive, kNow);
+  const federation::RecordPtr record = owner.table.Announce(federation::MemberState::kAlive, kNow);
   ASSERT_TRUE(observer.table.Apply(record->envelope, kNow)->newer);
   const auto again = observer.table.Apply(record->envelope, kNow);
   ASSERT_TRUE(again.ok());
   EXPECT_FALSE(again->newer);
   EXPECT_EQ(again->id, owner.key.id());
-  privacy::Envelope altered = owner.table.Announce(MemberState::kAlive, kNow)->envelope;
+  privacy::Envelope altered = owner.table.Announce(federation::MemberState::kAlive, kNow)->envelope;
   altered.body.back() = static_cast<char>(altered.body.back() ^ 1);
   EXPECT_FALSE(observer.table.Apply(altered, kNow).ok());
 }
@@ -276,7 +276,7 @@ TEST(MemberTable, TellsAKnownRecordByItsBytesAndAnotherByItsSignature) {
 class Detector : public testing::Test {
  protected:
   void MakeDetector(bool lifeguard, size_t links) {
-    detector_ = std::make_unique<FailureDetector>(lifeguard, outbox_, Random(1));
+    detector_ = std::make_unique<federation::FailureDetector>(lifeguard, outbox_, Random(1));
     for (size_t i = 1; i <= links; ++i) {
       detector_->LinkUp(i, Peer(i), /*can_check=*/true, now_);
     }
@@ -285,7 +285,7 @@ class Detector : public testing::Test {
     return RecordOf(static_cast<uint8_t>(link), 1)->node();
   }
   // Ticks for `duration`; links of `answering` answer everything at once.
-  std::vector<privacy::NodeId> Run(Duration duration, const std::set<LinkId>& answering,
+  std::vector<privacy::NodeId> Run(Duration duration, const std::set<federation::LinkId>& answering,
                                    bool helpers_nack = false) {
     std::vector<privacy::NodeId> failed;
     for (Duration passed{}; passed < duration; passed += milliseconds(200)) {
@@ -297,9 +297,9 @@ class Detector : public testing::Test {
     }
     return failed;
   }
-  void Answer(const std::set<LinkId>& answering, bool helpers_nack) {
-    for (const Action& action : outbox_.Take()) {
-      const auto* send = std::get_if<SendFrame>(&action);
+  void Answer(const std::set<federation::LinkId>& answering, bool helpers_nack) {
+    for (const federation::Action& action : outbox_.Take()) {
+      const auto* send = std::get_if<federation::SendFrame>(&action);
       if (send == nullptr || !answering.contains(send->link)) {
         continue;
       }
@@ -316,11 +316,11 @@ class Detector : public testing::Test {
     }
   }
 
-  Outbox outbox_;
+  federation::Outbox outbox_;
   TimePoint now_{};
   int asked_ = 0;
-  SendFrame last_request_;
-  std::unique_ptr<FailureDetector> detector_;
+  federation::SendFrame last_request_;
+  std::unique_ptr<federation::FailureDetector> detector_;
 };
 
 TEST_F(Detector, SilenceFailsAfterPingAndTimeoutAndHelpersAreAsked) {
@@ -383,9 +383,9 @@ TEST_F(Detector, ChecksForOthersAndSaysWhatItFound) {
   detector_->OnPingRequest(1, 77, Peer(2), now_);
   EXPECT_THAT(detector_->TakeWanted(), IsEmpty());  // there is a link
   detector_->Heard(2, now_);
-  Actions actions = outbox_.Take();
+  federation::Actions actions = outbox_.Take();
   ASSERT_FALSE(actions.empty());
-  const auto& acked = std::get<SendFrame>(actions.back());
+  const auto& acked = std::get<federation::SendFrame>(actions.back());
   EXPECT_EQ(acked.link, 1U);
   EXPECT_EQ(acked.frame->ack().seq(), 77U);
 
@@ -394,8 +394,8 @@ TEST_F(Detector, ChecksForOthersAndSaysWhatItFound) {
   now_ += limits::kPingTimeout;
   detector_->Tick(now_);
   actions = outbox_.Take();
-  const bool nacked = std::any_of(actions.begin(), actions.end(), [](const Action& action) {
-    const auto* send = std::get_if<SendFrame>(&action);
+  const bool nacked = std::any_of(actions.begin(), actions.end(), [](const federation::Action& action) {
+    const auto* send = std::get_if<federation::SendFrame>(&action);
     return send != nullptr && send->frame->has_nack() && send->frame->nack().seq() == 78;
   });
   EXPECT_TRUE(nacked);

@@ -27,7 +27,7 @@ constexpr Duration kDialTick = std::chrono::milliseconds(200);
 
 // How often a node dials its seed in five minutes after the peer there ended the link for `reason`.
 size_t DialsAfter(const char* reason, int64_t own_not_after_ms) {
-  CoreUnderTest node(0, [&](GossipConfig& config) {
+  CoreUnderTest node(0, [&](federation::GossipConfig& config) {
     config.seeds = {AddressOf(1)};
     config.certificate =
         CertificateFor(privacy::NodeKey::FromSeed(SeedOf(0)), "node-0", Authority(),
@@ -36,7 +36,7 @@ size_t DialsAfter(const char* reason, int64_t own_not_after_ms) {
   Answers first;
   first.Add(node.core().OnTick(node.now()));
   EXPECT_THAT(first.dials, ElementsAre(AddressOf(1)));
-  constexpr LinkId kLink = 7;
+  constexpr federation::LinkId kLink = 7;
   node.core().OnLinkOpened(kLink, AddressOf(1), node.now());
   node.Advance(std::chrono::seconds(10));
   Frame goaway;
@@ -69,17 +69,17 @@ TEST(MendedLinks, TheEndOfAFormerCertificateCostsNoLongWait) {
 TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
   for (const bool revoked : {false, true}) {
     CoreUnderTest target(
-        0, [](GossipConfig& config) { config.update_rules.rank_of_target[kTarget] = 240; });
+        0, [](federation::GossipConfig& config) { config.update_rules.rank_of_target[kTarget] = 240; });
     TestPeer author(target, 1, 7);
     TestPeer holder(target, 2, 8);
     ASSERT_EQ(holder.Dial().closed, "");
-    AdapterDelta delta;
+    federation::AdapterDelta delta;
     delta.cores.push_back({.target = kTarget, .bank = 1, .rank = 240, .values = {}});
     delta.cores[0].values.assign(size_t{240} * 240, 0.001F);
-    const std::string payload = EncodeAdapterDelta(delta);
+    const std::string payload = federation::EncodeAdapterDelta(delta);
     ASSERT_GT(payload.size(), limits::kChunkBytes);
     // Another member passes it on.
-    const privacy::Envelope envelope = author.Manifest(ItemKind::kAdapterDelta, payload);
+    const privacy::Envelope envelope = author.Manifest(federation::ItemKind::kAdapterDelta, payload);
     Answers asked = holder.Push(envelope);
     ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
     asked = holder.Send(

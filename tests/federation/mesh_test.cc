@@ -20,31 +20,31 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-privacy::NodeId Peer(LinkId link) {
+privacy::NodeId Peer(federation::LinkId link) {
   privacy::NodeId id{};
   id[0] = static_cast<uint8_t>(link);
   return id;
 }
 
-const auto kNeutral = [](LinkId) { return 0.0; };
+const auto kNeutral = [](federation::LinkId) { return 0.0; };
 
 class MeshTest : public testing::Test {
  protected:
-  void Up(LinkId first, LinkId last, bool outbound, bool graft = true) {
-    for (LinkId link = first; link <= last; ++link) {
+  void Up(federation::LinkId first, federation::LinkId last, bool outbound, bool graft = true) {
+    for (federation::LinkId link = first; link <= last; ++link) {
       mesh_.LinkUp(link, Peer(link), outbound, /*fixed=*/false, now_);
       if (graft) {
         mesh_.Graft(link);
       }
     }
   }
-  size_t Outbound(LinkId last_outbound) const {
+  size_t Outbound(federation::LinkId last_outbound) const {
     return static_cast<size_t>(std::count_if(mesh_.links().begin(), mesh_.links().end(),
-                                             [&](LinkId link) { return link <= last_outbound; }));
+                                             [&](federation::LinkId link) { return link <= last_outbound; }));
   }
 
   TimePoint now_{};
-  Mesh mesh_{Random(1)};
+  federation::Mesh mesh_{Random(1)};
 };
 
 TEST_F(MeshTest, AsksForNeighboursUpToItsDegreeAndTheCluster) {
@@ -57,7 +57,7 @@ TEST_F(MeshTest, AsksForNeighboursUpToItsDegreeAndTheCluster) {
 
 TEST_F(MeshTest, GraftsLinksThatAreThereBeforeItDials) {
   Up(1, 4, /*outbound=*/true, /*graft=*/false);
-  const Mesh::Plan plan = mesh_.Heartbeat(100, kNeutral, now_);
+  const federation::Mesh::Plan plan = mesh_.Heartbeat(100, kNeutral, now_);
   EXPECT_THAT(plan.graft, SizeIs(4));
   EXPECT_EQ(plan.dials, 2U);
 }
@@ -69,15 +69,15 @@ TEST_F(MeshTest, WantsLinksOfItsOwnChoice) {
 
 TEST_F(MeshTest, TooManyArePrunedToItsDegreeKeepingItsOwnAndTheBest) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
-    mesh_ = Mesh(Random(seed));
+    mesh_ = federation::Mesh(Random(seed));
     Up(1, 3, /*outbound=*/true);
     Up(4, 20, /*outbound=*/false);
-    const auto score = [](LinkId link) { return link >= 17 ? 1.0 : 0.0; };
-    const Mesh::Plan plan = mesh_.Heartbeat(100, score, now_);
+    const auto score = [](federation::LinkId link) { return link >= 17 ? 1.0 : 0.0; };
+    const federation::Mesh::Plan plan = mesh_.Heartbeat(100, score, now_);
     EXPECT_THAT(plan.prune, SizeIs(20 - limits::kMeshDegree));
     EXPECT_THAT(mesh_.links(), SizeIs(limits::kMeshDegree));
     EXPECT_GE(Outbound(3), limits::kMeshOutbound);
-    for (LinkId best = 17; best <= 20; ++best) {
+    for (federation::LinkId best = 17; best <= 20; ++best) {
       EXPECT_TRUE(mesh_.Contains(best)) << "seed " << seed;
     }
   }
@@ -100,7 +100,7 @@ TEST_F(MeshTest, ANewcomerFindsTheDoorOpenThoughTheMeshIsFull) {
 
 TEST_F(MeshTest, BadScoresLeaveAndStayOut) {
   Up(1, 6, /*outbound=*/true);
-  const auto score = [](LinkId link) { return link == 2 ? -1.0 : 0.0; };
+  const auto score = [](federation::LinkId link) { return link == 2 ? -1.0 : 0.0; };
   EXPECT_THAT(mesh_.Heartbeat(100, score, now_).prune, ElementsAre(2));
   EXPECT_FALSE(mesh_.OnGraft(2, -1, now_ + limits::kPruneBackoff));
 }
@@ -140,7 +140,7 @@ TEST_F(MeshTest, NowAndThenOneNeighbourMore) {
 
 TEST(ReconSchedule, HastensThenDoublesBack) {
   Random random(1);
-  ReconSchedule schedule;
+  federation::ReconSchedule schedule;
   TimePoint now{};
   std::vector<double> gaps;
   const auto next = [&] {

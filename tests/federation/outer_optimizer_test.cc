@@ -11,8 +11,8 @@
 namespace ruvd::test {
 namespace {
 
-std::vector<float> Moves(const OuterOptions& options, double noise) {
-  OuterOptimizer optimizer = *OuterOptimizer::Create(1, options);
+std::vector<float> Moves(const federation::OuterOptions& options, double noise) {
+  federation::OuterOptimizer optimizer = *federation::OuterOptimizer::Create(1, options);
   std::vector<float> moves;
   for (const float delta : {0.25F, -0.5F, 0.125F}) {
     auto proposal = optimizer.Propose(std::vector<float>{delta}, noise);
@@ -24,17 +24,17 @@ std::vector<float> Moves(const OuterOptions& options, double noise) {
 
 TEST(OuterOptimizer, PlainAndMomentum) {
   EXPECT_EQ(Moves({.step = 0.5}, 1), (std::vector<float>{0.125F, -0.25F, 0.0625F}));
-  const OuterOptions heavy{
-      .kind = OuterOptions::Kind::kMomentum, .step = 1, .momentum = 0.5, .nesterov = false};
+  const federation::OuterOptions heavy{
+      .kind = federation::OuterOptions::Kind::kMomentum, .step = 1, .momentum = 0.5, .nesterov = false};
   EXPECT_EQ(Moves(heavy, 0), (std::vector<float>{0.25F, -0.375F, -0.0625F}));
-  OuterOptions nesterov = heavy;
+  federation::OuterOptions nesterov = heavy;
   nesterov.nesterov = true;
   EXPECT_EQ(Moves(nesterov, 0), (std::vector<float>{0.375F, -0.6875F, 0.09375F}));
 }
 
 // Expected values: Python.
 TEST(OuterOptimizer, AdamTakesTheNoiseOffTheSecondMoment) {
-  const OuterOptions adam{.kind = OuterOptions::Kind::kAdam, .step = 0.5};
+  const federation::OuterOptions adam{.kind = federation::OuterOptions::Kind::kAdam, .step = 0.5};
   const auto plain = Moves(adam, 0);
   EXPECT_NEAR(plain[0], 0.49800796812749004, 1e-6);
   EXPECT_NEAR(plain[1], -0.18234325451972738, 1e-6);
@@ -46,8 +46,8 @@ TEST(OuterOptimizer, AdamTakesTheNoiseOffTheSecondMoment) {
 }
 
 TEST(OuterOptimizer, AdamMovesWhatTheNoiseHidesByLittle) {
-  const OuterOptions adam{.kind = OuterOptions::Kind::kAdam, .step = 1, .epsilon = 1e-6};
-  OuterOptimizer optimizer = *OuterOptimizer::Create(1, adam);
+  const federation::OuterOptions adam{.kind = federation::OuterOptions::Kind::kAdam, .step = 1, .epsilon = 1e-6};
+  federation::OuterOptimizer optimizer = *federation::OuterOptimizer::Create(1, adam);
   for (int round = 0; round < 5; ++round) {
     auto proposal = optimizer.Propose(std::vector<float>{0.1F}, 0.04);  // 0.1^2 < 0.04
     EXPECT_NEAR(proposal.move[0], 1, 1e-4) << round;                    // 0.1 / sqrt(0.04 / 4)
@@ -56,8 +56,8 @@ TEST(OuterOptimizer, AdamMovesWhatTheNoiseHidesByLittle) {
 }
 
 TEST(OuterOptimizer, ADroppedProposalLeavesNoTrace) {
-  const OuterOptions adam{.kind = OuterOptions::Kind::kAdam, .step = 0.5};
-  OuterOptimizer optimizer = *OuterOptimizer::Create(1, adam);
+  const federation::OuterOptions adam{.kind = federation::OuterOptions::Kind::kAdam, .step = 0.5};
+  federation::OuterOptimizer optimizer = *federation::OuterOptimizer::Create(1, adam);
   const std::vector<float> wild = {100};
   const std::vector<float> delta = {0.25F};
   optimizer.Propose(wild, 0);
@@ -65,9 +65,9 @@ TEST(OuterOptimizer, ADroppedProposalLeavesNoTrace) {
 }
 
 TEST(OuterOptimizer, RefusesStepsAboveOne) {
-  EXPECT_FALSE(OuterOptimizer::Create(1, {.step = 1.5}).ok());
-  EXPECT_FALSE(OuterOptimizer::Create(1, {.step = 0}).ok());
-  EXPECT_FALSE(OuterOptimizer::Create(1, {.momentum = 1}).ok());
+  EXPECT_FALSE(federation::OuterOptimizer::Create(1, {.step = 1.5}).ok());
+  EXPECT_FALSE(federation::OuterOptimizer::Create(1, {.step = 0}).ok());
+  EXPECT_FALSE(federation::OuterOptimizer::Create(1, {.momentum = 1}).ok());
 }
 
 }  // namespace

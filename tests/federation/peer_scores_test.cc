@@ -33,7 +33,7 @@ privacy::NodeId Id(uint64_t number) {
 
 class PeerScoresTest : public testing::Test {
  protected:
-  void Pass(Duration duration, const std::set<LinkId>& mesh = {}) {
+  void Pass(Duration duration, const std::set<federation::LinkId>& mesh = {}) {
     for (Duration step{}; step < duration; step += limits::kHeartbeat) {
       now_ += limits::kHeartbeat;
       scores_.Tick(now_);
@@ -42,7 +42,7 @@ class PeerScoresTest : public testing::Test {
   }
 
   TimePoint now_{};
-  PeerScores scores_;
+  federation::PeerScores scores_;
 };
 
 TEST_F(PeerScoresTest, GivingCountsForAPeerUpToALimit) {
@@ -127,10 +127,10 @@ TEST_F(PeerScoresTest, IsBoundedAndForgetsTheHarmlessFirst) {
 }
 
 TEST(Promises, AreBrokenByALaterAnswerOnly) {
-  Promises promises;
+  federation::Promises promises;
   const TimePoint start{};
   const auto manifest = [](uint64_t number) {
-    return Promises::Request{.id = Id(number), .chunk = std::nullopt};
+    return federation::Promises::Request{.id = Id(number), .chunk = std::nullopt};
   };
   promises.Asked(1, manifest(1), start);
   promises.Asked(1, manifest(2), start + seconds(1));
@@ -150,27 +150,27 @@ TEST(Promises, AreBrokenByALaterAnswerOnly) {
 }
 
 TEST(MeshOpportunity, NeighboursThatGiveNothingGetBetterCompany) {
-  Mesh mesh{Random(1)};
+  federation::Mesh mesh{Random(1)};
   const TimePoint start{};
-  for (LinkId link = 1; link <= 8; ++link) {
+  for (federation::LinkId link = 1; link <= 8; ++link) {
     mesh.LinkUp(link, Id(link), /*outbound=*/true, /*fixed=*/false, start);
   }
-  for (LinkId link = 1; link <= 6; ++link) {
+  for (federation::LinkId link = 1; link <= 6; ++link) {
     mesh.Graft(link);
   }
-  const auto heartbeats = [&](Duration from, const std::function<double(LinkId)>& score) {
+  const auto heartbeats = [&](Duration from, const std::function<double(federation::LinkId)>& score) {
     mesh.Touch(7, start + from);
     mesh.Touch(8, start + from);
     return mesh.Heartbeat(100, score, start + from);
   };
-  const auto giver = [](LinkId link) { return link == 8 ? 3.0 : 0.0; };
+  const auto giver = [](federation::LinkId link) { return link == 8 ? 3.0 : 0.0; };
   heartbeats(seconds(1), giver);
-  const Mesh::Plan plan = heartbeats(seconds(1) + limits::kOpportunityPeriod, giver);
+  const federation::Mesh::Plan plan = heartbeats(seconds(1) + limits::kOpportunityPeriod, giver);
   EXPECT_THAT(plan.graft, ElementsAre(8));
   EXPECT_EQ(plan.better_than, 0.0);
   EXPECT_TRUE(mesh.Contains(8));
-  const auto rich = [](LinkId link) { return link == 7 ? 9.0 : 2.0; };
-  const Mesh::Plan content = heartbeats(seconds(2) + 2 * limits::kOpportunityPeriod, rich);
+  const auto rich = [](federation::LinkId link) { return link == 7 ? 9.0 : 2.0; };
+  const federation::Mesh::Plan content = heartbeats(seconds(2) + 2 * limits::kOpportunityPeriod, rich);
   EXPECT_THAT(content.graft, IsEmpty());
   EXPECT_FALSE(content.better_than.has_value());
 }
@@ -219,7 +219,7 @@ class ScoredPeer : public testing::Test {
 
   CoreUnderTest target_;
   TestPeer peer_{target_, 1, 7,
-                 [](LocalNode& local) { local.version_max = limits::kProtocolVersion; }};
+                 [](federation::LocalNode& local) { local.version_max = limits::kProtocolVersion; }};
   int announced_ = 0;
 };
 
@@ -244,8 +244,8 @@ TEST_F(ScoredPeer, WhoAnnouncesAndNeverDeliversIsPrunedThenKeptOut) {
 // Any chunk of an item kept the promise of all of them.
 TEST_F(ScoredPeer, AChunkThatNobodyAskedForKeepsNoPromise) {
   for (uint64_t i = 0; i < 3; ++i) {
-    const std::string payload = EncodeAdapterDelta(DeltaOf(i));
-    const Answers asked = peer_.Push(peer_.Manifest(ItemKind::kAdapterDelta, payload));
+    const std::string payload = federation::EncodeAdapterDelta(DeltaOf(i));
+    const Answers asked = peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload));
     ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
     Frame other =
         TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload);
@@ -260,8 +260,8 @@ TEST_F(ScoredPeer, AChunkThatNobodyAskedForKeepsNoPromise) {
 TEST_F(ScoredPeer, ALateChunkIsCheckedToo) {
   TestPeer second(target_, 2, 8);
   ASSERT_EQ(second.Dial().closed, "");
-  const std::string payload = EncodeAdapterDelta(DeltaOf(1));
-  const privacy::Envelope envelope = peer_.Manifest(ItemKind::kAdapterDelta, payload);
+  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
+  const privacy::Envelope envelope = peer_.Manifest(federation::ItemKind::kAdapterDelta, payload);
   const Answers asked = peer_.Push(envelope);
   ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
   second.Push(envelope);
@@ -294,8 +294,8 @@ TEST_F(ScoredPeer, WhoSpeaksAndAnswersNoPingLosesItsLink) {
 TEST_F(ScoredPeer, WhoAsksForWhatWasDroppedIsTold) {
   std::vector<std::string> ids;
   for (uint64_t i = 0; i <= limits::kMaxDeltasPerOrigin; ++i) {
-    const std::string payload = EncodeAdapterDelta(DeltaOf(i));
-    const privacy::Envelope envelope = peer_.Manifest(ItemKind::kAdapterDelta, payload);
+    const std::string payload = federation::EncodeAdapterDelta(DeltaOf(i));
+    const privacy::Envelope envelope = peer_.Manifest(federation::ItemKind::kAdapterDelta, payload);
     peer_.Serve(peer_.Push(envelope), payload);
     ids.emplace_back(AsText(privacy::MessageId(envelope)));
     target_.Advance(milliseconds(1));
@@ -314,8 +314,8 @@ TEST_F(ScoredPeer, WhoAsksForWhatWasDroppedIsTold) {
 TEST_F(ScoredPeer, WhoAsksForWhatIsGoneAgainAndAgainGetsFewAnswers) {
   std::vector<privacy::Envelope> envelopes;
   for (uint64_t i = 0; i <= limits::kMaxDeltasPerOrigin; ++i) {
-    const std::string payload = EncodeAdapterDelta(DeltaOf(i));
-    envelopes.push_back(peer_.Manifest(ItemKind::kAdapterDelta, payload));
+    const std::string payload = federation::EncodeAdapterDelta(DeltaOf(i));
+    envelopes.push_back(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload));
     peer_.Serve(peer_.Push(envelopes.back()), payload);
     target_.Advance(milliseconds(1));
   }
@@ -333,8 +333,8 @@ TEST_F(ScoredPeer, WhoAsksForWhatIsGoneAgainAndAgainGetsFewAnswers) {
 // A hundred items were withdrawn while this node asked for them.
 TEST_F(ScoredPeer, WhatIsMissingTakesWhatWasEarnedAndNoMore) {
   for (uint64_t i = 0; i < 10; ++i) {
-    const std::string payload = EncodeAdapterDelta(DeltaOf(i));
-    peer_.Serve(peer_.Push(peer_.Manifest(ItemKind::kAdapterDelta, payload)), payload);
+    const std::string payload = federation::EncodeAdapterDelta(DeltaOf(i));
+    peer_.Serve(peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
   }
   const double earned = Score();
   EXPECT_GT(earned, 0);
@@ -361,8 +361,8 @@ TEST_F(ScoredPeer, WhatIsMissingTakesWhatWasEarnedAndNoMore) {
 
 TEST_F(ScoredPeer, WhoDeliversKeepsItsPlace) {
   for (uint64_t i = 0; i < 30; ++i) {
-    const std::string payload = EncodeAdapterDelta(DeltaOf(i));
-    peer_.Serve(peer_.Push(peer_.Manifest(ItemKind::kAdapterDelta, payload)), payload);
+    const std::string payload = federation::EncodeAdapterDelta(DeltaOf(i));
+    peer_.Serve(peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
     EXPECT_EQ(Second().closed, "");
     EXPECT_GE(Score(), 0);
   }
@@ -391,7 +391,7 @@ TEST_F(ScoredPeer, WhoFloodsTwiceIsKeptOut) {
 }
 
 TEST_F(ScoredPeer, AScoreSurvivesAReconnect) {
-  privacy::Envelope bad = peer_.Manifest(ItemKind::kAdapterDelta, EncodeAdapterDelta(DeltaOf(1)));
+  privacy::Envelope bad = peer_.Manifest(federation::ItemKind::kAdapterDelta, federation::EncodeAdapterDelta(DeltaOf(1)));
   bad.signature[0] ^= 1;
   peer_.Push(bad);
   peer_.Push(bad);

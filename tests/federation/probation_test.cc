@@ -30,7 +30,7 @@ privacy::AdmissionCert CertificateSince(const privacy::NodeKey& key, const std::
 class Probation : public testing::Test {
  protected:
   std::unique_ptr<TestPeer> Peer(CoreUnderTest& target, uint64_t number, int64_t since_ms) {
-    auto peer = std::make_unique<TestPeer>(target, number, number + 6, [&](LocalNode& local) {
+    auto peer = std::make_unique<TestPeer>(target, number, number + 6, [&](federation::LocalNode& local) {
       local.version_max = limits::kProtocolVersion;
       local.certificate = CertificateSince(*local.key, "peer", since_ms);
     });
@@ -76,7 +76,7 @@ TEST_F(Probation, WhoIsShortOfNeighboursTakesNewcomers) {
 }
 
 TEST_F(Probation, NewcomersTakeEachOther) {
-  CoreUnderTest target(0, [](GossipConfig& config) {
+  CoreUnderTest target(0, [](federation::GossipConfig& config) {
     config.certificate =
         CertificateSince(privacy::NodeKey::FromSeed(SeedOf(0)), "new", kWallStart - 1000);
   });
@@ -95,7 +95,7 @@ bool KnowEachOther(Swarm& swarm) {
 }
 
 TEST(ProbationInASwarm, ANewClusterComesUpAtOnce) {
-  Swarm swarm({.nodes = 50, .seed = 2, .configure = [](size_t node, GossipConfig& config) {
+  Swarm swarm({.nodes = 50, .seed = 2, .configure = [](size_t node, federation::GossipConfig& config) {
                  config.certificate = CertificateSince(privacy::NodeKey::FromSeed(SeedOf(node)),
                                                        config.certificate.name, kWallStart - 1000);
                }});
@@ -105,7 +105,7 @@ TEST(ProbationInASwarm, ANewClusterComesUpAtOnce) {
 
 TEST(ProbationInASwarm, ANewcomerIsOutsideAndYetLearnsEverything) {
   constexpr size_t kNew = 39;
-  Swarm swarm({.nodes = 40, .seed = 3, .configure = [](size_t node, GossipConfig& config) {
+  Swarm swarm({.nodes = 40, .seed = 3, .configure = [](size_t node, federation::GossipConfig& config) {
                  if (node == kNew) {
                    config.certificate = CertificateSince(privacy::NodeKey::FromSeed(SeedOf(node)),
                                                          "new", kWallStart - 1000);

@@ -100,7 +100,7 @@ TEST_F(RelayAbuseTest, ARelayCannotBeWhoItCarries) {
 TEST_F(RelayAbuseTest, ProofsOfADirectLinkAreOfNoUseOnARelayedOne) {
   FarEnd far(target_, relay_, 2, 1);
   far.Open(far.key().id());
-  EXPECT_THAT(far.Dial(LinkChannel()).refused, ElementsAre(reasons::kSignatureInvalid));
+  EXPECT_THAT(far.Dial(federation::LinkChannel()).refused, ElementsAre(reasons::kSignatureInvalid));
   EXPECT_EQ(target_.core().active_links(), 1U);
 }
 
@@ -139,7 +139,7 @@ TEST_F(RelayAbuseTest, ACopyOfAnOpeningBeginsNothing) {
 
 TEST_F(RelayAbuseTest, AnOlderPeerHasNoCircuits) {
   TestPeer older(target_, 3, 9,
-                 [](LocalNode& local) { local.version_max = limits::kVersionWithRelay - 1; });
+                 [](federation::LocalNode& local) { local.version_max = limits::kVersionWithRelay - 1; });
   ASSERT_EQ(older.Dial().closed, "");
   Frame frame;
   frame.mutable_relay_open()->set_circuit(1);

@@ -80,7 +80,7 @@ class RelayFuzz {
 
  private:
   void Connect(size_t peer) {
-    const LinkId link = next_link_++;
+    const federation::LinkId link = next_link_++;
     auto made = std::make_unique<TestPeer>(target_, peer + 1, link, SpeakNewest);
     open_.insert(link);
     if (!made->Dial().closed.empty()) {
@@ -89,7 +89,7 @@ class RelayFuzz {
     peers_[peer] = std::move(made);
   }
   void Reconnect(size_t peer) {
-    const LinkId link = peers_[peer]->link();
+    const federation::LinkId link = peers_[peer]->link();
     if (open_.erase(link) > 0) {
       Check(target_.core().OnLinkClosed(link, target_.now()));
     }
@@ -133,11 +133,11 @@ class RelayFuzz {
       Check(target_.core().OnFrame(peers_[peer]->link(), frame, target_.now()));
     }
   }
-  void Check(const Actions& actions) {
-    for (const Action& action : actions) {
-      if (const auto* send = std::get_if<SendFrame>(&action)) {
+  void Check(const federation::Actions& actions) {
+    for (const federation::Action& action : actions) {
+      if (const auto* send = std::get_if<federation::SendFrame>(&action)) {
         RC_ASSERT(open_.contains(send->link));
-      } else if (const auto* close = std::get_if<CloseLink>(&action)) {
+      } else if (const auto* close = std::get_if<federation::CloseLink>(&action)) {
         RC_ASSERT(open_.erase(close->link) == 1U);
       }
     }
@@ -149,8 +149,8 @@ class RelayFuzz {
   Random random_;
   CoreUnderTest target_{99};
   std::unique_ptr<TestPeer> peers_[kPeers];
-  std::set<LinkId> open_;
-  LinkId next_link_ = 1;
+  std::set<federation::LinkId> open_;
+  federation::LinkId next_link_ = 1;
   uint32_t next_circuit_ = 1;
 };
 

@@ -25,7 +25,7 @@ using std::chrono::seconds;
 
 // The first `relays` nodes can be dialled, all others have no address.
 SwarmOptions Behind(size_t relays, size_t nodes, uint64_t seed) {
-  return {.nodes = nodes, .seed = seed, .configure = [relays](size_t node, GossipConfig& config) {
+  return {.nodes = nodes, .seed = seed, .configure = [relays](size_t node, federation::GossipConfig& config) {
             config.seeds.clear();
             for (size_t relay = 0; relay < relays; ++relay) {
               config.seeds.push_back(AddressOf(relay));
@@ -55,7 +55,7 @@ bool IsOfItems(const Frame& frame) {
          frame.has_chunk_request() ||
          ((frame.has_recon_open() || frame.has_recon_message()) &&
           (frame.has_recon_open() ? frame.recon_open() : frame.recon_message()).space() ==
-              v1::RECON_SPACE_ITEMS);
+              federation::v1::RECON_SPACE_ITEMS);
 }
 
 class RelayTest : public testing::Test {
@@ -78,12 +78,12 @@ class RelayTest : public testing::Test {
   }
   // From now on the relay is a bad neighbour that passes on no item.
   void KeepItemsFromRelay() {
-    swarm_.intercept = [this](size_t node, LinkId link, const Frame& frame) {
+    swarm_.intercept = [this](size_t node, federation::LinkId link, const Frame& frame) {
       return (node == kRelay && IsOfItems(frame)) || (OnFrame && OnFrame(node, link, frame));
     };
   }
   // Takes a frame of the relay's out of the way of one end.
-  std::function<bool(size_t node, LinkId link, const Frame& frame)> OnFrame;
+  std::function<bool(size_t node, federation::LinkId link, const Frame& frame)> OnFrame;
 
   Swarm swarm_{Behind(1, 3, 7)};
 };
@@ -95,10 +95,10 @@ TEST_F(RelayTest, TwoMembersThatCannotDialEachOtherLinkAndExchangeAnItem) {
   EXPECT_EQ(swarm_.core(kRelay).circuits(), 1U);
   EXPECT_EQ(swarm_.core(kOne).relayed_links(), 1U);
   KeepItemsFromRelay();
-  const std::string payload = EncodeAdapterDelta(DeltaOf(kOne));
+  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(kOne));
   bool seen = false;
   bool carried = false;
-  OnFrame = [&](size_t node, LinkId /*link*/, const Frame& frame) {
+  OnFrame = [&](size_t node, federation::LinkId /*link*/, const Frame& frame) {
     carried |= frame.has_relay_frame() && node == kRelay;
     seen |= frame.SerializeAsString().find(payload.substr(0, 64)) != std::string::npos;
     return false;
@@ -116,18 +116,18 @@ TEST_F(RelayTest, TheLinkStaysWhileItIsUsedAndHasPings) {
   swarm_.Run(seconds(60));
   EXPECT_TRUE(Linked());
   EXPECT_EQ(swarm_.core(kOne).counters().links_relayed, links);
-  const std::vector<Member> members = swarm_.core(kOne).Members();
-  const auto other = std::ranges::find(members, swarm_.id(kOther), &Member::id);
+  const std::vector<federation::Member> members = swarm_.core(kOne).Members();
+  const auto other = std::ranges::find(members, swarm_.id(kOther), &federation::Member::id);
   ASSERT_NE(other, members.end());
   EXPECT_TRUE(other->rtt.has_value());
-  EXPECT_EQ(other->state, MemberState::kAlive);
+  EXPECT_EQ(other->state, federation::MemberState::kAlive);
 }
 
 // A relay that has no way any more says nothing about who is at its end.
 TEST_F(RelayTest, ACircuitThatEndsMakesNobodySuspect) {
   LinkUp();
   std::optional<uint32_t> circuit;
-  swarm_.intercept = [&](size_t node, LinkId link, const Frame& frame) {
+  swarm_.intercept = [&](size_t node, federation::LinkId link, const Frame& frame) {
     if (node == kOne && frame.has_relay_frame() && !circuit) {
       circuit = frame.relay_frame().circuit();
       Frame close;
@@ -147,10 +147,10 @@ TEST_F(RelayTest, ACircuitThatEndsMakesNobodySuspect) {
 class MaliciousRelayTest : public RelayTest {
  protected:
   // Alters the next sealed frame to one end.
-  void SpoilOnce(const std::function<void(v1::RelayFrame&)>& spoil) {
+  void SpoilOnce(const std::function<void(federation::v1::RelayFrame&)>& spoil) {
     LinkUp();
     KeepItemsFromRelay();
-    OnFrame = [this, spoil](size_t node, LinkId link, const Frame& frame) {
+    OnFrame = [this, spoil](size_t node, federation::LinkId link, const Frame& frame) {
       if (node != kOther || !frame.relay_frame().has_sealed() || spoiled_) {
         return false;
       }
@@ -178,19 +178,19 @@ class MaliciousRelayTest : public RelayTest {
 };
 
 TEST_F(MaliciousRelayTest, AnAlteredFrameEndsTheLink) {
-  SpoilOnce([](v1::RelayFrame& frame) {
+  SpoilOnce([](federation::v1::RelayFrame& frame) {
     frame.mutable_sealed()->back() = static_cast<char>(frame.sealed().back() ^ 1);
   });
   ExpectBroken();
 }
 
 TEST_F(MaliciousRelayTest, AFrameLeftOutEndsTheLink) {
-  SpoilOnce([](v1::RelayFrame& frame) { frame.set_seq(frame.seq() + 1); });
+  SpoilOnce([](federation::v1::RelayFrame& frame) { frame.set_seq(frame.seq() + 1); });
   ExpectBroken();
 }
 
 TEST_F(MaliciousRelayTest, AFrameOfTheRelaysOwnEndsTheLink) {
-  SpoilOnce([](v1::RelayFrame& frame) {
+  SpoilOnce([](federation::v1::RelayFrame& frame) {
     Frame goaway;
     goaway.mutable_goaway()->set_reason(reasons::kKeyInvalid);
     frame.set_opening(goaway.SerializeAsString());
@@ -201,7 +201,7 @@ TEST_F(MaliciousRelayTest, AFrameOfTheRelaysOwnEndsTheLink) {
 TEST_F(MaliciousRelayTest, ARepeatedFrameHasNoEffect) {
   LinkUp();
   OnFrame = nullptr;
-  swarm_.intercept = [this](size_t node, LinkId link, const Frame& frame) {
+  swarm_.intercept = [this](size_t node, federation::LinkId link, const Frame& frame) {
     if (node == kOther && frame.relay_frame().has_sealed()) {
       swarm_.Apply(node, swarm_.core(node).OnFrame(link, frame, swarm_.now()));
     }
@@ -232,15 +232,15 @@ TEST(Relay, OneThatSwallowsWhatItShouldCarryIsLeftForAnother) {
   const auto relay = [&] { return swarm.core(2).RelayTo(swarm.id(3)); };
   ASSERT_TRUE(swarm.RunUntil([&] { return relay().has_value(); }, seconds(20)));
   const size_t first = swarm.index(*relay());
-  swarm.intercept = [first](size_t node, LinkId /*link*/, const Frame& frame) {
+  swarm.intercept = [first](size_t node, federation::LinkId /*link*/, const Frame& frame) {
     return node == first &&
            (frame.has_relay_frame() || frame.has_relay_open() || frame.has_relay_close());
   };
   EXPECT_TRUE(swarm.RunUntil([&] { return relay() == swarm.id(1 - first); }, seconds(60)));
   const auto dead = [&](size_t observer) {
-    const std::vector<Member> members = swarm.core(observer).Members();
+    const std::vector<federation::Member> members = swarm.core(observer).Members();
     return std::ranges::any_of(members,
-                               [](const Member& m) { return m.state == MemberState::kDead; });
+                               [](const federation::Member& m) { return m.state == federation::MemberState::kDead; });
   };
   swarm.Run(seconds(20));
   EXPECT_FALSE(dead(2) || dead(3)) << "for what the relay did";
@@ -257,7 +257,7 @@ TEST(Relay, MembersWhoseAddressesDoNotAnswerLink) {
 // What a node says that only listens on its own machine: nobody dials it, not even in vain.
 TEST(Relay, MembersThatNameTheSameAddressLink) {
   SwarmOptions options = Behind(1, 3, 5);
-  options.configure = [configure = options.configure](size_t node, GossipConfig& config) {
+  options.configure = [configure = options.configure](size_t node, federation::GossipConfig& config) {
     configure(node, config);
     config.listen_address = node == 0 ? config.listen_address : "127.0.0.1:7421";
   };
@@ -284,7 +284,7 @@ TEST(Relay, ADirectLinkTakesThePlaceOfARelayedOne) {
 
 TEST(Relay, ANodeThatDoesNotRelayIsNotAsked) {
   SwarmOptions options = Behind(1, 3, 7);
-  options.configure = [configure = options.configure](size_t node, GossipConfig& config) {
+  options.configure = [configure = options.configure](size_t node, federation::GossipConfig& config) {
     configure(node, config);
     config.relay = node != 0;
   };
@@ -298,13 +298,13 @@ TEST(Relay, ANodeThatDoesNotRelayIsNotAsked) {
 TEST(Relay, AMemberOfTheVersionBeforeSeesNothingOfIt) {
   for (const size_t older : {size_t{0}, size_t{2}}) {
     SwarmOptions options = Behind(1, 4, 7);
-    options.configure = [configure = options.configure, older](size_t node, GossipConfig& config) {
+    options.configure = [configure = options.configure, older](size_t node, federation::GossipConfig& config) {
       configure(node, config);
       config.version_max = node == older ? limits::kVersionWithRelay - 1 : config.version_max;
     };
     Swarm swarm(std::move(options));
     bool told = false;
-    swarm.intercept = [&](size_t node, LinkId /*link*/, const Frame& frame) {
+    swarm.intercept = [&](size_t node, federation::LinkId /*link*/, const Frame& frame) {
       told |= node == older &&
               (frame.has_relay_open() || frame.has_relay_frame() || frame.has_relay_close());
       return false;
@@ -342,14 +342,14 @@ TEST_P(RelayClusterTest, HasAllItemsEverywhereWithinItsLimits) {
   EXPECT_EQ(swarm.MeshReach(), nodes);
   size_t relayed = 0;
   for (size_t node = 0; node < nodes; ++node) {
-    const GossipCore& core = swarm.core(node);
+    const federation::GossipCore& core = swarm.core(node);
     relayed += core.relayed_links();
     EXPECT_GE(core.MeshPeers().size(), std::min(limits::kMeshLow, nodes - 1)) << node;
     EXPECT_LE(core.active_links(), limits::kMaxLinks) << node;
     EXPECT_LE(core.relayed_links(), limits::kMaxRelayedLinks) << node;
     EXPECT_LE(core.circuits(), limits::kMaxCircuits) << node;
-    for (const Member& member : core.Members()) {
-      EXPECT_EQ(member.state, MemberState::kAlive) << node << " of " << member.name;
+    for (const federation::Member& member : core.Members()) {
+      EXPECT_EQ(member.state, federation::MemberState::kAlive) << node << " of " << member.name;
     }
     EXPECT_TRUE(core.Graylisted().empty()) << node;
     for (const auto& [reason, count] : core.counters().refused) {

@@ -36,7 +36,7 @@ class RevocationTest : public ::testing::Test {
   // The dialler's core opens a link to the listener's; runs until nobody says any more, or for so
   // many frames.
   void Link(size_t dialer, size_t listener, int frames = kUntilQuiet) {
-    const LinkId link = next_link_++;
+    const federation::LinkId link = next_link_++;
     At(std::max(dialer, listener));
     ends_[link] = {dialer, listener};
     Take(listener, At(listener).core().OnLinkOpened(link, "", At(listener).now()));
@@ -50,7 +50,7 @@ class RevocationTest : public ::testing::Test {
     Run();
   }
   bool Linked(size_t one, size_t other) {
-    for (const Member& member : At(one).core().Members()) {
+    for (const federation::Member& member : At(one).core().Members()) {
       if (member.id == At(other).key().id()) {
         return member.linked;
       }
@@ -73,14 +73,14 @@ class RevocationTest : public ::testing::Test {
   const privacy::SigningKey issuer_ = privacy::SigningKey::FromSeed(SeedOf(1000));
 
  private:
-  void Take(size_t core, Actions actions) {
-    for (Action& action : actions) {
-      if (auto* send = std::get_if<SendFrame>(&action)) {
+  void Take(size_t core, federation::Actions actions) {
+    for (federation::Action& action : actions) {
+      if (auto* send = std::get_if<federation::SendFrame>(&action)) {
         const auto [dialer, listener] = ends_.at(send->link);
         wire_.push_back({send->link, core == dialer ? listener : dialer, send->frame});
-      } else if (auto* close = std::get_if<CloseLink>(&action)) {
+      } else if (auto* close = std::get_if<federation::CloseLink>(&action)) {
         closed_[core].push_back(ReasonOf(close->status));
-      } else if (auto* changed = std::get_if<RevocationsChanged>(&action)) {
+      } else if (auto* changed = std::get_if<federation::RevocationsChanged>(&action)) {
         learned_[core] = changed->list.number;
       }
     }
@@ -94,12 +94,12 @@ class RevocationTest : public ::testing::Test {
   }
 
   struct Sent {
-    LinkId link = 0;
+    federation::LinkId link = 0;
     size_t to = 0;
     std::shared_ptr<const Frame> frame;
   };
-  LinkId next_link_ = 1;
-  std::map<LinkId, std::pair<size_t, size_t>> ends_;
+  federation::LinkId next_link_ = 1;
+  std::map<federation::LinkId, std::pair<size_t, size_t>> ends_;
   std::deque<Sent> wire_;
 };
 
@@ -128,18 +128,18 @@ TEST_F(RevocationTest, TheRecordOfARevokedMemberWasOfferedToWhoMustRefuseIt) {
   EXPECT_EQ(At(3).Refused(reasons::kNodeRevoked), 0u);
   const auto known = At(3).core().Members();
   EXPECT_TRUE(std::ranges::any_of(
-      known, [this](const Member& member) { return member.id == At(2).key().id(); }));
+      known, [this](const federation::Member& member) { return member.id == At(2).key().id(); }));
 }
 
 // Its items stayed, were passed on and had their say in every round; members listed it as alive.
 TEST_F(RevocationTest, WhatARevokedMemberSentIsUsedNoMore) {
   TestPeer peer(At(0), 1, 900,
-                [](LocalNode& local) { local.version_max = limits::kProtocolVersion; });
+                [](federation::LocalNode& local) { local.version_max = limits::kProtocolVersion; });
   ASSERT_EQ(peer.Dial().closed, "");
-  const std::string payload = EncodeAdapterDelta(DeltaOf(1));
-  const privacy::Envelope manifest = peer.Manifest(ItemKind::kAdapterDelta, payload);
+  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
+  const privacy::Envelope manifest = peer.Manifest(federation::ItemKind::kAdapterDelta, payload);
   ASSERT_EQ(peer.Serve(peer.Push(manifest), payload).accepted.size(), 1u);
-  const std::vector<Item> stored = At(0).core().Items();
+  const std::vector<federation::Item> stored = At(0).core().Items();
   Answers revoked;
   const privacy::RevocationList list = ListOf({1});
   revoked.Add(At(0).core().SetRevocations(list, At(0).now()).value());
@@ -147,13 +147,13 @@ TEST_F(RevocationTest, WhatARevokedMemberSentIsUsedNoMore) {
   EXPECT_EQ(revoked.dropped, revoked.withdrawn);
   EXPECT_TRUE(At(0).core().NewestDeltas().empty());
   const privacy::NodeId id = peer.key().id();
-  const std::vector<Member> members = At(0).core().Members();
-  const auto member = std::ranges::find(members, id, &Member::id);
+  const std::vector<federation::Member> members = At(0).core().Members();
+  const auto member = std::ranges::find(members, id, &federation::Member::id);
   if (member != members.end()) {
-    EXPECT_EQ(member->standing, MemberStanding::kRevoked);
+    EXPECT_EQ(member->standing, federation::MemberStanding::kRevoked);
     EXPECT_FALSE(member->counts());
   }
-  EXPECT_EQ(At(0).core().StandingOf(id), MemberStanding::kRevoked);
+  EXPECT_EQ(At(0).core().StandingOf(id), federation::MemberStanding::kRevoked);
   // By way of others, or after a restart, it does not come back.
   TestPeer other(At(0), 2, 901);
   ASSERT_EQ(other.Dial().closed, "");
@@ -223,7 +223,7 @@ TEST_F(RevocationTest, AForgedListOverAnOpenLinkIsCountedAgainstThePeer) {
     return frame;
   };
   TestPeer liar(At(0), 1, 900,
-                [](LocalNode& local) { local.version_max = limits::kProtocolVersion; });
+                [](federation::LocalNode& local) { local.version_max = limits::kProtocolVersion; });
   ASSERT_EQ(liar.Dial().closed, "");
   privacy::RevocationList forged = ListOf({2});
   forged.nodes = {At(3).key().id()};
@@ -241,7 +241,7 @@ TEST_F(RevocationTest, AForgedListOverAnOpenLinkIsCountedAgainstThePeer) {
 // The version before has no such frame; its links stay and hear of the list when they open.
 TEST_F(RevocationTest, APeerOfTheVersionBeforeIsSentNoList) {
   TestPeer older(At(0), 1, 900,
-                 [](LocalNode& local) { local.version_max = limits::kVersionWithRevocations - 1; });
+                 [](federation::LocalNode& local) { local.version_max = limits::kVersionWithRevocations - 1; });
   ASSERT_EQ(older.Dial().closed, "");
   Answers answers;
   answers.Add(At(0).core().SetRevocations(ListOf({3}), At(0).now()).value());
@@ -255,7 +255,7 @@ TEST_F(RevocationTest, ANodeWhoseListIsOldLinksToWhoBringsANewerOneOnly) {
   At(3);
   for (const size_t number : {size_t{0}, size_t{1}, size_t{2}}) {
     cores_[number] = std::make_unique<CoreUnderTest>(
-        number, [&](GossipConfig& config) { config.max_stale = kBound; });
+        number, [&](federation::GossipConfig& config) { config.max_stale = kBound; });
   }
   Link(0, 1);
   EXPECT_TRUE(Linked(0, 1)) << "there is no list that could be old";

@@ -23,7 +23,7 @@ namespace {
 
 using Vectors = std::vector<std::vector<float>>;
 
-std::vector<float> Combined(const AggregationRule& rule, const Vectors& vectors,
+std::vector<float> Combined(const federation::AggregationRule& rule, const Vectors& vectors,
                             std::optional<size_t> own = std::nullopt,
                             const std::vector<double>& weights = {}) {
   std::vector<std::span<const float>> spans(vectors.begin(), vectors.end());
@@ -32,20 +32,20 @@ std::vector<float> Combined(const AggregationRule& rule, const Vectors& vectors,
   return out;
 }
 
-std::vector<std::unique_ptr<AggregationRule>> AllRules() {
-  std::vector<std::unique_ptr<AggregationRule>> rules;
-  rules.push_back(std::make_unique<MeanRule>());
-  rules.push_back(std::make_unique<MedianRule>());
-  rules.push_back(std::make_unique<TrimmedMean>());
-  rules.push_back(std::make_unique<MultiKrumRule>());
-  rules.push_back(std::make_unique<GeometricMedianRule>());
-  rules.push_back(std::make_unique<NearestNeighbourRule>());
-  rules.push_back(std::make_unique<SelfClipRule>());
+std::vector<std::unique_ptr<federation::AggregationRule>> AllRules() {
+  std::vector<std::unique_ptr<federation::AggregationRule>> rules;
+  rules.push_back(std::make_unique<federation::MeanRule>());
+  rules.push_back(std::make_unique<federation::MedianRule>());
+  rules.push_back(std::make_unique<federation::TrimmedMean>());
+  rules.push_back(std::make_unique<federation::MultiKrumRule>());
+  rules.push_back(std::make_unique<federation::GeometricMedianRule>());
+  rules.push_back(std::make_unique<federation::NearestNeighbourRule>());
+  rules.push_back(std::make_unique<federation::SelfClipRule>());
   return rules;
 }
 
 double Distance(const std::vector<float>& a, const std::vector<float>& b) {
-  return std::sqrt(SquaredDistance(a, b));
+  return std::sqrt(federation::SquaredDistance(a, b));
 }
 
 Vectors RandomVectors(Random& random, size_t count, size_t length) {
@@ -80,20 +80,20 @@ void ExpectNear(const std::vector<float>& actual, const std::vector<double>& exp
 }
 
 TEST(RobustRules, GoldenValues) {
-  ExpectNear(Combined(MedianRule(), Golden()), {-0.125, 0.125, 0, 0, 0.875}, 0);
-  ExpectNear(Combined(TrimmedMean(0.15), Golden()), {-0.15, -0.175, 0.125, 0.025, 0.775}, 1e-6);
-  ExpectNear(Combined(MultiKrumRule(), Golden()), {-0.875, 0.21875, -0.125, 0.25, 0.625}, 1e-6);
-  ExpectNear(Combined(NearestNeighbourRule(), Golden()),
+  ExpectNear(Combined(federation::MedianRule(), Golden()), {-0.125, 0.125, 0, 0, 0.875}, 0);
+  ExpectNear(Combined(federation::TrimmedMean(0.15), Golden()), {-0.15, -0.175, 0.125, 0.025, 0.775}, 1e-6);
+  ExpectNear(Combined(federation::MultiKrumRule(), Golden()), {-0.875, 0.21875, -0.125, 0.25, 0.625}, 1e-6);
+  ExpectNear(Combined(federation::NearestNeighbourRule(), Golden()),
              {-0.3541666667, 0, -0.125, 0.2291666667, 0.5833333333}, 1e-6);
-  ExpectNear(Combined(GeometricMedianRule(500), Golden()),
+  ExpectNear(Combined(federation::GeometricMedianRule(500), Golden()),
              {-0.1825465482, -0.0351411990, 0.1343436213, 0.2613195468, 0.7647241933}, 1e-4);
-  ExpectNear(Combined(SelfClipRule(), Golden(), 0),
+  ExpectNear(Combined(federation::SelfClipRule(), Golden(), 0),
              {-0.3292280878, -0.2005063147, 0.1998813358, -0.1219983520, 0.7134506502}, 1e-5);
 }
 
 TEST(RobustRules, MultiKrumSelectsByTheNearestOthers) {
   std::vector<std::span<const float>> spans(Golden().begin(), Golden().end());
-  EXPECT_EQ(MultiKrumRule().Select({.updates = spans}), (std::vector<size_t>{0, 2, 4, 5}));
+  EXPECT_EQ(federation::MultiKrumRule().Select({.updates = spans}), (std::vector<size_t>{0, 2, 4, 5}));
 }
 
 RC_GTEST_PROP(RobustRules, DoNotDependOnTheOrderButByRounding, (uint64_t seed)) {
@@ -146,7 +146,7 @@ TEST(RobustRules, EqualUpdatesGiveThemselves) {
       const auto result = Combined(*rule, Vectors(count, same), 0);
       std::vector<float> expected = same;
       if (rule->name() == "trimmed_mean" && count < 3) {  // clips to 1
-        const double norm = std::sqrt(SquaredNorm(same));
+        const double norm = std::sqrt(federation::SquaredNorm(same));
         std::ranges::for_each(expected, [norm](float& v) { v = static_cast<float>(v / norm); });
       }
       EXPECT_LT(Distance(result, expected), 1e-5) << rule->name() << count;
@@ -202,7 +202,7 @@ RC_GTEST_PROP(RobustRules, StayNearTheHonestUnderAttack, (uint64_t seed)) {
        {Attack::kSignFlip, Attack::kFar, Attack::kHuge, Attack::kCopies, Attack::kInnerProduct}) {
     const Vectors vectors = Attacked(random, attack, honest, liars);
     const Vectors good(vectors.begin(), vectors.begin() + static_cast<std::ptrdiff_t>(honest));
-    const std::vector<float> mean = Combined(MeanRule(), good);
+    const std::vector<float> mean = Combined(federation::MeanRule(), good);
     double spread = 0;
     for (const auto& vector : good) {
       spread = std::max(spread, Distance(vector, mean));
@@ -222,19 +222,19 @@ RC_GTEST_PROP(RobustRules, StayNearTheHonestUnderAttack, (uint64_t seed)) {
 // them.
 RC_GTEST_PROP(RobustRules, FreshLiarsAmongStaleHonestOnesAreDropped, (uint64_t seed)) {
   Random random(seed);
-  std::vector<std::unique_ptr<AggregationRule>> rules;
-  rules.push_back(std::make_unique<MedianRule>());
-  rules.push_back(std::make_unique<TrimmedMean>(kFaultyShare));
-  rules.push_back(std::make_unique<MultiKrumRule>());
-  rules.push_back(std::make_unique<NearestNeighbourRule>());
-  rules.push_back(std::make_unique<SelfClipRule>());
+  std::vector<std::unique_ptr<federation::AggregationRule>> rules;
+  rules.push_back(std::make_unique<federation::MedianRule>());
+  rules.push_back(std::make_unique<federation::TrimmedMean>(federation::kFaultyShare));
+  rules.push_back(std::make_unique<federation::MultiKrumRule>());
+  rules.push_back(std::make_unique<federation::NearestNeighbourRule>());
+  rules.push_back(std::make_unique<federation::SelfClipRule>());
   for (const auto& [count, liars] : {std::pair<size_t, size_t>{5, 1}, {20, 5}}) {
     std::vector<double> weights(count, 0.5);
     std::fill(weights.end() - static_cast<std::ptrdiff_t>(liars), weights.end(), 1.0);
     for (const Attack attack : {Attack::kSignFlip, Attack::kFar, Attack::kHuge}) {
       const Vectors vectors = Attacked(random, attack, count - liars, liars);
       const Vectors good(vectors.begin(), vectors.end() - static_cast<std::ptrdiff_t>(liars));
-      const std::vector<float> mean = Combined(MeanRule(), good);
+      const std::vector<float> mean = Combined(federation::MeanRule(), good);
       double spread = 0;
       for (const auto& vector : good) {
         spread = std::max(spread, Distance(vector, mean));
@@ -248,16 +248,16 @@ RC_GTEST_PROP(RobustRules, FreshLiarsAmongStaleHonestOnesAreDropped, (uint64_t s
 
 TEST(RobustRules, TrimmingDropsByNumberAndWeighsTheRest) {
   const Vectors vectors = {{1}, {2}, {4}, {-1e6F}, {3}};
-  EXPECT_FLOAT_EQ(Combined(TrimmedMean(), vectors, 0, {0.5, 0.5, 0.5, 1, 0.25})[0],
+  EXPECT_FLOAT_EQ(Combined(federation::TrimmedMean(), vectors, 0, {0.5, 0.5, 0.5, 1, 0.25})[0],
                   (0.5F * 1 + 0.5F * 2 + 0.25F * 3) / 1.25F);
-  EXPECT_FLOAT_EQ(Combined(TrimmedMean(), vectors, 0, {0, 0, 0.5, 1, 0})[0], 2);
+  EXPECT_FLOAT_EQ(Combined(federation::TrimmedMean(), vectors, 0, {0, 0, 0.5, 1, 0})[0], 2);
 }
 
 TEST(RobustRules, TheWeightedMedianOfAnEvenNumberIsAMedian) {
-  EXPECT_EQ(Combined(MedianRule(), {{-1e6F}, {1}, {2}, {3}}, 0, {1, 0.5, 0.5, 0.5})[0], 1);
-  EXPECT_EQ(Combined(MedianRule(), {{1}, {2}, {3}, {1e6F}}, 0, {0.5, 0.5, 0.5, 0.5})[0], 2.5F);
+  EXPECT_EQ(Combined(federation::MedianRule(), {{-1e6F}, {1}, {2}, {3}}, 0, {1, 0.5, 0.5, 0.5})[0], 1);
+  EXPECT_EQ(Combined(federation::MedianRule(), {{1}, {2}, {3}, {1e6F}}, 0, {0.5, 0.5, 0.5, 0.5})[0], 2.5F);
   EXPECT_EQ(
-      Combined(MedianRule(), {{4}, {1e6F}, {2}, {3}, {1}, {5}}, 0, {0.5, 1, 0.5, 0.5, 0.5, 0.5})[0],
+      Combined(federation::MedianRule(), {{4}, {1e6F}, {2}, {3}, {1}, {5}}, 0, {0.5, 1, 0.5, 0.5, 0.5, 0.5})[0],
       4);
 }
 
@@ -265,14 +265,14 @@ TEST(RobustRules, MultiKrumSelectsAllOfFewerThanFive) {
   for (const size_t count : {1U, 2U, 3U, 4U}) {
     const Vectors vectors(count, {1.0F});
     const std::vector<std::span<const float>> spans(vectors.begin(), vectors.end());
-    EXPECT_EQ(MultiKrumRule().Select({.updates = spans}).size(), count);
+    EXPECT_EQ(federation::MultiKrumRule().Select({.updates = spans}).size(), count);
   }
 }
 
 TEST(RobustRules, OnePeerOfTwoMovesTheResultByABoundedStep) {
   const Vectors vectors = {{3, 4}, {-3e6F, 1e6F}};
-  EXPECT_LE(Distance(Combined(SelfClipRule(), vectors, 0), vectors[0]), 5.001);  // 2 |own| / 2
-  EXPECT_LE(Distance(Combined(DefaultRule(), vectors, 0), vectors[0]), 5.001);
+  EXPECT_LE(Distance(Combined(federation::SelfClipRule(), vectors, 0), vectors[0]), 5.001);  // 2 |own| / 2
+  EXPECT_LE(Distance(Combined(federation::DefaultRule(), vectors, 0), vectors[0]), 5.001);
 }
 
 TEST(RobustRules, WeightsCountAsCopiesDo) {
@@ -324,27 +324,27 @@ TEST(RobustRules, WhoHasNoWeightHasNoSay) {
 }
 
 TEST(RobustRules, HowManyAreDefendedAgainst) {
-  EXPECT_EQ(FaultyOf(2, 0.25), 0U);
-  EXPECT_EQ(FaultyOf(3, 0.25), 1U);
-  EXPECT_EQ(FaultyOf(6, 0.25), 1U);
-  EXPECT_EQ(FaultyOf(8, 0.25), 2U);
-  EXPECT_EQ(FaultyOf(20, 0.4), 8U);
-  EXPECT_EQ(FaultyOf(10, 0.3), 3U);
-  EXPECT_EQ(FaultyOf(5, 0.9), 2U);
+  EXPECT_EQ(federation::FaultyOf(2, 0.25), 0U);
+  EXPECT_EQ(federation::FaultyOf(3, 0.25), 1U);
+  EXPECT_EQ(federation::FaultyOf(6, 0.25), 1U);
+  EXPECT_EQ(federation::FaultyOf(8, 0.25), 2U);
+  EXPECT_EQ(federation::FaultyOf(20, 0.4), 8U);
+  EXPECT_EQ(federation::FaultyOf(10, 0.3), 3U);
+  EXPECT_EQ(federation::FaultyOf(5, 0.9), 2U);
 }
 
 RC_GTEST_PROP(SortingNetwork, SortsEveryColumn, (uint64_t seed)) {
   Random random(seed);
   const size_t count = 1 + random.Below(40);
-  std::vector<CoordinateRow> rows(count);
+  std::vector<federation::CoordinateRow> rows(count);
   for (auto& row : rows) {
     for (float& v : row) {
       v = static_cast<float>(random.Below(8));
     }
   }
-  std::vector<CoordinateRow> sorted = rows;
-  SortingNetwork(count).Sort(sorted);
-  for (size_t column = 0; column < kCoordinateBlock; ++column) {
+  std::vector<federation::CoordinateRow> sorted = rows;
+  federation::SortingNetwork(count).Sort(sorted);
+  for (size_t column = 0; column < federation::kCoordinateBlock; ++column) {
     std::vector<float> expected;
     for (const auto& row : rows) {
       expected.push_back(row[column]);
@@ -359,15 +359,15 @@ RC_GTEST_PROP(SortingNetwork, SortsEveryColumn, (uint64_t seed)) {
 TEST(MergeClipped, MovesByAtMostTheRadius) {
   std::vector<float> own = {1, 0};
   const std::vector<float> peer = {1, 10};
-  EXPECT_DOUBLE_EQ(MergeClipped(peer, 0.5, 2, own), 10);
+  EXPECT_DOUBLE_EQ(federation::MergeClipped(peer, 0.5, 2, own), 10);
   EXPECT_EQ(own, (std::vector<float>{1, 1}));
   const std::vector<float> near = {1, 2};
-  EXPECT_DOUBLE_EQ(MergeClipped(near, 0.5, 2, own), 1);
+  EXPECT_DOUBLE_EQ(federation::MergeClipped(near, 0.5, 2, own), 1);
   EXPECT_EQ(own, (std::vector<float>{1, 1.5F}));
 }
 
 TEST(ClipRadius, IsTheOwnNormFirstAndThenTheMedianOfTheLast) {
-  ClipRadius radius;
+  federation::ClipRadius radius;
   EXPECT_EQ(radius.For(0.7), 0.7);
   radius.Add(1);
   radius.Add(1000);
@@ -381,7 +381,7 @@ TEST(ClipRadius, IsTheOwnNormFirstAndThenTheMedianOfTheLast) {
 }
 
 TEST(ClipRadius, IsAtMostTwiceTheOwnNorm) {
-  ClipRadius radius;
+  federation::ClipRadius radius;
   for (int i = 0; i < 3; ++i) {
     radius.Add(1e6);
   }

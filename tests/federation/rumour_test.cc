@@ -36,35 +36,35 @@ class Rumour {
     Tell(RecordOfBoot(1));
   }
   // The suspect's record as of its start of this number.
-  RecordPtr RecordOfBoot(uint64_t boot) const {
-    GossipConfig config = ConfigFor(suspect_, kSuspect);
+  federation::RecordPtr RecordOfBoot(uint64_t boot) const {
+    federation::GossipConfig config = ConfigFor(suspect_, kSuspect);
     config.listen_address = address_;
     config.boot_counter = boot;
-    return (*GossipCore::Create(std::move(config), suspect_, EntropyOf(boot), boot, target_.now()))
+    return (*federation::GossipCore::Create(std::move(config), suspect_, EntropyOf(boot), boot, target_.now()))
         ->OwnRecord();
   }
-  void Tell(const RecordPtr& record) {
+  void Tell(const federation::RecordPtr& record) {
     Frame delta;
-    *delta.mutable_member_delta()->add_records() = ToProto(record->envelope);
+    *delta.mutable_member_delta()->add_records() = federation::ToProto(record->envelope);
     EXPECT_THAT(peer_.Send(delta).refused, IsEmpty());
   }
   // `padding`: bytes that do not belong to the header.
   void Accuse(size_t padding = 0) {
-    const Accusation accusation{.certificate = peer_.local().certificate,
+    const federation::Accusation accusation{.certificate = peer_.local().certificate,
                                 .suspect = suspect_.id(),
                                 .incarnation = RecordOfBoot(1)->record.incarnation};
     const int64_t now_ms = target_.now().wall_ms;
     Frame frame;
     *frame.mutable_suspicions()->add_accusations() =
-        ToProto(*peer_.sealer().Seal(privacy::EnvelopePurpose::kMember, kBodySuspicion, 0,
-                                     EncodeAccusation(accusation), now_ms, now_ms + 60'000));
+        federation::ToProto(*peer_.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodySuspicion, 0,
+                                     federation::EncodeAccusation(accusation), now_ms, now_ms + 60'000));
     frame.mutable_suspicions()->mutable_accusations(0)->mutable_header()->append(padding, 'x');
     peer_.Send(frame);
   }
   uint64_t Refused(const std::string& reason) { return target_.Refused(reason); }
   // Sends records of the neighbour until the core checks no more of its signatures.
   void UseUpChecks() {
-    MemberRecord record;
+    federation::MemberRecord record;
     record.certificate = peer_.local().certificate;
     const int64_t now_ms = target_.now().wall_ms;
     while (target_.Refused(reasons::kBusy) == 0) {
@@ -72,15 +72,15 @@ class Rumour {
       for (size_t i = 0; i < limits::kMaxRecordsPerFrame; ++i) {
         ++record.incarnation;
         *frame.mutable_member_delta()->add_records() =
-            ToProto(*peer_.sealer().Seal(privacy::EnvelopePurpose::kMember, kBodyMemberRecord, 0,
-                                         EncodeMemberRecord(record), now_ms, now_ms + 60'000));
+            federation::ToProto(*peer_.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 0,
+                                         federation::EncodeMemberRecord(record), now_ms, now_ms + 60'000));
       }
       peer_.Send(frame);
     }
   }
-  MemberState StateOfSuspect() {
-    const std::vector<Member> members = target_.core().Members();
-    return std::ranges::find(members, suspect_.id(), &Member::id)->state;
+  federation::MemberState StateOfSuspect() {
+    const std::vector<federation::Member> members = target_.core().Members();
+    return std::ranges::find(members, suspect_.id(), &federation::Member::id)->state;
   }
   double ScoreOfPeer() { return target_.core().ScoreOf(peer_.key().id()); }
   void Run(Duration duration) {
@@ -106,7 +106,7 @@ class Rumour {
   uint64_t accused() { return target_.core().counters().suspicions; }
 
  private:
-  static void SpeakNewest(LocalNode& local) { local.version_max = limits::kProtocolVersion; }
+  static void SpeakNewest(federation::LocalNode& local) { local.version_max = limits::kProtocolVersion; }
 
   std::string address_;
   privacy::NodeKey suspect_ = privacy::NodeKey::FromSeed(SeedOf(kSuspect));
@@ -144,9 +144,9 @@ TEST(RumourTest, AnAccusationThatThereWasNoTimeForIsCheckedLater) {
   Rumour rumour("node-5:7000");
   rumour.UseUpChecks();
   rumour.Accuse();
-  EXPECT_EQ(rumour.StateOfSuspect(), MemberState::kAlive);
+  EXPECT_EQ(rumour.StateOfSuspect(), federation::MemberState::kAlive);
   rumour.Run(milliseconds(500));
-  EXPECT_EQ(rumour.StateOfSuspect(), MemberState::kSuspect);
+  EXPECT_EQ(rumour.StateOfSuspect(), federation::MemberState::kSuspect);
   EXPECT_EQ(rumour.ScoreOfPeer(), 0);
 }
 
@@ -167,7 +167,7 @@ TEST(RumourTest, AnAccusationThatWasRefutedWhileItWaitedHasNoEffect) {
   rumour.Pass(milliseconds(200));
   rumour.Tell(rumour.RecordOfBoot(2));
   rumour.Run(milliseconds(500));
-  EXPECT_EQ(rumour.StateOfSuspect(), MemberState::kAlive);
+  EXPECT_EQ(rumour.StateOfSuspect(), federation::MemberState::kAlive);
 }
 
 }  // namespace

@@ -15,31 +15,31 @@ namespace ruvd::test {
 namespace {
 
 TEST(SharedPattern, RoundTripsAndRefusesEveryTruncation) {
-  SharedPattern pattern = PatternOf(1);
+  federation::SharedPattern pattern = PatternOf(1);
   pattern.cores = DeltaOf(2).cores;
-  const std::string bytes = EncodeSharedPattern(pattern);
-  const auto decoded = DecodeSharedPattern(AsBytes(bytes));
+  const std::string bytes = federation::EncodeSharedPattern(pattern);
+  const auto decoded = federation::DecodeSharedPattern(AsBytes(bytes));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(*decoded, pattern);
   for (size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_FALSE(DecodeSharedPattern(AsBytes(bytes.substr(0, length))).ok());
+    EXPECT_FALSE(federation::DecodeSharedPattern(AsBytes(bytes.substr(0, length))).ok());
   }
-  EXPECT_FALSE(DecodeSharedPattern(AsBytes(bytes + "x")).ok());
+  EXPECT_FALSE(federation::DecodeSharedPattern(AsBytes(bytes + "x")).ok());
 }
 
 // Found by payload_fuzz: copying zero floats from nowhere.
 TEST(SharedPattern, EmptyCentroidIsRefused) {
-  SharedPattern pattern = PatternOf(1);
+  federation::SharedPattern pattern = PatternOf(1);
   pattern.centroid.clear();
-  EXPECT_EQ(ReasonOf(DecodeSharedPattern(AsBytes(EncodeSharedPattern(pattern))).status()),
+  EXPECT_EQ(ReasonOf(federation::DecodeSharedPattern(AsBytes(federation::EncodeSharedPattern(pattern))).status()),
             reasons::kUpdateInvalid);
 }
 
 TEST(SharedPattern, ChecksEveryField) {
   const auto reason_of = [](auto change) {
-    SharedPattern pattern = PatternOf(1);
+    federation::SharedPattern pattern = PatternOf(1);
     change(pattern);
-    return ReasonOf(CheckSharedPattern(pattern, Patterns()));
+    return ReasonOf(federation::CheckSharedPattern(pattern, Patterns()));
   };
   EXPECT_EQ(reason_of([](auto&) {}), "");
   EXPECT_EQ(reason_of([](auto& p) { p.centroid.pop_back(); }), reasons::kWrongDimension);
@@ -61,26 +61,26 @@ TEST(SharedPattern, ChecksEveryField) {
 }
 
 TEST(SharedPattern, TravelsOnlyIfItsTierAndTheOperatorAllowIt) {
-  EXPECT_TRUE(MayTravel(privacy::ConsentTier::kPublic, privacy::ConsentTier::kPublic).ok());
+  EXPECT_TRUE(federation::MayTravel(privacy::ConsentTier::kPublic, privacy::ConsentTier::kPublic).ok());
   for (privacy::ConsentTier tier :
        {privacy::ConsentTier::kPrivate, privacy::ConsentTier::kMasked, privacy::ConsentTier::kDp}) {
-    EXPECT_EQ(ReasonOf(MayTravel(tier, privacy::ConsentTier::kPublic)), reasons::kConsentMissing);
-    EXPECT_EQ(ReasonOf(MayTravel(privacy::ConsentTier::kPublic, tier)), reasons::kConsentMissing);
+    EXPECT_EQ(ReasonOf(federation::MayTravel(tier, privacy::ConsentTier::kPublic)), reasons::kConsentMissing);
+    EXPECT_EQ(ReasonOf(federation::MayTravel(privacy::ConsentTier::kPublic, tier)), reasons::kConsentMissing);
   }
 }
 
 TEST(SharedPattern, MergeIsTheSameInEveryOrder) {
-  const SharedPattern old_one = PatternOf(1);
-  SharedPattern new_one = old_one;
+  const federation::SharedPattern old_one = PatternOf(1);
+  federation::SharedPattern new_one = old_one;
   new_one.created_ms += 1;
-  EXPECT_EQ(MergePattern(nullptr, old_one), PatternMerge::kInsert);
-  EXPECT_EQ(MergePattern(&old_one, new_one), PatternMerge::kReplace);
-  EXPECT_EQ(MergePattern(&new_one, old_one), PatternMerge::kKeep);
-  EXPECT_EQ(MergePattern(&old_one, old_one), PatternMerge::kKeep);
-  SharedPattern twin = old_one;
+  EXPECT_EQ(MergePattern(nullptr, old_one), federation::PatternMerge::kInsert);
+  EXPECT_EQ(MergePattern(&old_one, new_one), federation::PatternMerge::kReplace);
+  EXPECT_EQ(MergePattern(&new_one, old_one), federation::PatternMerge::kKeep);
+  EXPECT_EQ(MergePattern(&old_one, old_one), federation::PatternMerge::kKeep);
+  federation::SharedPattern twin = old_one;
   twin.quality = 0.5F;
-  EXPECT_NE(MergePattern(&old_one, twin) == PatternMerge::kReplace,
-            MergePattern(&twin, old_one) == PatternMerge::kReplace);
+  EXPECT_NE(MergePattern(&old_one, twin) == federation::PatternMerge::kReplace,
+            MergePattern(&twin, old_one) == federation::PatternMerge::kReplace);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 using testing::IsEmpty;
 
-size_t Taken(SignatureBudget& budget, size_t tries) {
+size_t Taken(federation::SignatureBudget& budget, size_t tries) {
   size_t taken = 0;
   for (size_t i = 0; i < tries; ++i) {
     taken += budget.Take() ? 1 : 0;
@@ -24,12 +24,12 @@ size_t Taken(SignatureBudget& budget, size_t tries) {
 }
 
 TEST(SignatureBudget, EachPeerHasItsShareAndTheNodeItsOwn) {
-  SignatureBudget budget;
+  federation::SignatureBudget budget;
   const TimePoint start{std::chrono::hours(1)};
   constexpr auto kOfPeer = static_cast<size_t>(limits::kCheckBurstOfPeer);
   constexpr auto kOfNode = static_cast<size_t>(limits::kCheckBurst);
   size_t total = 0;
-  for (LinkId link = 1; link <= 6; ++link) {
+  for (federation::LinkId link = 1; link <= 6; ++link) {
     budget.LinkUp(link);
     budget.Charge(link, /*awaited=*/false, start);
     const size_t taken = Taken(budget, 2 * kOfPeer);
@@ -48,7 +48,7 @@ TEST(SignatureBudget, WhoSendsMuchIsHeardLaterAndNotBlamed) {
   CoreUnderTest target;
   TestPeer peer(target, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  MemberRecord record;
+  federation::MemberRecord record;
   record.certificate = peer.local().certificate;
   const int64_t now = target.now().wall_ms;
   const auto send = [&](int records) {
@@ -56,8 +56,8 @@ TEST(SignatureBudget, WhoSendsMuchIsHeardLaterAndNotBlamed) {
     for (int i = 0; i < records; ++i) {
       ++record.incarnation;
       *frame.mutable_member_delta()->add_records() =
-          ToProto(*peer.sealer().Seal(privacy::EnvelopePurpose::kMember, kBodyMemberRecord, 0,
-                                      EncodeMemberRecord(record), now, now + 60'000));
+          federation::ToProto(*peer.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 0,
+                                      federation::EncodeMemberRecord(record), now, now + 60'000));
     }
     return peer.Send(frame);
   };
@@ -73,7 +73,7 @@ TEST(SignatureBudget, WhoSendsMuchIsHeardLaterAndNotBlamed) {
   target.Advance(std::chrono::seconds(1));
   send(static_cast<int>(limits::kChecksPerSecondOfPeer));
   EXPECT_EQ(target.Refused(reasons::kBusy), busy);
-  for (const Member& member : target.core().Members()) {
+  for (const federation::Member& member : target.core().Members()) {
     EXPECT_TRUE(member.self || member.incarnation == record.incarnation);
   }
 }

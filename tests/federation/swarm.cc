@@ -19,18 +19,18 @@ constexpr Duration kRetransmission = std::chrono::milliseconds(200);
 }  // namespace
 
 Swarm::Swarm(SwarmOptions options) : options_(std::move(options)), random_(options_.seed) {
-  const auto pool = std::make_shared<RecordPool>();
+  const auto pool = std::make_shared<federation::RecordPool>();
   nodes_.resize(options_.nodes);
   for (size_t i = 0; i < options_.nodes; ++i) {
-    node::Node& node = nodes_[i];
+    Node& node = nodes_[i];
     node.key = std::make_unique<privacy::NodeKey>(privacy::NodeKey::FromSeed(SeedOf(i)));
-    GossipConfig config = ConfigFor(*node.key, i);
+    federation::GossipConfig config = ConfigFor(*node.key, i);
     config.seeds = {AddressOf(0), AddressOf(1)};
     config.record_pool = pool;
     if (options_.configure) {
       options_.configure(i, config);
     }
-    node.core = *GossipCore::Create(std::move(config), *node.key, EntropyOf(random_.Next()),
+    node.core = *federation::GossipCore::Create(std::move(config), *node.key, EntropyOf(random_.Next()),
                                     random_.Next(), now());
     index_[node.key->id()] = i;
     by_address_[AddressOf(i)] = i;
@@ -40,7 +40,7 @@ Swarm::Swarm(SwarmOptions options) : options_(std::move(options)), random_(optio
   }
 }
 
-Instant Swarm::now() const {
+federation::Instant Swarm::now() const {
   return At(now_.time_since_epoch());
 }
 
@@ -75,7 +75,7 @@ bool Swarm::RunUntil(const std::function<bool()>& done, Duration limit) {
 }
 
 void Swarm::Handle(Event event) {
-  node::Node& node = nodes_[event.node];
+  Node& node = nodes_[event.node];
   if (node.crashed) {
     return;
   }
@@ -106,20 +106,20 @@ void Swarm::Handle(Event event) {
   }
 }
 
-void Swarm::Apply(size_t index, Actions actions) {
-  for (Action& action : actions) {
-    if (auto* send = std::get_if<SendFrame>(&action)) {
+void Swarm::Apply(size_t index, federation::Actions actions) {
+  for (federation::Action& action : actions) {
+    if (auto* send = std::get_if<federation::SendFrame>(&action)) {
       Transmit(index, send->link, std::move(send->frame));
-    } else if (auto* close = std::get_if<CloseLink>(&action)) {
+    } else if (auto* close = std::get_if<federation::CloseLink>(&action)) {
       CloseFrom(index, close->link);
-    } else if (auto* dial = std::get_if<Dial>(&action)) {
+    } else if (auto* dial = std::get_if<federation::Dial>(&action)) {
       Schedule(now_ + Delay(),
                {.kind = Event::Kind::kDial, .node = index, .address = dial->address});
-    } else if (auto* accepted = std::get_if<ItemAccepted>(&action)) {
+    } else if (auto* accepted = std::get_if<federation::ItemAccepted>(&action)) {
       nodes_[index].accepted.insert(accepted->item.id);
-    } else if (auto* dropped = std::get_if<ItemDropped>(&action)) {
+    } else if (auto* dropped = std::get_if<federation::ItemDropped>(&action)) {
       nodes_[index].accepted.erase(dropped->id);
-    } else if (auto* member = std::get_if<MemberChanged>(&action)) {
+    } else if (auto* member = std::get_if<federation::MemberChanged>(&action)) {
       if (on_member && !member->member.self) {
         on_member(index, member->member);
       }
@@ -148,7 +148,7 @@ void Swarm::Connect(size_t from, const std::string& address) {
   Apply(from, nodes_[from].core->OnLinkOpened(pipe->ends[0].link, address, now()));
 }
 
-void Swarm::Transmit(size_t from, LinkId link, std::shared_ptr<const v1::Frame> frame) {
+void Swarm::Transmit(size_t from, federation::LinkId link, std::shared_ptr<const federation::v1::Frame> frame) {
   const auto found = pipes_.find(link);
   if (found == pipes_.end()) {
     return;
@@ -168,7 +168,7 @@ void Swarm::Transmit(size_t from, LinkId link, std::shared_ptr<const v1::Frame> 
       {.kind = Event::Kind::kFrame, .node = to.node, .link = to.link, .frame = std::move(frame)});
 }
 
-void Swarm::CloseFrom(size_t /*node*/, LinkId link) {
+void Swarm::CloseFrom(size_t /*node*/, federation::LinkId link) {
   const auto found = pipes_.find(link);
   if (found == pipes_.end()) {
     return;
@@ -198,15 +198,15 @@ void Swarm::Share(size_t node) {
   Apply(node, *std::move(actions));
 }
 
-void Swarm::Broadcast(size_t node, const v1::Frame& frame) {
-  const auto shared = std::make_shared<const v1::Frame>(frame);
-  for (LinkId link : LinksOf(node)) {
+void Swarm::Broadcast(size_t node, const federation::v1::Frame& frame) {
+  const auto shared = std::make_shared<const federation::v1::Frame>(frame);
+  for (federation::LinkId link : LinksOf(node)) {
     Transmit(node, link, shared);
   }
 }
 
-std::vector<LinkId> Swarm::LinksOf(size_t node) const {
-  std::vector<LinkId> links;
+std::vector<federation::LinkId> Swarm::LinksOf(size_t node) const {
+  std::vector<federation::LinkId> links;
   for (const auto& [link, end] : pipes_) {
     if (end.first->ends[end.second].node == node) {
       links.push_back(link);
@@ -215,12 +215,12 @@ std::vector<LinkId> Swarm::LinksOf(size_t node) const {
   return links;
 }
 
-void Swarm::SendFrom(size_t node, LinkId link, const v1::Frame& frame) {
-  Transmit(node, link, std::make_shared<const v1::Frame>(frame));
+void Swarm::SendFrom(size_t node, federation::LinkId link, const federation::v1::Frame& frame) {
+  Transmit(node, link, std::make_shared<const federation::v1::Frame>(frame));
 }
 
 bool Swarm::Converged(size_t count) const {
-  return std::all_of(nodes_.begin(), nodes_.end(), [count](const node::Node& node) {
+  return std::all_of(nodes_.begin(), nodes_.end(), [count](const Node& node) {
     return node.crashed || node.accepted.size() == count;
   });
 }

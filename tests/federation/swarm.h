@@ -30,7 +30,7 @@ struct SwarmOptions {
   Duration delay_min = std::chrono::milliseconds(10);
   Duration delay_max = std::chrono::milliseconds(50);
   Duration tick = std::chrono::milliseconds(200);
-  std::function<void(size_t node, GossipConfig& config)> configure;
+  std::function<void(size_t node, federation::GossipConfig& config)> configure;
   // Whether a dial gets through; all do if this is empty.
   std::function<bool(size_t from, size_t to)> can_dial;
 };
@@ -53,25 +53,25 @@ class Swarm {
   void Partition(std::vector<int> groups) { groups_ = std::move(groups); }
 
   size_t size() const { return nodes_.size(); }
-  GossipCore& core(size_t node) { return *nodes_[node].core; }
+  federation::GossipCore& core(size_t node) { return *nodes_[node].core; }
   const privacy::NodeId& id(size_t node) const { return nodes_[node].key->id(); }
   size_t index(const privacy::NodeId& id) const { return index_.at(id); }
   const std::set<Digest>& accepted(size_t node) const { return nodes_[node].accepted; }
-  Instant now() const;
+  federation::Instant now() const;
   // Performs an input that a test gave a core itself.
-  void Apply(size_t node, Actions actions);
+  void Apply(size_t node, federation::Actions actions);
   void Share(size_t node);  // consents to the public tier
   // Sends a frame over every link of a node, in its name.
-  void Broadcast(size_t node, const v1::Frame& frame);
+  void Broadcast(size_t node, const federation::v1::Frame& frame);
 
   // Links of a node, ascending, and a frame over one of them in its name.
-  std::vector<LinkId> LinksOf(size_t node) const;
-  void SendFrom(size_t node, LinkId link, const v1::Frame& frame);
+  std::vector<federation::LinkId> LinksOf(size_t node) const;
+  void SendFrom(size_t node, federation::LinkId link, const federation::v1::Frame& frame);
   // Sees every frame that reaches a node; its core does not after true.
-  std::function<bool(size_t node, LinkId link, const v1::Frame& frame)> intercept;
+  std::function<bool(size_t node, federation::LinkId link, const federation::v1::Frame& frame)> intercept;
 
   // Called for every MemberChanged that concerns another member.
-  std::function<void(size_t observer, const Member& member)> on_member;
+  std::function<void(size_t observer, const federation::Member& member)> on_member;
   // Whether every running node holds `count` items.
   bool Converged(size_t count) const;
   // Nodes that node 0 reaches over links that are in the mesh of both ends.
@@ -80,14 +80,14 @@ class Swarm {
  private:
   struct Node {
     std::unique_ptr<privacy::NodeKey> key;
-    std::unique_ptr<GossipCore> core;
+    std::unique_ptr<federation::GossipCore> core;
     bool crashed = false;
     TimePoint stalled_until{};
     std::set<Digest> accepted;
   };
   struct End {
     size_t node = 0;
-    LinkId link = 0;
+    federation::LinkId link = 0;
     TimePoint last_delivery{};
     bool open = true;
   };
@@ -99,8 +99,8 @@ class Swarm {
     uint64_t order = 0;
     enum class Kind { kTick, kFrame, kClose, kDial } kind = Kind::kTick;
     size_t node = 0;
-    LinkId link = 0;
-    std::shared_ptr<const v1::Frame> frame;
+    federation::LinkId link = 0;
+    std::shared_ptr<const federation::v1::Frame> frame;
     std::string address;
     bool operator>(const Event& other) const {
       return std::tie(at, order) > std::tie(other.at, other.order);
@@ -110,8 +110,8 @@ class Swarm {
   void Schedule(TimePoint at, Event event);
   void Handle(Event event);
   void Connect(size_t from, const std::string& address);
-  void Transmit(size_t from, LinkId link, std::shared_ptr<const v1::Frame> frame);
-  void CloseFrom(size_t node, LinkId link);
+  void Transmit(size_t from, federation::LinkId link, std::shared_ptr<const federation::v1::Frame> frame);
+  void CloseFrom(size_t node, federation::LinkId link);
   bool Reachable(size_t a, size_t b) const { return groups_.empty() || groups_[a] == groups_[b]; }
   Duration Delay();
 
@@ -123,8 +123,8 @@ class Swarm {
   std::vector<Node> nodes_;
   std::map<privacy::NodeId, size_t> index_;
   std::map<std::string, size_t> by_address_;
-  std::map<LinkId, std::pair<std::shared_ptr<Pipe>, int>> pipes_;
-  LinkId next_link_ = 1;
+  std::map<federation::LinkId, std::pair<std::shared_ptr<Pipe>, int>> pipes_;
+  federation::LinkId next_link_ = 1;
   std::vector<int> groups_;
 };
 

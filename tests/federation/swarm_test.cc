@@ -43,10 +43,10 @@ uint64_t PayloadBytes(Swarm& swarm) {
 
 bool AllAlive(Swarm& swarm) {
   for (size_t i = 0; i < swarm.size(); ++i) {
-    const std::vector<Member> members = swarm.core(i).Members();
+    const std::vector<federation::Member> members = swarm.core(i).Members();
     if (members.size() != swarm.size() ||
         !std::all_of(members.begin(), members.end(),
-                     [](const Member& m) { return m.state == MemberState::kAlive; })) {
+                     [](const federation::Member& m) { return m.state == federation::MemberState::kAlive; })) {
       return false;
     }
   }
@@ -89,9 +89,9 @@ TEST(Swarm, CrashesAreFoundInTime) {
   std::set<std::pair<size_t, size_t>> found;
   std::vector<double> delays;
   size_t wrong = 0;
-  swarm.on_member = [&](size_t observer, const Member& member) {
+  swarm.on_member = [&](size_t observer, const federation::Member& member) {
     const size_t victim = swarm.index(member.id);
-    if (member.state != MemberState::kDead) {
+    if (member.state != federation::MemberState::kDead) {
       return;
     }
     if (swarm.alive(victim)) {
@@ -139,29 +139,29 @@ TEST(Swarm, AFalseAccuserKillsNobody) {
   Swarm swarm({.nodes = 20, .seed = 7});
   ASSERT_TRUE(swarm.RunUntil([&] { return AllAlive(swarm); }, seconds(20)));
   size_t dead = 0;
-  swarm.on_member = [&](size_t, const Member& member) {
-    dead += member.state == MemberState::kDead ? 1 : 0;
+  swarm.on_member = [&](size_t, const federation::Member& member) {
+    dead += member.state == federation::MemberState::kDead ? 1 : 0;
   };
   const privacy::NodeKey liar = privacy::NodeKey::FromSeed(SeedOf(3));
-  const GossipConfig config = ConfigFor(liar, 3);
-  const LocalNode local{.key = &liar,
+  const federation::GossipConfig config = ConfigFor(liar, 3);
+  const federation::LocalNode local{.key = &liar,
                         .certificate = config.certificate,
                         .cluster_id = Authority().cluster_id(),
                         .boot_counter = 9};
-  Sealer sealer(local, EntropyOf(3));
+  federation::Sealer sealer(local, EntropyOf(3));
   for (int round = 0; round < 12; ++round) {
-    for (const Member& member : swarm.core(3).Members()) {
+    for (const federation::Member& member : swarm.core(3).Members()) {
       if (member.self) {
         continue;
       }
-      const Accusation lie{.certificate = local.certificate,
+      const federation::Accusation lie{.certificate = local.certificate,
                            .suspect = member.id,
                            .incarnation = member.incarnation};
       const int64_t now = swarm.now().wall_ms;
-      v1::Frame frame;
+      federation::v1::Frame frame;
       *frame.mutable_suspicions()->add_accusations() =
-          ToProto(*sealer.Seal(privacy::EnvelopePurpose::kMember, kBodySuspicion, 0,
-                               EncodeAccusation(lie), now, now + 60'000));
+          federation::ToProto(*sealer.Seal(privacy::EnvelopePurpose::kMember, federation::kBodySuspicion, 0,
+                               federation::EncodeAccusation(lie), now, now + 60'000));
       swarm.Broadcast(3, frame);
     }
     swarm.Run(seconds(1));
@@ -174,7 +174,7 @@ TEST(Swarm, AFalseAccuserKillsNobody) {
 // While a cluster is updated node by node, those of the version before and of this one work
 // together.
 TEST(Swarm, VersionsInteroperate) {
-  Swarm swarm({.nodes = 12, .seed = 8, .configure = [](size_t node, GossipConfig& config) {
+  Swarm swarm({.nodes = 12, .seed = 8, .configure = [](size_t node, federation::GossipConfig& config) {
                  if (node % 2 == 1) {
                    config.version_max = limits::kProtocolVersionMin;
                  }
@@ -211,24 +211,24 @@ TEST(Swarm, IsDeterministic) {
 
 // Members known from before are shared, not copied, and need no exchange.
 TEST(Swarm, RestoredMembersAreKnownAtOnce) {
-  std::vector<std::shared_ptr<const SignedRecord>> records;
+  std::vector<std::shared_ptr<const federation::SignedRecord>> records;
   std::vector<std::unique_ptr<privacy::NodeKey>> keys;
-  std::vector<std::unique_ptr<GossipCore>> cores;
+  std::vector<std::unique_ptr<federation::GossipCore>> cores;
   for (size_t i = 0; i < 50; ++i) {
     keys.push_back(std::make_unique<privacy::NodeKey>(privacy::NodeKey::FromSeed(SeedOf(i))));
     cores.push_back(
-        *GossipCore::Create(ConfigFor(*keys[i], i), *keys[i], EntropyOf(i), i, At(Duration{})));
+        *federation::GossipCore::Create(ConfigFor(*keys[i], i), *keys[i], EntropyOf(i), i, At(Duration{})));
     records.push_back(cores[i]->OwnRecord());
   }
-  const auto base = std::make_shared<const RecordBase>(records);
+  const auto base = std::make_shared<const federation::RecordBase>(records);
   for (const auto& core : cores) {
     core->RestoreMembers(base, At(Duration{}));
     EXPECT_EQ(core->Members().size(), 50U);
   }
   EXPECT_GE(base.use_count(), 51);
   size_t dials = 0;
-  for (const Action& action : cores[3]->OnTick(At(seconds(1)))) {
-    dials += std::holds_alternative<Dial>(action) ? 1 : 0;
+  for (const federation::Action& action : cores[3]->OnTick(At(seconds(1)))) {
+    dials += std::holds_alternative<federation::Dial>(action) ? 1 : 0;
   }
   EXPECT_GE(dials, limits::kMeshDegree);
 }
@@ -236,20 +236,20 @@ TEST(Swarm, RestoredMembersAreKnownAtOnce) {
 // ---- Catching up
 
 // Patterns as their origins sign and store them.
-std::vector<Item> PatternsOf(size_t origins, size_t patterns_each) {
-  std::vector<Item> items;
+std::vector<federation::Item> PatternsOf(size_t origins, size_t patterns_each) {
+  std::vector<federation::Item> items;
   for (size_t origin = 0; origin < origins; ++origin) {
     const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(500 + origin));
     const auto core =
-        *GossipCore::Create(ConfigFor(key, 500 + origin), key, EntropyOf(origin), 1, At({}));
+        *federation::GossipCore::Create(ConfigFor(key, 500 + origin), key, EntropyOf(origin), 1, At({}));
     EXPECT_TRUE(core->SetConsent(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic,
                                                               kWallStart, key),
                                  At({}))
                     .ok());
     for (size_t i = 0; i < patterns_each; ++i) {
-      Actions actions = *core->OfferPattern(PatternOf(origin << 16 | i), At({}));
-      for (Action& action : actions) {
-        if (auto* accepted = std::get_if<ItemAccepted>(&action)) {
+      federation::Actions actions = *core->OfferPattern(PatternOf(origin << 16 | i), At({}));
+      for (federation::Action& action : actions) {
+        if (auto* accepted = std::get_if<federation::ItemAccepted>(&action)) {
           items.push_back(std::move(accepted->item));
         }
       }
@@ -262,10 +262,10 @@ std::vector<Item> PatternsOf(size_t origins, size_t patterns_each) {
 TEST(Swarm, NewcomerCatchesUpTenThousandPatterns) {
   constexpr size_t kOrigins = 40;
   constexpr size_t kPatterns = 10'000;
-  std::vector<Item> items = PatternsOf(kOrigins, kPatterns / kOrigins);
+  std::vector<federation::Item> items = PatternsOf(kOrigins, kPatterns / kOrigins);
   ASSERT_EQ(items.size(), kPatterns);
   uint64_t bytes = 0;
-  for (const Item& item : items) {
+  for (const federation::Item& item : items) {
     bytes += item.payload->size();
   }
   Swarm swarm({.nodes = 3, .seed = 5});

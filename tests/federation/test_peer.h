@@ -26,34 +26,34 @@
 
 namespace ruvd::test {
 
-using Frame = v1::Frame;
+using Frame = federation::v1::Frame;
 
 // What a core did in answer to inputs.
 struct Answers {
   std::vector<Frame> frames;
-  std::vector<Item> accepted;
+  std::vector<federation::Item> accepted;
   std::vector<Digest> dropped;
   std::vector<Digest> withdrawn;
   std::vector<std::string> refused;  // reasons
   std::string closed;                // reason of the last CloseLink
   std::vector<std::string> dials;
 
-  void Add(Actions actions) {
-    for (Action& action : actions) {
-      if (auto* send = std::get_if<SendFrame>(&action)) {
+  void Add(federation::Actions actions) {
+    for (federation::Action& action : actions) {
+      if (auto* send = std::get_if<federation::SendFrame>(&action)) {
         frames.push_back(*send->frame);
-      } else if (auto* accept = std::get_if<ItemAccepted>(&action)) {
+      } else if (auto* accept = std::get_if<federation::ItemAccepted>(&action)) {
         accepted.push_back(accept->item);
-      } else if (auto* drop = std::get_if<ItemDropped>(&action)) {
+      } else if (auto* drop = std::get_if<federation::ItemDropped>(&action)) {
         dropped.push_back(drop->id);
-      } else if (auto* back = std::get_if<ItemWithdrawn>(&action)) {
+      } else if (auto* back = std::get_if<federation::ItemWithdrawn>(&action)) {
         withdrawn.push_back(back->item.id);
-      } else if (auto* refuse = std::get_if<MessageRefused>(&action)) {
+      } else if (auto* refuse = std::get_if<federation::MessageRefused>(&action)) {
         refused.push_back(ReasonOf(refuse->status));
         EXPECT_FALSE(MessageOf(refuse->status).empty());
-      } else if (auto* close = std::get_if<CloseLink>(&action)) {
+      } else if (auto* close = std::get_if<federation::CloseLink>(&action)) {
         closed = ReasonOf(close->status);
-      } else if (auto* dial = std::get_if<Dial>(&action)) {
+      } else if (auto* dial = std::get_if<federation::Dial>(&action)) {
         dials.push_back(dial->address);
       }
     }
@@ -71,16 +71,16 @@ struct Answers {
 // A core under test with a clock.
 class CoreUnderTest {
  public:
-  explicit CoreUnderTest(uint64_t number = 0, std::function<void(GossipConfig&)> change = {})
+  explicit CoreUnderTest(uint64_t number = 0, std::function<void(federation::GossipConfig&)> change = {})
       : key_(privacy::NodeKey::FromSeed(SeedOf(number))) {
-    GossipConfig config = ConfigFor(key_, number);
+    federation::GossipConfig config = ConfigFor(key_, number);
     if (change) {
       change(config);
     }
-    core_ = *GossipCore::Create(std::move(config), key_, EntropyOf(number), number, now());
+    core_ = *federation::GossipCore::Create(std::move(config), key_, EntropyOf(number), number, now());
   }
-  GossipCore& core() { return *core_; }
-  Instant now() const { return At(elapsed_); }
+  federation::GossipCore& core() { return *core_; }
+  federation::Instant now() const { return At(elapsed_); }
   void Advance(Duration duration) { elapsed_ += duration; }
   const privacy::NodeKey& key() const { return key_; }
   uint64_t Refused(const std::string& reason) const {
@@ -92,13 +92,13 @@ class CoreUnderTest {
  private:
   privacy::NodeKey key_;
   Duration elapsed_{};
-  std::unique_ptr<GossipCore> core_;
+  std::unique_ptr<federation::GossipCore> core_;
 };
 
 class TestPeer {
  public:
-  TestPeer(CoreUnderTest& target, uint64_t number, LinkId link,
-           std::function<void(LocalNode&)> change = {})
+  TestPeer(CoreUnderTest& target, uint64_t number, federation::LinkId link,
+           std::function<void(federation::LocalNode&)> change = {})
       : target_(&target),
         link_(link),
         key_(privacy::NodeKey::FromSeed(SeedOf(number))),
@@ -107,17 +107,17 @@ class TestPeer {
     if (change) {
       change(local_);
     }
-    sealer_ = std::make_unique<Sealer>(local_, EntropyOf(number));
+    sealer_ = std::make_unique<federation::Sealer>(local_, EntropyOf(number));
   }
 
   const privacy::NodeKey& key() const { return key_; }
-  LocalNode& local() { return local_; }
-  LinkId link() const { return link_; }
+  federation::LocalNode& local() { return local_; }
+  federation::LinkId link() const { return link_; }
 
   // Dials the core, with `revocations` as the list that it announces. The answers of the last step:
   // the link is open if nothing closed it.
   Answers Dial(const std::string& revocations = "") {
-    handshake_ = std::make_unique<Handshake>(local_, /*dialed=*/true, Handshake::Nonce{1});
+    handshake_ = std::make_unique<federation::Handshake>(local_, /*dialed=*/true, federation::Handshake::Nonce{1});
     handshake_->Announce(revocations);
     Answers answers;
     answers.Add(target_->core().OnLinkOpened(link_, "", target_->now()));
@@ -137,27 +137,27 @@ class TestPeer {
   }
   Answers Push(const privacy::Envelope& envelope) {
     Frame frame;
-    *frame.mutable_push()->mutable_envelope() = ToProto(envelope);
+    *frame.mutable_push()->mutable_envelope() = federation::ToProto(envelope);
     return Send(frame);
   }
   // A signed manifest for a payload; `change` may spoil it before it is signed.
-  privacy::Envelope Manifest(ItemKind kind, const std::string& payload,
+  privacy::Envelope Manifest(federation::ItemKind kind, const std::string& payload,
                              const std::function<void(ruvd::federation::Manifest&)>& change = {}) {
     ruvd::federation::Manifest manifest;
     manifest.certificate = local_.certificate;
     manifest.kind = kind;
     manifest.payload_bytes = payload.size();
-    manifest.payload_root = MerkleTree(payload).root();
+    manifest.payload_root = federation::MerkleTree(payload).root();
     manifest.model_hash = local_.model_hash;
     manifest.frame_id = local_.frame_id;
     if (change) {
       change(manifest);
     }
     const int64_t created = target_->now().wall_ms;
-    return *sealer_->Seal(PurposeOf(kind), kBodyManifest, 1, EncodeManifest(manifest), created,
+    return *sealer_->Seal(federation::PurposeOf(kind), federation::kBodyManifest, 1, federation::EncodeManifest(manifest), created,
                           std::min(created + kDayMillis, local_.certificate.not_after_ms));
   }
-  Sealer& sealer() { return *sealer_; }
+  federation::Sealer& sealer() { return *sealer_; }
   // Answers the chunk request among `answers`, and those that follow, from `payload`.
   Answers Serve(const Answers& answers, const std::string& payload) {
     Answers last = answers;
@@ -166,21 +166,21 @@ class TestPeer {
     }
     return last;
   }
-  static Frame ChunkOf(const v1::ChunkRequest& request, const std::string& payload) {
+  static Frame ChunkOf(const federation::v1::ChunkRequest& request, const std::string& payload) {
     Frame frame;
     auto* chunk = frame.mutable_chunk();
     chunk->set_item_id(request.item_id());
     chunk->set_index(request.index());
     chunk->set_data(payload.substr(request.index() * limits::kChunkBytes, limits::kChunkBytes));
-    for (const Digest& digest : MerkleTree(payload).Path(request.index())) {
+    for (const Digest& digest : federation::MerkleTree(payload).Path(request.index())) {
       chunk->add_path(std::string(AsText(digest)));
     }
     return frame;
   }
 
  private:
-  LocalNode LocalOf(uint64_t number) const {
-    const GossipConfig config = ConfigFor(key_, number);
+  federation::LocalNode LocalOf(uint64_t number) const {
+    const federation::GossipConfig config = ConfigFor(key_, number);
     return {.key = &key_,
             .certificate = config.certificate,
             .cluster_id = Authority().cluster_id(),
@@ -193,12 +193,12 @@ class TestPeer {
   }
 
   CoreUnderTest* target_;
-  LinkId link_;
+  federation::LinkId link_;
   privacy::NodeKey key_;
-  LocalNode local_;
-  CertificateStore certificates_;
-  std::unique_ptr<Sealer> sealer_;
-  std::unique_ptr<Handshake> handshake_;
+  federation::LocalNode local_;
+  federation::CertificateStore certificates_;
+  std::unique_ptr<federation::Sealer> sealer_;
+  std::unique_ptr<federation::Handshake> handshake_;
 };
 
 }  // namespace ruvd::test

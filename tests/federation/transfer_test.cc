@@ -21,7 +21,7 @@ Digest IdOf(const std::string& name) {
 }
 
 TEST(PartialPayloads, KeepWhatWasKeptLast) {
-  PartialPayloads partials(100);
+  federation::PartialPayloads partials(100);
   partials.Keep(IdOf("a"), std::string(40, 'a'));
   partials.Keep(IdOf("b"), std::string(40, 'b'));
   partials.Keep(IdOf("c"), std::string(40, 'c'));
@@ -39,8 +39,8 @@ TEST(PartialPayloads, KeepWhatWasKeptLast) {
 }
 
 // A delta of three chunks and a half.
-AdapterDelta LargeDelta() {
-  AdapterDelta delta;
+federation::AdapterDelta LargeDelta() {
+  federation::AdapterDelta delta;
   delta.cores.push_back({.target = kTarget, .bank = 1, .rank = 240, .values = {}});
   delta.cores[0].values.assign(240 * 240, 0.001F);
   return delta;
@@ -48,14 +48,14 @@ AdapterDelta LargeDelta() {
 
 TEST(Transfer, GoesOnWhereTheLostSourceEnded) {
   CoreUnderTest target(
-      0, [](GossipConfig& config) { config.update_rules.rank_of_target[kTarget] = 240; });
+      0, [](federation::GossipConfig& config) { config.update_rules.rank_of_target[kTarget] = 240; });
   TestPeer first(target, 1, 7);
   TestPeer second(target, 2, 8);
   ASSERT_EQ(first.Dial().closed, "");
   ASSERT_EQ(second.Dial().closed, "");
-  const std::string payload = EncodeAdapterDelta(LargeDelta());
+  const std::string payload = federation::EncodeAdapterDelta(LargeDelta());
   ASSERT_GT(payload.size(), 3 * limits::kChunkBytes);
-  const privacy::Envelope envelope = first.Manifest(ItemKind::kAdapterDelta, payload);
+  const privacy::Envelope envelope = first.Manifest(federation::ItemKind::kAdapterDelta, payload);
   Answers asked = first.Push(envelope);
   for (uint32_t chunk = 0; chunk < 2; ++chunk) {
     ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);

@@ -23,15 +23,15 @@ namespace {
 
 constexpr uint32_t kPayloadBanks = 3;  // that version 1 knows
 
-AdapterUpdateRules PayloadRules() {
-  const GossipConfig config = ConfigFor(privacy::NodeKey::FromSeed(SeedOf(0)), 0);
+federation::AdapterUpdateRules PayloadRules() {
+  const federation::GossipConfig config = ConfigFor(privacy::NodeKey::FromSeed(SeedOf(0)), 0);
   return BankedRules(config.update_rules, config.model_hash, config.frame_id);
 }
 
 // Of two banks, the second of which holds three times the first's values.
-AdapterUpdate UpdateOf(float value) {
-  const AdapterUpdateRules rules = PayloadRules();
-  AdapterUpdate update{.model_hash = rules.model_hash,
+federation::AdapterUpdate UpdateOf(float value) {
+  const federation::AdapterUpdateRules rules = PayloadRules();
+  federation::AdapterUpdate update{.model_hash = rules.model_hash,
                        .frame_id = rules.frame_id,
                        .boundaries = {0.5F},
                        .modules = rules.modules,
@@ -45,46 +45,46 @@ AdapterUpdate UpdateOf(float value) {
 }
 
 TEST(UpdatePayload, OfVersion1IsOneBankForAllT) {
-  AdapterDelta delta = AsVersion1(UpdateOf(0.25F));
+  federation::AdapterDelta delta = federation::AsVersion1(UpdateOf(0.25F));
   ASSERT_EQ(delta.cores.size(), 2u);
-  EXPECT_EQ(delta.cores[0].bank, kVersion1Bank);
+  EXPECT_EQ(delta.cores[0].bank, federation::kVersion1Bank);
   EXPECT_EQ(delta.cores[0].values, std::vector<float>(16, 0.5F)) << "the mean of both halves of t";
-  const std::string payload = EncodeAdapterDelta(delta);
-  EXPECT_EQ(UpdateVersionOf(payload), 1);
-  const auto read = ReadUpdate(AsBytes(payload), PayloadRules());
+  const std::string payload = federation::EncodeAdapterDelta(delta);
+  EXPECT_EQ(federation::UpdateVersionOf(payload), 1);
+  const auto read = federation::ReadUpdate(AsBytes(payload), PayloadRules());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_TRUE(read->boundaries.empty());
   ASSERT_EQ(read->banks.size(), 1u);
   EXPECT_EQ(read->banks[0].values, std::vector<float>(16 + 64, 0.5F));
-  EXPECT_TRUE(CheckAdapterUpdate(*read, PayloadRules()).ok());
+  EXPECT_TRUE(federation::CheckAdapterUpdate(*read, PayloadRules()).ok());
 
   delta.cores.pop_back();
-  EXPECT_EQ(ReasonOf(ReadUpdate(AsBytes(EncodeAdapterDelta(delta)), PayloadRules()).status()),
+  EXPECT_EQ(ReasonOf(federation::ReadUpdate(AsBytes(federation::EncodeAdapterDelta(delta)), PayloadRules()).status()),
             reasons::kUpdateInvalid)
       << "a module is missing";
 }
 
 TEST(UpdatePayload, OfVersion2IsReadAsItIs) {
-  const AdapterUpdate update = UpdateOf(0.25F);
-  const auto read = ReadUpdate(AsBytes(EncodeAdapterUpdate(update)), PayloadRules());
+  const federation::AdapterUpdate update = UpdateOf(0.25F);
+  const auto read = federation::ReadUpdate(AsBytes(federation::EncodeAdapterUpdate(update)), PayloadRules());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*read, update);
-  EXPECT_EQ(UpdateVersionOf("x"), 0);
+  EXPECT_EQ(federation::UpdateVersionOf("x"), 0);
 }
 
 // A sliver of t says nothing about all of it.
 TEST(UpdatePayload, OfALittleOfTThereIsNoVersion1) {
-  AdapterUpdate update = UpdateOf(0.25F);
+  federation::AdapterUpdate update = UpdateOf(0.25F);
   update.boundaries = {0.02F};
   update.banks.pop_back();
-  EXPECT_TRUE(AsVersion1(update).cores.empty());
+  EXPECT_TRUE(federation::AsVersion1(update).cores.empty());
 }
 
 // Found while version 2 was added: a node of version 3 takes it for a forgery, and ends the link of
 // whoever brings ten.
 TEST(UpdatePayload, BetweenVersionsNobodyIsSentWhatItDoesNotKnow) {
   constexpr size_t kOld = 3;
-  Swarm swarm({.nodes = 4, .configure = [](size_t node, GossipConfig& config) {
+  Swarm swarm({.nodes = 4, .configure = [](size_t node, federation::GossipConfig& config) {
                  config.update_rules.banks = kPayloadBanks;
                  if (node == kOld) {
                    config.version_max = limits::kVersionWithBanks - 1;
@@ -100,16 +100,16 @@ TEST(UpdatePayload, BetweenVersionsNobodyIsSentWhatItDoesNotKnow) {
     swarm.Run(std::chrono::seconds(40));
   }
   for (const size_t node : {size_t{1}, size_t{2}}) {
-    const std::vector<Item> newest = swarm.core(node).NewestDeltas();
+    const std::vector<federation::Item> newest = swarm.core(node).NewestDeltas();
     ASSERT_EQ(newest.size(), 1u) << node;
     EXPECT_EQ(newest[0].round, 3u);
-    EXPECT_TRUE(IsUpdateOfBanks(newest[0])) << "not the one for older nodes";
-    EXPECT_EQ(*DecodeAdapterUpdate(AsBytes(*newest[0].payload)), UpdateOf(0.1F * 3));
+    EXPECT_TRUE(federation::IsUpdateOfBanks(newest[0])) << "not the one for older nodes";
+    EXPECT_EQ(*federation::DecodeAdapterUpdate(AsBytes(*newest[0].payload)), UpdateOf(0.1F * 3));
   }
-  const std::vector<Item> old = swarm.core(kOld).NewestDeltas();
+  const std::vector<federation::Item> old = swarm.core(kOld).NewestDeltas();
   ASSERT_EQ(old.size(), 1u);
   EXPECT_EQ(old[0].round, 3u);
-  const auto delta = DecodeAdapterDelta(AsBytes(*old[0].payload));
+  const auto delta = federation::DecodeAdapterDelta(AsBytes(*old[0].payload));
   ASSERT_TRUE(delta.ok()) << delta.status();
   EXPECT_NEAR(delta->cores[0].values[0], 0.6F, 1e-6);
   EXPECT_EQ(swarm.core(kOld).Items().size(), 3u) << "and none of banks";
@@ -120,7 +120,7 @@ TEST(UpdatePayload, BetweenVersionsNobodyIsSentWhatItDoesNotKnow) {
 
 // An older node that joins later gets the newest update, too.
 TEST(UpdatePayload, AnOlderNodeThatComesLaterIsServed) {
-  Swarm swarm({.nodes = 2, .configure = [](size_t node, GossipConfig& config) {
+  Swarm swarm({.nodes = 2, .configure = [](size_t node, federation::GossipConfig& config) {
                  config.update_rules.banks = kPayloadBanks;
                  if (node == 1) {
                    config.version_max = limits::kVersionWithBanks - 1;
@@ -137,10 +137,10 @@ TEST(UpdatePayload, AnOlderNodeThatComesLaterIsServed) {
 class BankedContent : public ::testing::Test {
  protected:
   // What the node says of a payload that a peer serves.
-  std::string Refusal(const AdapterUpdate& update) {
-    const std::string payload = EncodeAdapterUpdate(update);
+  std::string Refusal(const federation::AdapterUpdate& update) {
+    const std::string payload = federation::EncodeAdapterUpdate(update);
     const Answers answers =
-        peer_.Serve(peer_.Push(peer_.Manifest(ItemKind::kAdapterDelta, payload)), payload);
+        peer_.Serve(peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
     return answers.refused.empty() ? "" : answers.refused.back();
   }
   void SetUp() override { ASSERT_EQ(peer_.Dial().closed, ""); }
@@ -150,15 +150,15 @@ class BankedContent : public ::testing::Test {
 };
 
 TEST_F(BankedContent, OfAWrongFrameModelShapeOrNormIsRefusedWithTheReason) {
-  AdapterUpdate frame = UpdateOf(0.1F);
+  federation::AdapterUpdate frame = UpdateOf(0.1F);
   frame.frame_id.fill(0x99);
   EXPECT_EQ(Refusal(frame), reasons::kFrameMismatch);
-  AdapterUpdate model = UpdateOf(0.1F);
+  federation::AdapterUpdate model = UpdateOf(0.1F);
   model.model_hash.fill(0x99);
   EXPECT_EQ(Refusal(model), reasons::kModelMismatch);
-  AdapterUpdate shape = UpdateOf(0.1F);
+  federation::AdapterUpdate shape = UpdateOf(0.1F);
   shape.modules.pop_back();
-  for (BankValues& bank : shape.banks) {
+  for (federation::BankValues& bank : shape.banks) {
     bank.values.resize(shape.values_per_bank());
   }
   EXPECT_EQ(Refusal(shape), reasons::kUpdateInvalid);

@@ -27,18 +27,18 @@ using testing::IsEmpty;
 
 class WithdrawalItemTest : public ::testing::Test {
  protected:
-  static void SpeakNew(LocalNode& local) { local.version_max = limits::kVersionWithWithdrawals; }
+  static void SpeakNew(federation::LocalNode& local) { local.version_max = limits::kVersionWithWithdrawals; }
   // A push whose payload is asked for and served; what the last chunk caused.
-  Answers Give(TestPeer& peer, ItemKind kind, const std::string& payload) {
+  Answers Give(TestPeer& peer, federation::ItemKind kind, const std::string& payload) {
     return peer.Serve(peer.Push(peer.Manifest(kind, payload)), payload);
   }
   Answers GiveDelta(TestPeer& peer, uint64_t seed) {
-    return Give(peer, ItemKind::kAdapterDelta, EncodeAdapterDelta(DeltaOf(seed)));
+    return Give(peer, federation::ItemKind::kAdapterDelta, federation::EncodeAdapterDelta(DeltaOf(seed)));
   }
   Answers GivePattern(TestPeer& peer, int64_t created_ms) {
-    SharedPattern pattern = PatternOf(1);
+    federation::SharedPattern pattern = PatternOf(1);
     pattern.created_ms = created_ms;
-    return Give(peer, ItemKind::kPattern, EncodeSharedPattern(pattern));
+    return Give(peer, federation::ItemKind::kPattern, federation::EncodeSharedPattern(pattern));
   }
   Answers TakeBack(TestPeer& peer, std::vector<Digest> items,
                    std::vector<privacy::Withdrawal::PatternName> patterns = {},
@@ -46,18 +46,18 @@ class WithdrawalItemTest : public ::testing::Test {
     const auto withdrawal = privacy::Withdrawal::Sign(std::move(items), /*everything=*/false, at_ms,
                                                       peer.key(), std::move(patterns));
     EXPECT_TRUE(withdrawal.ok()) << withdrawal.status();
-    return Give(peer, ItemKind::kWithdrawal, withdrawal->Encode());
+    return Give(peer, federation::ItemKind::kWithdrawal, withdrawal->Encode());
   }
   // What the node says to a peer without any items that compares its own.
   static Answers Compare(TestPeer& peer) {
-    const std::map<Digest, Item> none;
+    const std::map<Digest, federation::Item> none;
     Frame frame;
-    *frame.mutable_recon_open() = OpenReconciliation(ItemSource(none));
+    *frame.mutable_recon_open() = federation::OpenReconciliation(federation::ItemSource(none));
     return peer.Send(frame);
   }
-  std::vector<ItemKind> Kinds() {
-    std::vector<ItemKind> kinds;
-    for (const Item& item : node_.core().Items()) {
+  std::vector<federation::ItemKind> Kinds() {
+    std::vector<federation::ItemKind> kinds;
+    for (const federation::Item& item : node_.core().Items()) {
       kinds.push_back(item.kind);
     }
     return kinds;
@@ -70,8 +70,8 @@ class WithdrawalItemTest : public ::testing::Test {
 
 TEST_F(WithdrawalItemTest, WhatItsSenderTakesBackIsDroppedAndStaysAway) {
   ASSERT_EQ(peer_.Dial().closed, "");
-  const std::string payload = EncodeAdapterDelta(DeltaOf(1));
-  const privacy::Envelope manifest = peer_.Manifest(ItemKind::kAdapterDelta, payload);
+  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
+  const privacy::Envelope manifest = peer_.Manifest(federation::ItemKind::kAdapterDelta, payload);
   const Answers given = peer_.Serve(peer_.Push(manifest), payload);
   ASSERT_EQ(given.accepted.size(), 1u);
   const Digest id = given.accepted[0].id;
@@ -79,17 +79,17 @@ TEST_F(WithdrawalItemTest, WhatItsSenderTakesBackIsDroppedAndStaysAway) {
   ASSERT_EQ(taken.accepted.size(), 1u) << "kept, and passed on";
   EXPECT_THAT(taken.withdrawn, ElementsAre(id));
   EXPECT_THAT(taken.dropped, ElementsAre(id));
-  EXPECT_THAT(Kinds(), ElementsAre(ItemKind::kWithdrawal));
+  EXPECT_THAT(Kinds(), ElementsAre(federation::ItemKind::kWithdrawal));
   EXPECT_TRUE(node_.core().NewestDeltas().empty()) << "the next round is without it";
   ASSERT_EQ(other_.Dial().closed, "");
   EXPECT_THAT(other_.Push(manifest).accepted, IsEmpty());
-  EXPECT_THAT(Kinds(), ElementsAre(ItemKind::kWithdrawal));
+  EXPECT_THAT(Kinds(), ElementsAre(federation::ItemKind::kWithdrawal));
 }
 
 TEST_F(WithdrawalItemTest, AWithdrawalThatComesFirstKeepsTheItemOutAndBlamesNobody) {
   ASSERT_EQ(peer_.Dial().closed, "");
-  const std::string payload = EncodeAdapterDelta(DeltaOf(1));
-  const privacy::Envelope manifest = peer_.Manifest(ItemKind::kAdapterDelta, payload);
+  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
+  const privacy::Envelope manifest = peer_.Manifest(federation::ItemKind::kAdapterDelta, payload);
   TakeBack(peer_, {privacy::MessageId(manifest)});
   ASSERT_EQ(other_.Dial().closed, "");
   const double before = node_.core().ScoreOf(other_.key().id());
@@ -110,7 +110,7 @@ TEST_F(WithdrawalItemTest, NobodyTakesBackWhatAnotherNodeSent) {
   EXPECT_EQ(node_.core().Items().size(), 3u);
   const auto forged =
       privacy::Withdrawal::Sign({given.accepted[0].id}, false, kWallStart, peer_.key());
-  const Answers passed_on = Give(other_, ItemKind::kWithdrawal, forged->Encode());
+  const Answers passed_on = Give(other_, federation::ItemKind::kWithdrawal, forged->Encode());
   EXPECT_THAT(passed_on.refused, ElementsAre(reasons::kWithdrawalInvalid));
   EXPECT_EQ(node_.core().Items().size(), 3u);
 }
@@ -147,7 +147,7 @@ TEST_F(WithdrawalItemTest, AWithdrawalThatSaysMoreReplacesTheOlderOne) {
 TEST_F(WithdrawalItemTest, ARestartActsOnAWithdrawalThatWasStoredOnly) {
   ASSERT_EQ(peer_.Dial().closed, "");
   ASSERT_EQ(GiveDelta(peer_, 1).accepted.size(), 1u);
-  std::vector<Item> stored = node_.core().Items();
+  std::vector<federation::Item> stored = node_.core().Items();
   TakeBack(peer_, {stored.at(0).id});
   stored.push_back(node_.core().Items().at(0));
   CoreUnderTest again;
@@ -159,7 +159,7 @@ TEST_F(WithdrawalItemTest, ARestartActsOnAWithdrawalThatWasStoredOnly) {
 
 TEST_F(WithdrawalItemTest, APeerOfBeforeWithdrawalsIsSentNone) {
   TestPeer old(node_, 3, 3,
-               [](LocalNode& local) { local.version_max = limits::kVersionWithWithdrawals - 1; });
+               [](federation::LocalNode& local) { local.version_max = limits::kVersionWithWithdrawals - 1; });
   TestPeer oldest(node_, 4, 4);
   for (TestPeer* const peer : {&peer_, &old, &oldest}) {
     ASSERT_EQ(peer->Dial().closed, "");
@@ -173,9 +173,9 @@ TEST_F(WithdrawalItemTest, APeerOfBeforeWithdrawalsIsSentNone) {
   ASSERT_TRUE(withdrawal.ok());
   auto actions = node_.core().OfferWithdrawal(*withdrawal, node_.now());
   ASSERT_TRUE(actions.ok()) << actions.status();
-  std::set<LinkId> told;
-  for (const Action& action : *actions) {
-    if (const auto* send = std::get_if<SendFrame>(&action)) {
+  std::set<federation::LinkId> told;
+  for (const federation::Action& action : *actions) {
+    if (const auto* send = std::get_if<federation::SendFrame>(&action)) {
       told.insert(send->link);
     }
   }

@@ -198,7 +198,7 @@ class BacktrackingRegex {
       }
       if (c == U's' || c == U'S') {
         const bool wanted = c == U's';
-        return {[wanted](char32_t x) { return (ClassOf(x) == CharClass::kWhiteSpace) == wanted; },
+        return {[wanted](char32_t x) { return (inference::ClassOf(x) == inference::CharClass::kWhiteSpace) == wanted; },
                 std::nullopt};
       }
       c = c == U'r' ? U'\r' : c == U'n' ? U'\n' : c;
@@ -210,11 +210,11 @@ class BacktrackingRegex {
   std::function<bool(char32_t)> ParseCategory() {
     const char32_t name = pattern_[at_ + 1];
     at_ += 3;
-    const CharClass wanted = name == U'L'   ? CharClass::kLetter
-                             : name == U'N' ? CharClass::kNumber
-                             : name == U'M' ? CharClass::kMark
-                                            : CharClass::kPunctuation;
-    return [wanted](char32_t c) { return ClassOf(c) == wanted; };
+    const inference::CharClass wanted = name == U'L'   ? inference::CharClass::kLetter
+                             : name == U'N' ? inference::CharClass::kNumber
+                             : name == U'M' ? inference::CharClass::kMark
+                                            : inference::CharClass::kPunctuation;
+    return [wanted](char32_t c) { return inference::ClassOf(c) == wanted; };
   }
 
   std::u32string pattern_;

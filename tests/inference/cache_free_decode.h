@@ -21,11 +21,11 @@ namespace ruvd::test {
 
 // What block decoding means, without any cache: every step evaluates everything up to the end of
 // the active block with block-causal attention and commits the most confident masks of that block.
-inline std::vector<TokenId> CacheFreeBlockDecode(const std::shared_ptr<const Model>& model,
-                                                 std::vector<TokenId> tokens, int max_tokens,
+inline std::vector<inference::TokenId> CacheFreeBlockDecode(const std::shared_ptr<const inference::Model>& model,
+                                                 std::vector<inference::TokenId> tokens, int max_tokens,
                                                  int block, int steps,
-                                                 const Generation::AdapterPolicy& adapters) {
-  CpuTransformer transformer(model, SerialRunner());
+                                                 const inference::Generation::AdapterPolicy& adapters) {
+  inference::CpuTransformer transformer(model, SerialRunner());
   const size_t prompt = tokens.size();
   const auto b = static_cast<size_t>(block);
   tokens.resize(prompt + static_cast<size_t>(max_tokens), kTinyMask);
@@ -37,7 +37,7 @@ inline std::vector<TokenId> CacheFreeBlockDecode(const std::shared_ptr<const Mod
     const int block_steps = steps > 0 ? steps : static_cast<int>(window);
     for (int step = 0;; ++step) {
       std::vector<std::pair<float, size_t>> confident;
-      std::vector<TokenId> best(tokens.size());
+      std::vector<inference::TokenId> best(tokens.size());
       size_t masked = 0;
       for (size_t i = begin; i < end; ++i) {
         masked += tokens[i] == kTinyMask ? 1 : 0;
@@ -45,14 +45,14 @@ inline std::vector<TokenId> CacheFreeBlockDecode(const std::shared_ptr<const Mod
       if (masked == 0) {
         break;
       }
-      const AdapterMix mix = adapters
+      const inference::AdapterMix mix = adapters
                                  ? adapters(static_cast<float>(masked) / static_cast<float>(window))
                                  : AdapterMix();
-      ForwardOutput output;
+      inference::ForwardOutput output;
       EXPECT_TRUE(
           transformer
               .Forward({.tokens = std::span(tokens).first(end),
-                        .attention = {.kind = Attention::Kind::kBlockCausal, .block_length = block},
+                        .attention = {.kind = inference::Attention::Kind::kBlockCausal, .block_length = block},
                         .adapters = &mix},
                        &output)
               .ok());
@@ -63,7 +63,7 @@ inline std::vector<TokenId> CacheFreeBlockDecode(const std::shared_ptr<const Mod
         const size_t row = i == 0 ? 0 : i - 1;
         std::vector<float> logits(vocabulary);
         transformer.Logits(std::span(output.hidden).subspan(row * width, width), &mix, logits);
-        const RowSummary summary = Summarise(logits, kTinyMask);
+        const inference::RowSummary summary = Summarise(logits, kTinyMask);
         best[i] = summary.best;
         confident.emplace_back(-summary.Probability(logits[summary.best]), i);
       }

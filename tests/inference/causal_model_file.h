@@ -23,20 +23,20 @@ namespace ruvd::test {
 // A small random autoregressive model over bytes, as a file: two layers of width 32. Token 256 ends
 // a text, 257 is of the kind and the spelling that the test asks for.
 struct CausalModelFile {
-  static constexpr TokenId kEnd = 256;
-  static constexpr TokenId kSpare = 257;
+  static constexpr inference::TokenId kEnd = 256;
+  static constexpr inference::TokenId kSpare = 257;
 
   std::string architecture = "qwen2";
-  TensorType type = TensorType::kF32;  // of the matrices
+  inference::TensorType type = inference::TensorType::kF32;  // of the matrices
   bool tied = true;
   bool biases = false;
   std::string spare = "<|spare|>";
-  TokenKind spare_kind = TokenKind::kUnused;
-  std::function<void(GgufWriter*)> extra = nullptr;  // sets further keys
+  inference::TokenKind spare_kind = inference::TokenKind::kUnused;
+  std::function<void(inference::GgufWriter*)> extra = nullptr;  // sets further keys
   uint64_t seed = 1;
 
   std::string Serialize() const {
-    GgufWriter writer;
+    inference::GgufWriter writer;
     writer.SetString("general.architecture", architecture);
     writer.SetString("general.name", "causal");
     for (const auto& [key, value] :
@@ -60,14 +60,14 @@ struct CausalModelFile {
   }
 
  private:
-  void SetTokenizer(GgufWriter* writer) const {
+  void SetTokenizer(inference::GgufWriter* writer) const {
     std::vector<std::string> tokens;
     for (int byte = 0; byte < 256; ++byte) {
-      tokens.push_back(SpellBytes(std::string(1, static_cast<char>(byte))));
+      tokens.push_back(inference::SpellBytes(std::string(1, static_cast<char>(byte))));
     }
     tokens.insert(tokens.end(), {"<|endoftext|>", spare});
-    std::vector<int32_t> kinds(tokens.size(), static_cast<int32_t>(TokenKind::kNormal));
-    kinds[kEnd] = static_cast<int32_t>(TokenKind::kControl);
+    std::vector<int32_t> kinds(tokens.size(), static_cast<int32_t>(inference::TokenKind::kNormal));
+    kinds[kEnd] = static_cast<int32_t>(inference::TokenKind::kControl);
     kinds[kSpare] = static_cast<int32_t>(spare_kind);
     writer->SetString("tokenizer.ggml.model", "gpt2");
     writer->SetString("tokenizer.ggml.pre", "qwen2");
@@ -77,9 +77,9 @@ struct CausalModelFile {
     writer->SetUnsigned32("tokenizer.ggml.eos_token_id", kEnd);
   }
 
-  void AddTensors(GgufWriter* writer) const {
+  void AddTensors(inference::GgufWriter* writer) const {
     Random random(seed);
-    const auto add = [&](const std::string& name, std::vector<uint64_t> shape, TensorType format,
+    const auto add = [&](const std::string& name, std::vector<uint64_t> shape, inference::TensorType format,
                          double spread, double centre) {
       uint64_t count = 1;
       for (const uint64_t dimension : shape) {
@@ -89,13 +89,13 @@ struct CausalModelFile {
       for (float& value : values) {
         value = static_cast<float>(centre + spread * random.Normal());
       }
-      writer->AddTensor(name, format, shape, Quantize(format, values).value());
+      writer->AddTensor(name, format, shape, inference::Quantize(format, values).value());
     };
     const auto matrix = [&](const std::string& name, uint64_t in, uint64_t out) {
       add(name + ".weight", {in, out}, type, 1 / std::sqrt(static_cast<double>(in)), 0.0);
     };
     const auto vector = [&](const std::string& name, uint64_t size, double centre) {
-      add(name, {size}, TensorType::kF32, 0.1, centre);
+      add(name, {size}, inference::TensorType::kF32, 0.1, centre);
     };
     matrix("token_embd", 32, 258);
     vector("output_norm.weight", 32, 1.0);

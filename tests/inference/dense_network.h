@@ -16,7 +16,7 @@ namespace ruvd::test {
 
 // A small random network in double with everything a layer may have: biases, norms of queries and
 // keys, heads that share keys.
-class DenseNetwork final : public train::NetworkWeights<double> {
+class DenseNetwork final : public inference::train::NetworkWeights<double> {
  public:
   struct Options {
     bool norms = true;
@@ -52,8 +52,8 @@ class DenseNetwork final : public train::NetworkWeights<double> {
       head_norms_.push_back(draw(options.norms ? shape_.head_size : 0, 0.3, 1.0));
     }
     for (size_t layer = 0; layer <= shape_.layers; ++layer) {
-      for (size_t i = 0; i <= train::kLayerLinears; ++i) {
-        const train::Site site{layer, static_cast<train::Linear>(i)};
+      for (size_t i = 0; i <= inference::train::kLayerLinears; ++i) {
+        const inference::train::Site site{layer, static_cast<inference::train::Linear>(i)};
         if (shape_.Has(site)) {
           matrices_[site] = draw(shape_.In(site.linear) * shape_.Out(site.linear), 0.4, 0.0);
           biases_[site] = draw(options.biases && i < 3 ? shape_.Out(site.linear) : 0, 0.3, 0.0);
@@ -62,8 +62,8 @@ class DenseNetwork final : public train::NetworkWeights<double> {
     }
   }
 
-  const train::NetworkShape& shape() const override { return shape_; }
-  void Embed(std::span<const TokenId> tokens, std::span<double> x) override {
+  const inference::train::NetworkShape& shape() const override { return shape_; }
+  void Embed(std::span<const inference::TokenId> tokens, std::span<double> x) override {
     for (size_t i = 0; i < tokens.size(); ++i) {
       std::copy_n(embedding_.data() + tokens[i] * shape_.width, shape_.width,
                   x.data() + i * shape_.width);
@@ -74,11 +74,11 @@ class DenseNetwork final : public train::NetworkWeights<double> {
   std::span<const double> output_norm() const override { return norms_.back(); }
   std::span<const double> q_norm(size_t layer) const override { return head_norms_[2 * layer]; }
   std::span<const double> k_norm(size_t layer) const override { return head_norms_[2 * layer + 1]; }
-  std::span<const double> Bias(const train::Site& site) const override { return biases_.at(site); }
-  void Multiply(const train::Site& site, std::span<const double> x, std::span<double> y) override {
+  std::span<const double> Bias(const inference::train::Site& site) const override { return biases_.at(site); }
+  void Multiply(const inference::train::Site& site, std::span<const double> x, std::span<double> y) override {
     const size_t in = shape_.In(site.linear);
     const size_t out = shape_.Out(site.linear);
-    train::MultiplyAbt<double>({.a = x.data(),
+    inference::train::MultiplyAbt<double>({.a = x.data(),
                                 .a_stride = in,
                                 .rows = x.size() / in,
                                 .inner = in,
@@ -88,11 +88,11 @@ class DenseNetwork final : public train::NetworkWeights<double> {
                                 .y = y.data(),
                                 .y_stride = out});
   }
-  void MultiplyTransposed(const train::Site& site, std::span<const double> dy, std::span<double> dx,
+  void MultiplyTransposed(const inference::train::Site& site, std::span<const double> dy, std::span<double> dx,
                           bool accumulate) override {
     const size_t in = shape_.In(site.linear);
     const size_t out = shape_.Out(site.linear);
-    train::MultiplyAb<double>({.a = dy.data(),
+    inference::train::MultiplyAb<double>({.a = dy.data(),
                                .a_stride = out,
                                .rows = dy.size() / out,
                                .inner = out,
@@ -105,10 +105,10 @@ class DenseNetwork final : public train::NetworkWeights<double> {
   }
 
  private:
-  train::NetworkShape shape_;
+  inference::train::NetworkShape shape_;
   std::vector<double> embedding_;
   std::vector<std::vector<double>> norms_, head_norms_;
-  std::map<train::Site, std::vector<double>> matrices_, biases_;
+  std::map<inference::train::Site, std::vector<double>> matrices_, biases_;
 };
 
 }  // namespace ruvd::test

@@ -11,10 +11,10 @@
 namespace ruvd::test {
 
 // The same weights whatever token ends a turn of a chat; kNoToken: none does.
-inline std::shared_ptr<const TextModel> TextModelWithEndOfTurn(TokenId end) {
+inline std::shared_ptr<const TextModel> TextModelWithEndOfTurn(inference::TokenId end) {
   return std::make_shared<const TextModel>(
-      TextModel::Defaults(), ByteTokenizer([end](GgufWriter* writer) {
-        if (end != kNoToken) {
+      TextModel::Defaults(), ByteTokenizer([end](inference::GgufWriter* writer) {
+        if (end != inference::kNoToken) {
           writer->SetUnsigned32("tokenizer.ggml.eot_token_id", end);
         }
       }));

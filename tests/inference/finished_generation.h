@@ -15,20 +15,20 @@ namespace ruvd::test {
 
 // What became of a generation.
 struct FinishedGeneration {
-  std::vector<TokenId> tokens;
-  std::vector<StepResult> steps;
+  std::vector<inference::TokenId> tokens;
+  std::vector<inference::StepResult> steps;
   std::string text;
-  FinishReason reason = FinishReason::kLength;
+  inference::FinishReason reason = inference::FinishReason::kLength;
   int forwards = 0;
   int prompt_length = 0;
 };
 
 // Steps a generation to its end.
-inline absl::StatusOr<FinishedGeneration> RunToEnd(Generation& generation,
-                                                   Transformer& transformer) {
+inline absl::StatusOr<FinishedGeneration> RunToEnd(inference::Generation& generation,
+                                                   inference::Transformer& transformer) {
   FinishedGeneration finished;
   while (!generation.done()) {
-    ASSIGN_OR_RETURN(StepResult step, generation.Step(transformer));
+    ASSIGN_OR_RETURN(inference::StepResult step, generation.Step(transformer));
     finished.steps.push_back(std::move(step));
   }
   RUVD_CHECK(generation.steps() == static_cast<int>(finished.steps.size()));

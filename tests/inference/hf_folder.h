@@ -33,7 +33,7 @@ inline std::string HfTokenizerJson() {
   std::string vocabulary;
   for (int byte = 0; byte < 256; ++byte) {
     vocabulary += fmt::format(
-        "{}: {}, ", JsonQuoted(SpellBytes(std::string(1, static_cast<char>(byte)))), byte);
+        "{}: {}, ", JsonQuoted(inference::SpellBytes(std::string(1, static_cast<char>(byte)))), byte);
   }
   return R"({"added_tokens": [{"id": 257, "content": "<|mask|>", "special": true}],
     "normalizer": {"type": "NFC"}, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
@@ -54,7 +54,7 @@ class SafetensorsBuilder {
     }
     Describe(name, "F16", shape, 2 * count);
     for (size_t i = 0; i < count; ++i) {
-      data_.Write<uint16_t>(FloatToHalf(static_cast<float>(i % 256) / 256));
+      data_.Write<uint16_t>(inference::FloatToHalf(static_cast<float>(i % 256) / 256));
     }
   }
   // A float32 tensor of these values.

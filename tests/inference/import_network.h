@@ -295,21 +295,21 @@ class ImportNetworkTest : public ::testing::Test {
     Put("model.safetensors.index.json", fmt::format(R"({{"weight_map": {{{}}}}})", map));
   }
 
-  absl::StatusOr<std::unique_ptr<GgufReader>> Import(const ImportOptions& options) {
-    ASSIGN_OR_RETURN([[maybe_unused]] const ImportResult result,
-                     ImportModel(folder_.string(), options, (folder_ / "out.gguf").string()));
-    return GgufReader::Open((folder_ / "out.gguf").string());
+  absl::StatusOr<std::unique_ptr<inference::GgufReader>> Import(const inference::ImportOptions& options) {
+    ASSIGN_OR_RETURN([[maybe_unused]] const inference::ImportResult result,
+                     inference::ImportModel(folder_.string(), options, (folder_ / "out.gguf").string()));
+    return inference::GgufReader::Open((folder_ / "out.gguf").string());
   }
-  absl::StatusOr<std::unique_ptr<GgufReader>> Import(const std::string& architecture = "") {
-    return Import(ImportOptions{.type = "f32", .architecture = architecture, .name = ""});
+  absl::StatusOr<std::unique_ptr<inference::GgufReader>> Import(const std::string& architecture = "") {
+    return Import(inference::ImportOptions{.type = "f32", .architecture = architecture, .name = ""});
   }
 
   // The file computes what the source does, which has half splits.
-  void ExpectSameLogits(const GgufReader& file, bool adjacent, bool causal) {
+  void ExpectSameLogits(const inference::GgufReader& file, bool adjacent, bool causal) {
     Tensors imported;
-    for (const TensorInfo& tensor : file.tensors()) {
+    for (const inference::TensorInfo& tensor : file.tensors()) {
       std::vector<float> values(tensor.values());
-      ASSERT_TRUE(Dequantize(tensor.type, file.Data(tensor), values).ok());
+      ASSERT_TRUE(inference::Dequantize(tensor.type, file.Data(tensor), values).ok());
       imported[tensor.name] = {values.begin(), values.end()};
     }
     if (imported.contains("rope_freqs.weight")) {
@@ -327,12 +327,12 @@ class ImportNetworkTest : public ::testing::Test {
   }
   // And so does our engine, in float32.
   void ExpectEngineLogits(const std::vector<int>& tokens, bool causal, const Rows& expected) {
-    const auto model = Model::Load((folder_ / "out.gguf").string());
+    const auto model = inference::Model::Load((folder_ / "out.gguf").string());
     ASSERT_TRUE(model.ok()) << model.status();
-    CpuTransformer transformer(*model, SerialRunner());
-    const std::vector<TokenId> ids(tokens.begin(), tokens.end());
-    ForwardOutput output;
-    const auto kind = causal ? Attention::Kind::kCausal : Attention::Kind::kBidirectional;
+    inference::CpuTransformer transformer(*model, SerialRunner());
+    const std::vector<inference::TokenId> ids(tokens.begin(), tokens.end());
+    inference::ForwardOutput output;
+    const auto kind = causal ? inference::Attention::Kind::kCausal : inference::Attention::Kind::kBidirectional;
     ASSERT_TRUE(transformer.Forward({.tokens = ids, .attention = {.kind = kind}}, &output).ok());
     std::vector<float> logits(ids.size() * kHfVocabulary);
     transformer.Logits(output.hidden, nullptr, logits);

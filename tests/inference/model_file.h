@@ -17,7 +17,7 @@
 namespace ruvd::test {
 
 struct FileTensor {
-  TensorType type = TensorType::kF32;
+  inference::TensorType type = inference::TensorType::kF32;
   std::vector<uint64_t> shape;
   uint64_t seed = 0;          // of its values
   std::vector<float> values;  // instead of random ones
@@ -68,7 +68,7 @@ struct FileContents {
   }
 
   std::string Serialize() const {
-    GgufWriter writer;
+    inference::GgufWriter writer;
     writer.SetString("general.architecture", architecture);
     writer.SetString("general.name", "file");
     for (const auto& [key, value] : numbers) {
@@ -101,7 +101,7 @@ struct FileContents {
       }
       const std::vector<float> values =
           tensor.values.empty() ? RandomValues(count, tensor.seed) : tensor.values;
-      writer.AddTensor(name, tensor.type, tensor.shape, Quantize(tensor.type, values).value());
+      writer.AddTensor(name, tensor.type, tensor.shape, inference::Quantize(tensor.type, values).value());
     }
     return writer.Serialize().value();
   }

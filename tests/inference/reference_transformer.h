@@ -23,7 +23,7 @@ using Sees = std::function<bool(size_t i, size_t j)>;
 class Reference {
  public:
   Reference(
-      const Model& model, Sees sees,
+      const inference::Model& model, Sees sees,
       std::function<double(size_t)> position = [](size_t i) { return static_cast<double>(i); })
       : model_(model),
         config_(model.config()),
@@ -31,16 +31,16 @@ class Reference {
         position_(std::move(position)) {}
 
   // Final hidden states after the output norm, row by row.
-  std::vector<float> Hidden(const std::vector<TokenId>& tokens) const {
+  std::vector<float> Hidden(const std::vector<inference::TokenId>& tokens) const {
     const std::vector<float> embedding = Values(model_.token_embedding());
     const auto width = static_cast<size_t>(config_.width);
     Rows x;
-    for (const TokenId token : tokens) {
+    for (const inference::TokenId token : tokens) {
       x.emplace_back(embedding.begin() + static_cast<ptrdiff_t>(token * width),
                      embedding.begin() + static_cast<ptrdiff_t>((token + 1) * width));
     }
     for (int l = 0; l < config_.layers; ++l) {
-      const LayerWeights& layer = model_.layer(l);
+      const inference::LayerWeights& layer = model_.layer(l);
       Add(&x, Times(AttentionOf(layer, Norm(x, layer.attn_norm)), layer.output, {}));
       const Rows h = Norm(x, layer.ffn_norm);
       Rows gate = Times(h, layer.gate, {});
@@ -97,7 +97,7 @@ class Reference {
       }
     }
   }
-  static Rows Times(const Rows& x, const Matrix& w, const std::vector<float>& bias) {
+  static Rows Times(const Rows& x, const inference::Matrix& w, const std::vector<float>& bias) {
     const std::vector<float> values = Values(w);
     Rows y(x.size(), std::vector<double>(static_cast<size_t>(w.rows)));
     for (size_t i = 0; i < x.size(); ++i) {
@@ -120,13 +120,13 @@ class Reference {
                                  -2.0 * static_cast<double>(p) / static_cast<double>(Rotated()));
     const double speed =
         config_.rope_divisors.empty() ? base : base / static_cast<double>(config_.rope_divisors[p]);
-    const RopeScaling& scaling = config_.rope_scaling;
+    const inference::RopeScaling& scaling = config_.rope_scaling;
     switch (scaling.kind) {
-      case RopeScaling::Kind::kNone:
+      case inference::RopeScaling::Kind::kNone:
         return speed;
-      case RopeScaling::Kind::kLinear:
+      case inference::RopeScaling::Kind::kLinear:
         return speed / scaling.factor;
-      case RopeScaling::Kind::kYarn:
+      case inference::RopeScaling::Kind::kYarn:
         break;
     }
     // The last pair that turns beta_fast times and the first that turns only beta_slow times within
@@ -155,8 +155,8 @@ class Reference {
     return (1 - share) * speed + share * (speed / scaling.factor);
   }
   double Magnitude() const {
-    const RopeScaling& scaling = config_.rope_scaling;
-    return scaling.kind == RopeScaling::Kind::kYarn
+    const inference::RopeScaling& scaling = config_.rope_scaling;
+    return scaling.kind == inference::RopeScaling::Kind::kYarn
                ? scaling.attn_factor * (0.1 * std::log(scaling.factor) + 1)
                : scaling.attn_factor;
   }
@@ -177,7 +177,7 @@ class Reference {
       }
     }
   }
-  Rows AttentionOf(const LayerWeights& layer, const Rows& h) const {
+  Rows AttentionOf(const inference::LayerWeights& layer, const Rows& h) const {
     const auto heads = static_cast<size_t>(config_.heads);
     const auto kv_heads = static_cast<size_t>(config_.kv_heads);
     const auto size = static_cast<size_t>(config_.head_size);
@@ -212,8 +212,8 @@ class Reference {
     return out;
   }
 
-  const Model& model_;
-  const ModelConfig& config_;
+  const inference::Model& model_;
+  const inference::ModelConfig& config_;
   Sees sees_;
   std::function<double(size_t)> position_;
 };

@@ -26,7 +26,7 @@ struct TestVocabulary {
     TestVocabulary out;
     out.pre = pre;
     for (int byte = 0; byte < 256; ++byte) {
-      out.Add(SpellBytes(std::string(1, static_cast<char>(byte))));
+      out.Add(inference::SpellBytes(std::string(1, static_cast<char>(byte))));
     }
     return out;
   }
@@ -44,15 +44,15 @@ struct TestVocabulary {
   }
 
   // Returns the id.
-  TokenId Add(const std::string& token, int32_t type = kNormal, float score = 0) {
+  inference::TokenId Add(const std::string& token, int32_t type = kNormal, float score = 0) {
     tokens.push_back(token);
     types.push_back(type);
     scores.push_back(score);
-    return static_cast<TokenId>(tokens.size() - 1);
+    return static_cast<inference::TokenId>(tokens.size() - 1);
   }
 
-  absl::StatusOr<std::unique_ptr<Tokenizer>> Build() const {
-    GgufWriter writer;
+  absl::StatusOr<std::unique_ptr<inference::Tokenizer>> Build() const {
+    inference::GgufWriter writer;
     if (!name.empty()) {
       writer.SetString("general.name", name);
     }
@@ -69,14 +69,14 @@ struct TestVocabulary {
     }
     extra(&writer);
     const std::string file = writer.Serialize().value();
-    return Tokenizer::FromGguf(*GgufReader::Parse(AsBytes(file)).value());
+    return inference::Tokenizer::FromGguf(*inference::GgufReader::Parse(AsBytes(file)).value());
   }
 
   std::string name, model = "gpt2", pre;
   std::vector<std::string> tokens, merges;
   std::vector<int32_t> types;
   std::vector<float> scores;
-  std::function<void(GgufWriter*)> extra = [](GgufWriter*) {};
+  std::function<void(inference::GgufWriter*)> extra = [](inference::GgufWriter*) {};
 };
 
 }  // namespace ruvd::test

@@ -17,21 +17,21 @@
 
 namespace ruvd::test {
 
-inline constexpr TokenId kTinyEndOfText = 256;
-inline constexpr TokenId kTinyMask = 257;
+inline constexpr inference::TokenId kTinyEndOfText = 256;
+inline constexpr inference::TokenId kTinyMask = 257;
 
 // A tokenizer of the 256 bytes, an end-of-text token and a mask. `extra` sets further keys.
-inline std::unique_ptr<Tokenizer> ByteTokenizer(
-    const std::function<void(GgufWriter*)>& extra = nullptr) {
+inline std::unique_ptr<inference::Tokenizer> ByteTokenizer(
+    const std::function<void(inference::GgufWriter*)>& extra = nullptr) {
   std::vector<std::string> tokens;
   for (int byte = 0; byte < 256; ++byte) {
-    tokens.push_back(SpellBytes(std::string(1, static_cast<char>(byte))));
+    tokens.push_back(inference::SpellBytes(std::string(1, static_cast<char>(byte))));
   }
   tokens.emplace_back("<|endoftext|>");
   tokens.emplace_back("<|mask|>");
   std::vector<int32_t> types(tokens.size(), 1);
   types[kTinyEndOfText] = types[kTinyMask] = 3;
-  GgufWriter writer;
+  inference::GgufWriter writer;
   writer.SetString("tokenizer.ggml.model", "gpt2");
   writer.SetString("tokenizer.ggml.pre", "qwen2");
   writer.SetStringArray("tokenizer.ggml.tokens", tokens);
@@ -43,11 +43,11 @@ inline std::unique_ptr<Tokenizer> ByteTokenizer(
     extra(&writer);
   }
   const std::string file = writer.Serialize().value();
-  return Tokenizer::FromGguf(*GgufReader::Parse(AsBytes(file)).value()).value();
+  return inference::Tokenizer::FromGguf(*inference::GgufReader::Parse(AsBytes(file)).value()).value();
 }
 
 // A random model over bytes, with a tokenizer: text in, text out, without a file.
-class TextModel final : public Model {
+class TextModel final : public inference::Model {
  public:
   static TinyModel::Options Defaults() {
     TinyModel::Options options;
@@ -56,24 +56,24 @@ class TextModel final : public Model {
     return options;
   }
   explicit TextModel(const TinyModel::Options& options = Defaults(),
-                     std::unique_ptr<Tokenizer> tokenizer = ByteTokenizer())
+                     std::unique_ptr<inference::Tokenizer> tokenizer = ByteTokenizer())
       : weights_(options), tokenizer_(std::move(tokenizer)), config_(weights_.config()) {
     hash_.fill(static_cast<uint8_t>(options.seed));
   }
 
-  const ModelConfig& config() const override { return config_; }
-  ModelConfig& mutable_config() { return config_; }
-  const Tokenizer& tokenizer() const override { return *tokenizer_; }
-  const LayerWeights& layer(int index) const override { return weights_.layer(index); }
-  const Matrix& token_embedding() const override { return weights_.token_embedding(); }
-  const Matrix& output() const override { return weights_.output(); }
+  const inference::ModelConfig& config() const override { return config_; }
+  inference::ModelConfig& mutable_config() { return config_; }
+  const inference::Tokenizer& tokenizer() const override { return *tokenizer_; }
+  const inference::LayerWeights& layer(int index) const override { return weights_.layer(index); }
+  const inference::Matrix& token_embedding() const override { return weights_.token_embedding(); }
+  const inference::Matrix& output() const override { return weights_.output(); }
   const std::vector<float>& output_norm() const override { return weights_.output_norm(); }
   const Digest& hash() const override { return hash_; }
 
  private:
   TinyModel weights_;
-  std::unique_ptr<Tokenizer> tokenizer_;
-  ModelConfig config_;
+  std::unique_ptr<inference::Tokenizer> tokenizer_;
+  inference::ModelConfig config_;
   Digest hash_;
 };
 
@@ -84,16 +84,16 @@ inline std::shared_ptr<const TextModel> TinyTextModel() {
 }
 
 // A random adapter of the given targets ("blk.0.attn_q.weight"), large enough to change tokens.
-inline std::shared_ptr<const Adapter> RandomAdapter(
-    const Model& model, const std::vector<std::pair<std::string, const Matrix*>>& targets,
+inline std::shared_ptr<const inference::Adapter> RandomAdapter(
+    const inference::Model& model, const std::vector<std::pair<std::string, const inference::Matrix*>>& targets,
     uint64_t seed, double spread = 0.5) {
   Random random(seed);
-  auto adapter = std::make_shared<Adapter>();
+  auto adapter = std::make_shared<inference::Adapter>();
   adapter->name = "random-" + std::to_string(seed);
   adapter->version = 1;
   adapter->model_hash = model.hash();
   for (const auto& [name, matrix] : targets) {
-    LowRank change{.rank = 2, .in = matrix->columns, .out = matrix->rows};
+    inference::LowRank change{.rank = 2, .in = matrix->columns, .out = matrix->rows};
     change.scale = 1.5F;
     change.a.resize(static_cast<size_t>(change.rank) * static_cast<size_t>(change.in));
     change.b.resize(static_cast<size_t>(change.rank) * static_cast<size_t>(change.out));

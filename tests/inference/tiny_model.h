@@ -24,10 +24,10 @@ namespace ruvd::test {
 // A random model in memory, without a file. Matrices are drawn from a normal distribution and
 // stored in `type`; weights are scaled so that logits are of order one. Its tokenizer knows 38
 // characters from 'A' on and the two special tokens below.
-class TinyModel final : public Model {
+class TinyModel final : public inference::Model {
  public:
-  static constexpr TokenId kEnd = 38;
-  static constexpr TokenId kMask = 39;
+  static constexpr inference::TokenId kEnd = 38;
+  static constexpr inference::TokenId kMask = 39;
 
   struct Options {
     int layers = 2;
@@ -38,7 +38,7 @@ class TinyModel final : public Model {
     int ffn = 96;
     int vocabulary = 40;
     int context = 64;
-    TensorType type = TensorType::kF32;
+    inference::TensorType type = inference::TensorType::kF32;
     bool biases = true;
     uint64_t seed = 1;
   };
@@ -64,7 +64,7 @@ class TinyModel final : public Model {
     output_ = RandomMatrix(options.vocabulary, options.width);
     output_norm_ = RandomVector(options.width, 0.2, 1.0);
     for (int i = 0; i < options.layers; ++i) {
-      LayerWeights layer;
+      inference::LayerWeights layer;
       layer.attn_norm = RandomVector(options.width, 0.2, 1.0);
       layer.ffn_norm = RandomVector(options.width, 0.2, 1.0);
       layer.q = RandomMatrix(q, options.width);
@@ -83,23 +83,23 @@ class TinyModel final : public Model {
     }
   }
 
-  const ModelConfig& config() const override { return config_; }
-  const Tokenizer& tokenizer() const override { return *tokenizer_; }
-  const LayerWeights& layer(int index) const override {
+  const inference::ModelConfig& config() const override { return config_; }
+  const inference::Tokenizer& tokenizer() const override { return *tokenizer_; }
+  const inference::LayerWeights& layer(int index) const override {
     return layers_[static_cast<size_t>(index)];
   }
-  const Matrix& token_embedding() const override { return embedding_; }
-  const Matrix& output() const override { return output_; }
+  const inference::Matrix& token_embedding() const override { return embedding_; }
+  const inference::Matrix& output() const override { return output_; }
   const std::vector<float>& output_norm() const override { return output_norm_; }
   const Digest& hash() const override { return hash_; }
 
   // For tests that change the model: its configuration, the layer, and a matrix built from values
   // (rows x columns).
-  ModelConfig& mutable_config() { return config_; }
-  LayerWeights& mutable_layer(int index) { return layers_[static_cast<size_t>(index)]; }
-  Matrix& mutable_output() { return output_; }
-  Matrix MakeMatrix(TensorType type, int rows, int columns, const std::vector<float>& values) {
-    bytes_.push_back(Quantize(type, values).value());
+  inference::ModelConfig& mutable_config() { return config_; }
+  inference::LayerWeights& mutable_layer(int index) { return layers_[static_cast<size_t>(index)]; }
+  inference::Matrix& mutable_output() { return output_; }
+  inference::Matrix MakeMatrix(inference::TensorType type, int rows, int columns, const std::vector<float>& values) {
+    bytes_.push_back(inference::Quantize(type, values).value());
     return {.type = type,
             .rows = rows,
             .columns = columns,
@@ -107,7 +107,7 @@ class TinyModel final : public Model {
   }
 
  private:
-  static std::unique_ptr<Tokenizer> MakeTokenizer() {
+  static std::unique_ptr<inference::Tokenizer> MakeTokenizer() {
     std::vector<std::string> tokens;
     std::vector<int32_t> types;
     for (char c = 'A'; tokens.size() < kEnd; ++c) {
@@ -116,7 +116,7 @@ class TinyModel final : public Model {
     }
     tokens.insert(tokens.end(), {"<|end|>", "<|mask|>"});
     types.insert(types.end(), {3, 3});
-    GgufWriter writer;
+    inference::GgufWriter writer;
     writer.SetString("tokenizer.ggml.model", "gpt2");
     writer.SetString("tokenizer.ggml.pre", "qwen2");
     writer.SetStringArray("tokenizer.ggml.tokens", tokens);
@@ -125,7 +125,7 @@ class TinyModel final : public Model {
     writer.SetUnsigned32("tokenizer.ggml.eos_token_id", kEnd);
     writer.SetUnsigned32("tokenizer.ggml.mask_token_id", kMask);
     const std::string file = writer.Serialize().value();
-    return Tokenizer::FromGguf(*GgufReader::Parse(AsBytes(file)).value()).value();
+    return inference::Tokenizer::FromGguf(*inference::GgufReader::Parse(AsBytes(file)).value()).value();
   }
   std::vector<float> RandomVector(int length, double spread, double centre) {
     std::vector<float> values(static_cast<size_t>(length));
@@ -134,37 +134,37 @@ class TinyModel final : public Model {
     }
     return values;
   }
-  Matrix RandomMatrix(int rows, int columns) {
+  inference::Matrix RandomMatrix(int rows, int columns) {
     const double spread = 1.0 / std::sqrt(static_cast<double>(columns));
     return MakeMatrix(type_, rows, columns, RandomVector(rows * columns, spread, 0.0));
   }
 
   Random random_;
-  ModelConfig config_;
-  TensorType type_ = TensorType::kF32;
+  inference::ModelConfig config_;
+  inference::TensorType type_ = inference::TensorType::kF32;
   std::deque<std::string> bytes_;  // does not move its elements
-  Matrix embedding_, output_;
+  inference::Matrix embedding_, output_;
   std::vector<float> output_norm_;
-  std::vector<LayerWeights> layers_;
-  std::unique_ptr<Tokenizer> tokenizer_;
+  std::vector<inference::LayerWeights> layers_;
+  std::unique_ptr<inference::Tokenizer> tokenizer_;
   Digest hash_{};
 };
 
 // Tokens of a TinyModel.
-inline std::vector<TokenId> RandomTokens(size_t count, uint64_t seed) {
+inline std::vector<inference::TokenId> RandomTokens(size_t count, uint64_t seed) {
   Random random(seed);
-  std::vector<TokenId> tokens(count);
-  for (TokenId& token : tokens) {
-    token = static_cast<TokenId>(random.Below(40));
+  std::vector<inference::TokenId> tokens(count);
+  for (inference::TokenId& token : tokens) {
+    token = static_cast<inference::TokenId>(random.Below(40));
   }
   return tokens;
 }
 
 // The matrix as float32 values, row by row.
-inline std::vector<float> Values(const Matrix& w) {
+inline std::vector<float> Values(const inference::Matrix& w) {
   std::vector<float> values(static_cast<size_t>(w.rows) * static_cast<size_t>(w.columns));
-  const uint64_t bytes = values.size() / BlockValues(w.type) * BlockBytes(w.type);
-  RUVD_CHECK(Dequantize(w.type, {w.data, bytes}, values).ok());
+  const uint64_t bytes = values.size() / inference::BlockValues(w.type) * BlockBytes(w.type);
+  RUVD_CHECK(inference::Dequantize(w.type, {w.data, bytes}, values).ok());
   return values;
 }
 

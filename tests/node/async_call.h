@@ -34,7 +34,7 @@ class AsyncCall {
   absl::Status End() {
     std::unique_lock lock(mutex_);
     ended_.wait(lock, [this] { return done_; });
-    return FromRpcStatus(status_);
+    return api::FromRpcStatus(status_);
   }
 
  private:

@@ -103,7 +103,7 @@ class NodeTest : public ::testing::Test {
         context.TryCancel();
       }
     }
-    completion.status = FromRpcStatus(reader->Finish());
+    completion.status = api::FromRpcStatus(reader->Finish());
     return completion;
   }
   static inference::v1::GenerateRequest Request(const std::string& prompt, uint32_t tokens) {
@@ -115,7 +115,7 @@ class NodeTest : public ::testing::Test {
   absl::Status Rate(const learning::v1::SubmitFeedbackRequest& request,
                     learning::v1::SubmitFeedbackResponse* response) {
     grpc::ClientContext context;
-    return FromRpcStatus(learning::v1::LearningService::NewStub(channel_)->SubmitFeedback(
+    return api::FromRpcStatus(learning::v1::LearningService::NewStub(channel_)->SubmitFeedback(
         &context, request, response));
   }
   double Score(const std::string& prompt, const std::string& completion, bool adapters) {

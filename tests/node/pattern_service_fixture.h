@@ -81,7 +81,7 @@ class PatternServiceTest : public DatabaseTest {
   absl::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                     const Request& request, Response* response) {
     grpc::ClientContext context;
-    return FromRpcStatus((*stub_.*method)(&context, request, response));
+    return api::FromRpcStatus((*stub_.*method)(&context, request, response));
   }
   absl::StatusOr<pattern::v1::UpsertPatternResponse> Upsert(
       const pattern::v1::UpsertPatternRequest& request) {
@@ -121,7 +121,7 @@ class PatternServiceTest : public DatabaseTest {
   static absl::Status EndOf(const Stream& stream) {
     pattern::v1::WatchPatternsResponse event;
     EXPECT_FALSE(stream->Read(&event)) << event.ShortDebugString();
-    return FromRpcStatus(stream->Finish());
+    return api::FromRpcStatus(stream->Finish());
   }
 
   const Digest package_ = Sha256("package");

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/reasons.h"
 #include "base/status.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"

@@ -247,7 +247,7 @@ class Equivocator : public Adversary {
     header.expires_ms = header.created_ms + kRecordLifeMillis;
     Frame frame;
     *frame.mutable_member_delta()->add_records() =
-        ToProto(*SealEnvelope(header, federation::EncodeMemberRecord(record), node.identity().key));
+        federation::ToProto(*SealEnvelope(header, federation::EncodeMemberRecord(record), node.identity().key));
     return frame;
   }
 

@@ -69,7 +69,7 @@ void Audit::Violate(std::string invariant, std::string detail) {
 }
 
 void Audit::Started(size_t node, uint64_t boot_counter) {
-  node::Node& entry = nodes_[node];
+  Node& entry = nodes_[node];
   if (boot_counter <= entry.boot_counter) {
     Violate("boot_counter_reused",
             fmt::format("{}: boot {} after {}", Where(node), boot_counter, entry.boot_counter));
@@ -139,7 +139,7 @@ void Audit::NoteState(size_t node, const federation::Member& member, size_t subj
     return;
   }
   const bool dead = member.state != federation::MemberState::kSuspect;
-  const node::Node& entry = nodes_[subject];
+  const Node& entry = nodes_[subject];
   if (!entry.up) {
     const uint64_t notice = entry.crash << 33 | node << 1 | (dead ? 1 : 0);
     if (noticed_.insert(notice).second) {

@@ -59,7 +59,7 @@ void SimCluster::Run(Duration duration) {
 }
 
 void SimCluster::Start(size_t i) {
-  node::Node& node = nodes_[i];
+  Node& node = nodes_[i];
   federation::GossipConfig config = ConfigFor(*node.key, i);
   config.boot_counter = ++node.boot_counter;
   config.seeds = {AddressOf(0), AddressOf(1)};
@@ -77,7 +77,7 @@ void SimCluster::Start(size_t i) {
   }
   std::vector<federation::Item> items;
   for (const auto& [id, item] : node.stored) {
-    items.push_back(*MakeItem(*item.envelope, *item.payload));
+    items.push_back(*federation::MakeItem(*item.envelope, *item.payload));
   }
   Apply(i, node.core->Restore(std::move(items), now()));
   const uint64_t boot = node.boot_counter;
@@ -286,8 +286,8 @@ absl::Status SimCluster::OfferPattern(size_t i, uint64_t content_seed) {
 }
 
 bool SimCluster::Converged(size_t count) const {
-  const node::Node* first = nullptr;
-  for (const node::Node& node : nodes_) {
+  const Node* first = nullptr;
+  for (const Node& node : nodes_) {
     if (!node.core) {
       continue;
     }
@@ -308,7 +308,7 @@ bool SimCluster::Converged(size_t count) const {
 
 uint64_t SimCluster::payload_bytes_received() const {
   uint64_t total = 0;
-  for (const node::Node& node : nodes_) {
+  for (const Node& node : nodes_) {
     total += node.core ? node.core->counters().payload_bytes_received : 0;
   }
   return total;

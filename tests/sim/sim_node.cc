@@ -189,7 +189,7 @@ void SimNode::ScheduleTick() {
   // Nodes do not tick in step, and no node ticks quite evenly.
   const auto span = static_cast<uint64_t>(setup_.tick.count());
   const Duration after(static_cast<int64_t>(span / 2 + random_.Below(span)));
-  queue_->After(after, [this, boot = boot_counter_] { actors::Tick(boot); });
+  queue_->After(after, [this, boot = boot_counter_] { Tick(boot); });
 }
 
 void SimNode::Tick(uint64_t boot) {

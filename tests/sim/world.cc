@@ -392,7 +392,7 @@ WorldReport World::Run() {
   WatchHeal();
   PlantDefect();
   RunUntil(begin + lasts);
-  actors::Settle();
+  Settle();
   Judge();
   return Report();
 }

@@ -115,7 +115,7 @@ class AdminServiceTest : public DatabaseTest {
   absl::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                     const Request& request, Response* response) {
     grpc::ClientContext context;
-    return FromRpcStatus((*stub_.*method)(&context, request, response));
+    return api::FromRpcStatus((*stub_.*method)(&context, request, response));
   }
 
   AskedClock asked_clock_;

@@ -230,7 +230,7 @@ TEST_F(DeepGuardTest, ItIsTrainedAndJudgedOnTopOfTheOtherServedAdapters) {
 TEST(DeepOptionsTest, GuardsHaveNames) {
   for (const char* name : {"replay", "replay_kl", "ewc", "replay_ewc", "replay_kl_ewc"}) {
     ASSERT_TRUE(learning::DeepGuardByName(name).has_value()) << name;
-    EXPECT_EQ(learning::DeepGuardName(*DeepGuardByName(name)), name);
+    EXPECT_EQ(learning::DeepGuardName(*learning::DeepGuardByName(name)), name);
   }
   EXPECT_FALSE(learning::DeepGuardByName("none").has_value());
 }

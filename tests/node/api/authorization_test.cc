@@ -68,7 +68,7 @@ TEST(AuthorizationTest, EveryMethodOfTheProtosHasARuleAndNoOtherOne) {
   std::vector<std::string> ruled;
   for (const RpcRule& rule : RpcRules()) {
     ruled.emplace_back(rule.method);
-    EXPECT_EQ(rule.roles & ~roles::kAll, 0u) << rule.method;
+    EXPECT_EQ(rule.roles & ~privacy::roles::kAll, 0u) << rule.method;
     EXPECT_TRUE(rule.anybody || rule.roles != 0) << rule.method << " is nobody's";
   }
   std::set<std::string> methods = MethodsOfTheProtos();

@@ -155,7 +155,7 @@ TEST_F(PatternUpsertTest, AStoredAdapterThatDoesNotDecodeIsReplaced) {
   const storage::Pattern stored = *patterns_->Get(kUpsertId);
   EXPECT_EQ(
       stored.adapter_name,
-      PatternAdapterName(kUpsertId, inference::AdapterId(*AdapterOf(1, "whatever its name"))));
+      serving::PatternAdapterName(kUpsertId, inference::AdapterId(*AdapterOf(1, "whatever its name"))));
   EXPECT_EQ(stored.adapter_version, 1U);
 }
 

@@ -64,7 +64,7 @@ TEST_F(ConfigLoadTest, FlagBeatsEnvironmentBeatsFileBeatsDefault) {
   EXPECT_EQ(origins_["inference.queue"], "env RUVD_INFERENCE__QUEUE");
   EXPECT_EQ(origins_["inference.max_tokens_limit"], "flag");
   EXPECT_EQ(origins_["learning.rank"], "default");
-  EXPECT_EQ(origins_.size(), inference::ConfigKeys().size());
+  EXPECT_EQ(origins_.size(), ConfigKeys().size());
 }
 
 TEST_F(ConfigLoadTest, NoFileGivesDefaults) {

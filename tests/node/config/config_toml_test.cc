@@ -46,7 +46,7 @@ TEST(ConfigTomlTest, DefaultsReadBackUnchanged) {
 
 TEST(ConfigTomlTest, EveryKeyIsWrittenOnceWithItsMeaning) {
   const std::string toml = ConfigToToml(NodeConfig());
-  for (const ConfigKey& key : inference::ConfigKeys()) {
+  for (const ConfigKey& key : ConfigKeys()) {
     EXPECT_FALSE(key.doc.empty()) << key.dotted();
     EXPECT_THAT(toml, ::testing::HasSubstr("# " + std::string(key.doc) + "\n" +
                                            std::string(key.name) + " = "));
@@ -55,7 +55,7 @@ TEST(ConfigTomlTest, EveryKeyIsWrittenOnceWithItsMeaning) {
 
 TEST(ConfigKeysTest, NamesAreUniqueAndDefaultsAreAllowed) {
   std::set<std::string> names;
-  for (const ConfigKey& key : inference::ConfigKeys()) {
+  for (const ConfigKey& key : ConfigKeys()) {
     EXPECT_TRUE(names.insert(key.dotted()).second) << key.dotted();
     EXPECT_EQ(FindConfigKey(key.dotted()), &key);
   }

@@ -149,7 +149,7 @@ TEST_F(BackgroundRoundTest, TheSharedCoreHoldsLessonsOfThoseWhoAgreedOnly) {
   frame_ = inference::RandomFrame(*model_, 8, 1).value();
   AddLesson("b", embedding_, "The lighthouse keeper", kRoundPackage, "bob");
   ASSERT_TRUE(Run({"r", "b"}).status.ok());
-  serving::PatternPayload payload = DecodePatternPayload(patterns_->Get(kId)->payload).value();
+  serving::PatternPayload payload = serving::DecodePatternPayload(patterns_->Get(kId)->payload).value();
   const privacy::Contributor operators = consents_->ContributorOf({});
   const privacy::Contributor bob = consents_->ContributorOf({.user_id = "bob"});
   ASSERT_FALSE(payload.core.empty());
@@ -165,7 +165,7 @@ TEST_F(BackgroundRoundTest, TheSharedCoreHoldsLessonsOfThoseWhoAgreedOnly) {
                   .ok());
   AddLesson("c", embedding_, "The lighthouse keeper", kRoundPackage, "bob");
   ASSERT_TRUE(Run({"c"}).status.ok());
-  payload = DecodePatternPayload(patterns_->Get(kId)->payload).value();
+  payload = serving::DecodePatternPayload(patterns_->Get(kId)->payload).value();
   ASSERT_FALSE(payload.core.empty());
   EXPECT_FALSE(payload.holds_others);
   EXPECT_THAT(payload.contributors, testing::UnorderedElementsAre(operators, bob));
@@ -175,7 +175,7 @@ TEST_F(BackgroundRoundTest, TheSharedCoreHoldsLessonsOfThoseWhoAgreedOnly) {
 TEST_F(BackgroundRoundTest, TheSharedCoreIsNotTaughtALessonThatJudges) {
   frame_ = inference::RandomFrame(*model_, 8, 1).value();
   const auto core = [this] {
-    return DecodePatternPayload(patterns_->Get(kId)->payload).value().core;
+    return serving::DecodePatternPayload(patterns_->Get(kId)->payload).value().core;
   };
   const auto lesson_that = [](bool judges) {
     int number = 0;
@@ -212,8 +212,8 @@ TEST_F(BackgroundRoundTest, WhatAUserSaysWhileARoundTrainsStays) {
   EXPECT_EQ(stored.task, "runs");
   EXPECT_EQ(stored.expires_ms, expires_ms);
   EXPECT_EQ(stored.uses, 1U);
-  EXPECT_TRUE(DecodePatternPayload(stored.payload)->withheld);
-  EXPECT_FALSE(DecodePatternPayload(stored.payload)->adapter.empty());
+  EXPECT_TRUE(serving::DecodePatternPayload(stored.payload)->withheld);
+  EXPECT_FALSE(serving::DecodePatternPayload(stored.payload)->adapter.empty());
   EXPECT_EQ(stored.adapter_version, 5U);
   EXPECT_EQ(stored.updated_ms, clock_.WallMillis() + 1001) << "later, though the clock went back";
 }
@@ -253,7 +253,7 @@ TEST_F(BackgroundRoundTest, APatternThatAUserTurnsIntoAnotherWhileARoundTrainsSt
   EXPECT_EQ(waiting_, std::set<std::string>{"r"}) << "a later round learns it";
   const storage::Pattern stored = *patterns_->Get(kId);
   EXPECT_EQ(stored.embedding, other_);
-  EXPECT_EQ(DecodePatternPayload(stored.payload)->adapter, "a user's");
+  EXPECT_EQ(serving::DecodePatternPayload(stored.payload)->adapter, "a user's");
   EXPECT_EQ(trajectories_->Get("r")->learned_by, "");
 }
 
@@ -292,7 +292,7 @@ TEST_F(BackgroundRoundTest, AnAdapterThatAClientGaveIsNotReplacedByWhatIsLearned
   given.payload = serving::EncodePatternPayload({.adapter = "a client's"});
   ASSERT_TRUE(patterns_->Put(given).ok());
   EXPECT_NE(Learn().id, kId);
-  EXPECT_EQ(DecodePatternPayload(patterns_->Get(kId)->payload)->adapter, "a client's");
+  EXPECT_EQ(serving::DecodePatternPayload(patterns_->Get(kId)->payload)->adapter, "a client's");
 }
 
 // Only those above were cut off: an edit of an old response was never learned, though promised.
@@ -397,7 +397,7 @@ TEST_F(BackgroundRoundTest, WhatIsRatedAnewAndAddsNothingStillGoesWithItsPattern
 TEST_F(BackgroundRoundTest, AnAdapterChangesAllLinearsOfTheLastLayers) {
   options_.layers = 2;
   Learn();
-  const auto payload = DecodePatternPayload(patterns_->Get(kId)->payload);
+  const auto payload = serving::DecodePatternPayload(patterns_->Get(kId)->payload);
   const auto adapter = inference::DecodeAdapter(AsBytes(payload->adapter));
   ASSERT_TRUE(adapter.ok()) << adapter.status();
   EXPECT_EQ((*adapter)->targets.size(), 14u);
@@ -414,7 +414,7 @@ TEST_F(BackgroundRoundTest, AnAdapterChangesAllLinearsOfTheLastLayers) {
 
 TEST_F(BackgroundRoundTest, TrainingYieldsBetweenSlicesAndLearnsTheSame) {
   Learn();
-  const std::string in_one = DecodePatternPayload(patterns_->Get(kId)->payload)->adapter;
+  const std::string in_one = serving::DecodePatternPayload(patterns_->Get(kId)->payload)->adapter;
   ASSERT_TRUE(patterns_->Put(Known()).ok());
   slice_ = Duration(0);
   int yields = 0;
@@ -424,7 +424,7 @@ TEST_F(BackgroundRoundTest, TrainingYieldsBetweenSlicesAndLearnsTheSame) {
   };
   Learn();
   EXPECT_GT(yields, 10);
-  EXPECT_EQ(DecodePatternPayload(patterns_->Get(kId)->payload)->adapter, in_one);
+  EXPECT_EQ(serving::DecodePatternPayload(patterns_->Get(kId)->payload)->adapter, in_one);
 }
 
 TEST_F(BackgroundRoundTest, ARoundThatIsStoppedBetweenTwoSlicesLeavesItsLessonsForTheNext) {
@@ -481,7 +481,7 @@ TEST_F(BackgroundRoundTest, PatternsThatCameNearEachOtherBecomeOneWithAllLessons
   storage::Pattern moved = *patterns_->Get(far);
   moved.embedding = embedding_;
   moved.payload = serving::EncodePatternPayload(
-      {.adapter = DecodePatternPayload(moved.payload)->adapter, .withheld = true});
+      {.adapter = serving::DecodePatternPayload(moved.payload)->adapter, .withheld = true});
   ASSERT_TRUE(patterns_->Put(moved).ok());
   AddLesson("s", embedding_);
   const BackgroundRound round = Run({"s"});
@@ -492,7 +492,7 @@ TEST_F(BackgroundRoundTest, PatternsThatCameNearEachOtherBecomeOneWithAllLessons
   EXPECT_EQ((std::set<storage::PatternId>{merged.kept, merged.gone}),
             (std::set<storage::PatternId>{kId, far}));
   EXPECT_EQ(patterns_->size(), 1u);
-  EXPECT_TRUE(DecodePatternPayload(patterns_->Get(merged.kept)->payload)->withheld)
+  EXPECT_TRUE(serving::DecodePatternPayload(patterns_->Get(merged.kept)->payload)->withheld)
       << "the lessons of one were not to be shared";
   for (const char* id : {"r", "s", "far"}) {
     EXPECT_EQ(trajectories_->Get(id)->learned_in, merged.kept) << id;

@@ -150,7 +150,7 @@ TEST_F(LearningUndoTest, APatternGetsItsFormerAdapterAndKeepsWhatUsersSaidOfIt) 
   storage::Pattern named = *patterns_->Get(id);
   ASSERT_NE(named.adapter_name, before.adapter_name);
   named.task = "walks";
-  auto withheld = *DecodePatternPayload(named.payload);
+  auto withheld = *serving::DecodePatternPayload(named.payload);
   withheld.withheld = true;
   named.payload = serving::EncodePatternPayload(withheld);
   ASSERT_TRUE(patterns_->Put(named).ok());
@@ -162,9 +162,9 @@ TEST_F(LearningUndoTest, APatternGetsItsFormerAdapterAndKeepsWhatUsersSaidOfIt) 
   EXPECT_EQ(after.examples, 1u);
   EXPECT_EQ(after.task, "walks");
   EXPECT_GT(after.updated_ms, named.updated_ms) << "peers take what is later only";
-  EXPECT_EQ(DecodePatternPayload(after.payload)->adapter,
-            DecodePatternPayload(before.payload)->adapter);
-  EXPECT_TRUE(DecodePatternPayload(after.payload)->withheld);
+  EXPECT_EQ(serving::DecodePatternPayload(after.payload)->adapter,
+            serving::DecodePatternPayload(before.payload)->adapter);
+  EXPECT_TRUE(serving::DecodePatternPayload(after.payload)->withheld);
   AddLesson("t", embedding_);
   Learn({"t"});
   EXPECT_EQ(round_.patterns.front().responses, (std::set<std::string>{"r", "t"}))
@@ -206,7 +206,7 @@ TEST_F(LearningUndoTest, OfTwoPatternsThatWereMergedBothComeBackWithTheirLessons
   ASSERT_TRUE(Undo(change).ok());
   EXPECT_EQ(patterns_->size(), 2u);
   const storage::Pattern gone = *patterns_->Get(*change.merged);
-  EXPECT_FALSE(DecodePatternPayload(gone.payload)->adapter.empty());
+  EXPECT_FALSE(serving::DecodePatternPayload(gone.payload)->adapter.empty());
   EXPECT_EQ(patterns_->Get(*change.pattern)->examples, joined) << "those of its own centroid";
   for (const std::string& response : change.responses) {
     EXPECT_EQ(trajectories_->Get(response)->learned_in, change.merged) << response;

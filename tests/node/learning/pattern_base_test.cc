@@ -98,10 +98,10 @@ class PatternBaseTest : public DatabaseTest {
     return round.patterns.empty() ? LearnedPattern{} : round.patterns.front();
   }
   serving::PatternPayload PayloadOf(const storage::PatternId& id) const {
-    return DecodePatternPayload(patterns_->Get(id)->payload).value();
+    return serving::DecodePatternPayload(patterns_->Get(id)->payload).value();
   }
   std::shared_ptr<const inference::Adapter> AdapterOf(const storage::PatternId& id) const {
-    return DecodeAdapter(AsBytes(PayloadOf(id).adapter)).value();
+    return inference::DecodeAdapter(AsBytes(PayloadOf(id).adapter)).value();
   }
   // Of the lesson, with these adapters.
   double Score(const std::vector<std::shared_ptr<const inference::Adapter>>& adapters) {

@@ -56,7 +56,7 @@ class CliPrivacyTest : public CliStoreTest {
     out_.str("");
     err_.str("");
     CommandContext context{.out = out_, .err = err_};
-    return RunProgram(arguments, context);
+    return node::RunProgram(arguments, context);
   }
   int Verify(const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments = {"privacy", "verify", file_};

@@ -66,7 +66,7 @@ class CliStoreTest : public testing::Test {
       arguments.insert(arguments.end(),
                        {"--storage.passphrase_file", config_.storage.passphrase_file});
     }
-    return RunProgram(arguments, context);
+    return node::RunProgram(arguments, context);
   }
   json RunJson(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--format", "json"});

@@ -107,7 +107,7 @@ class FederatedNodeTest : public NodeTest {
   // An update of a peer that changes next to nothing, so that every gate takes it.
   federation::AdapterDelta SmallDelta() const {
     const inference::Frame frame =
-        inference::RandomFrame(*LoadModelPackage(config_.model.path)->model,
+        inference::RandomFrame(*inference::LoadModelPackage(config_.model.path)->model,
                                config_.federation.core_rank, config_.federation.frame_seed)
             .value();
     return {.cores = {{.target = frame.target,

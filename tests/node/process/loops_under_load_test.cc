@@ -69,7 +69,7 @@ class LoopsUnderLoadTest : public NodeTest {
   absl::Status Ask(const Call& call, Response* response) {
     grpc::ClientContext context;
     const auto stub = LearningService::NewStub(channel_);
-    return FromRpcStatus(call(*stub, context, response));
+    return api::FromRpcStatus(call(*stub, context, response));
   }
 
   void LearnDeep() {
@@ -193,7 +193,7 @@ TEST_F(LoopsUnderLoadTest, AllThreeLearnWhileTheNodeServesIsUndonePausedAndErase
   erase.set_user_id("user-" + std::to_string(kClients));  // one who taught
   admin::v1::EraseUserResponse erased;
   grpc::ClientContext context;
-  Expect(FromRpcStatus(
+  Expect(api::FromRpcStatus(
              admin::v1::AdminService::NewStub(channel_)->EraseUser(&context, erase, &erased)),
          {});
   for (std::thread& user : users) {

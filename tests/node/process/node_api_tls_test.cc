@@ -42,7 +42,7 @@ class NodeApiTlsTest : public NodeTest {
     return path;
   }
   client::NodeClient Client(const std::string& token) const {
-    return NodeClient(node_->api_address(),
+    return client::NodeClient(node_->api_address(),
                       {.tls = true, .roots = certificate_.certificate, .token = token});
   }
   // `ruvd` with these arguments; what it wrote.

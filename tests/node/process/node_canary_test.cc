@@ -127,7 +127,7 @@ TEST_F(NodeCanaryTest, ThePatternOfOneLessonIsItsPromptsEmbedding) {
   const auto pattern_of = [&peer]() -> std::optional<federation::SharedPattern> {
     for (const federation::Item& item : peer.accepted()) {
       if (item.kind == federation::ItemKind::kPattern) {
-        return DecodeSharedPattern(AsBytes(*item.payload)).value();
+        return federation::DecodeSharedPattern(AsBytes(*item.payload)).value();
       }
     }
     return std::nullopt;

@@ -46,7 +46,7 @@ class NodeEvidenceTest : public FederatedNodeTest {
     local.certificate = config.certificate;
     local.cluster_id = authority_.cluster_id();
     local.boot_counter = 77;
-    federation::Sealer sealer(local, SecureRandomBytes);
+    federation::Sealer sealer(local, privacy::SecureRandomBytes);
     const int64_t now_ms = SystemClock().WallMillis();
     std::vector<federation::v1::Frame> frames;
     std::string header;

@@ -83,7 +83,7 @@ class NodeJoinTest : public NodeTest {
   absl::StatusOr<privacy::AdmissionCert> JoinBy(const std::string& address,
                                                 const std::string& token,
                                                 const privacy::NodeKey& key) {
-    return JoinCluster(address, privacy::JoinInvitation::Parse(token).value(), "x", key,
+    return admission::JoinCluster(address, privacy::JoinInvitation::Parse(token).value(), "x", key,
                        SystemClock());
   }
   // A node with the files that `ruvd join` made, which dials `seed`.
@@ -328,7 +328,7 @@ TEST_F(FalseAuthorityTest, GetsNoWelcomeFromTheRealOneToPassOn) {
     arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
     const auto stub = admission::v1::AdmissionService::NewStub(grpc::CreateCustomChannel(
         node_->federation_address(),
-        LinkCredentials(transport::MakeSelfSignedCertificate().value()), arguments));
+        admission::LinkCredentials(transport::MakeSelfSignedCertificate().value()), arguments));
     grpc::ClientContext context;
     const auto stream = stub->Join(&context);
     admission::v1::JoinRequest request;
@@ -360,7 +360,7 @@ TEST_F(NodeJoinTest, ARevokedNodeIsOutAlsoAfterARestartAndPeersLearnIt) {
   const fs::path list = fs::path(DataOf("c")) / "revocations";
   ASSERT_TRUE(Await([&] { return fs::exists(list); }));
   EXPECT_TRUE(
-      RevocationFile(DataOf("c"))
+      admission::RevocationFile(DataOf("c"))
           .Load(authority_)
           .value()
           .Revokes(privacy::NodeKey::LoadOrCreate(fs::path(DataOf("b")) / admission::kNodeKeyFile)
@@ -372,7 +372,7 @@ TEST_F(NodeJoinTest, ARevokedNodeIsOutAlsoAfterARestartAndPeersLearnIt) {
   Restart();
   EXPECT_THAT(Run({"revoke", others_.back()->id()}, 0), HasSubstr("list 1 names 1 node(s)"))
       << "it is still on the list, which needs no new one";
-  EXPECT_EQ(RevocationFile(DataOf("data")).Load(authority_).value().number, 1u);
+  EXPECT_EQ(admission::RevocationFile(DataOf("data")).Load(authority_).value().number, 1u);
 }
 
 class AdmissionOfficeTest : public ::testing::Test {

@@ -168,7 +168,7 @@ TEST_F(NodeTest, WrongDimensionAndBadIdsAreNamed) {
   search.mutable_embedding()->add_values(1);
   pattern::v1::SearchPatternsResponse found;
   grpc::ClientContext first;
-  EXPECT_EQ(ReasonOf(FromRpcStatus(stub->SearchPatterns(&first, search, &found))),
+  EXPECT_EQ(ReasonOf(api::FromRpcStatus(stub->SearchPatterns(&first, search, &found))),
             reasons::kWrongDimension);
   pattern::v1::GetPatternRequest get;
   get.set_id("xyz");
@@ -300,7 +300,7 @@ TEST_F(NodeTest, ALongScoreKeptTheNodeFromEnding) {
   std::future<absl::Status> score = std::async(std::launch::async, [&] {
     inference::v1::ScoreResponse response;
     grpc::ClientContext context;
-    return FromRpcStatus(
+    return api::FromRpcStatus(
         inference::v1::InferenceService::NewStub(channel_)->Score(&context, request, &response));
   });
   while (Status().requests_running() == 0) {
@@ -328,7 +328,7 @@ TEST_F(NodeTest, AScoreBeyondTheContextIsRefusedByName) {
   request.set_samples(128);  // 100 million masked positions, were they drawn first
   inference::v1::ScoreResponse response;
   grpc::ClientContext context;
-  EXPECT_EQ(ReasonOf(FromRpcStatus(inference::v1::InferenceService::NewStub(channel_)->Score(
+  EXPECT_EQ(ReasonOf(api::FromRpcStatus(inference::v1::InferenceService::NewStub(channel_)->Score(
                 &context, request, &response))),
             reasons::kContextTooLong);
 }

@@ -25,7 +25,7 @@ class NodeWitnessTest : public NodeTest {
                     const Request& request, Response* response) {
     grpc::ClientContext context;
     auto stub = witness::v1::WitnessService::NewStub(channel_);
-    return FromRpcStatus((*stub.*method)(&context, request, response));
+    return api::FromRpcStatus((*stub.*method)(&context, request, response));
   }
   witness::v1::ListEntriesResponse List(
       const witness::v1::ListEntriesRequest& request) {

@@ -393,9 +393,9 @@ TEST_F(CliCommandTest, ModelQuantizeRefusesBadFlags) {
 
 TEST(CliExitCodeTest, FollowsTheReason) {
   const auto code = [](absl::StatusCode status, const char* reason) {
-    return ExitCodeOf(MakeError(status, reason, "m"));
+    return cli::ExitCodeOf(MakeError(status, reason, "m"));
   };
-  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), cli::ExitCode::kOk);
+  EXPECT_EQ(cli::ExitCodeOf(absl::OkStatus()), cli::ExitCode::kOk);
   EXPECT_EQ(code(absl::StatusCode::kInvalidArgument, reasons::kContextTooLong),
             cli::ExitCode::kError);
   EXPECT_EQ(code(absl::StatusCode::kInvalidArgument, reasons::kUnknownFlag), cli::ExitCode::kUsage);

@@ -128,7 +128,7 @@ GenerationJob Job(int tokens) {
 }
 
 TEST(OpenRoutesTest, WhatARequestAskedForIsNotOpen) {
-  using enum DecodingMode;
+  using enum inference::DecodingMode;
   GenerationJob job = Job(32);
   EXPECT_EQ(OpenRoutes(job, kDiffusion, true),
             Open({kRouteHalfSteps, kRouteApproximateCache, kRouteNoAdapters}));

@@ -77,7 +77,7 @@ class DpReleaseTest : public DatabaseTest {
   // The same values in every bank.
   federation::AdapterUpdate Update() {
     return UpdateOfBanks({.frame = &frame_, .boundaries = boundaries_},
-                         BankedValues(boundaries_.size() + 1, {0.3F, 0.4F, 0, 0}), 5);
+                         federation::BankedValues(boundaries_.size() + 1, {0.3F, 0.4F, 0, 0}), 5);
   }
   absl::StatusOr<federation::AdapterUpdate> Release() {
     const privacy::Contributor whose[] = {book_->ContributorOf({.user_id = user_})};
@@ -87,7 +87,7 @@ class DpReleaseTest : public DatabaseTest {
   // What the status prints as an epsilon that would suffice; empty: it prints none.
   std::string Advised(privacy::ConsentTier tier) const {
     admin::v1::ReleaseStatus status;
-    WriteRelease(release_->View(tier), &status);
+    api::WriteRelease(release_->View(tier), &status);
     const auto fields = cli::ReleaseFields(status);
     const std::string& line = fields.back().second;
     const std::string before = "epsilon ";
@@ -338,7 +338,7 @@ TEST_F(DpReleaseTest, SeveralBanksAreClippedJointlyAndChargedOnce) {
   Open({.epsilon = 2000, .node_epsilon = 10'000});
   const auto four =
       release_->Release(UpdateOfBanks({.frame = &frame_, .boundaries = boundaries_},
-                                      BankedValues(4, {0.6F, 0.8F, 0, 0}), 5),
+                                      federation::BankedValues(4, {0.6F, 0.8F, 0, 0}), 5),
                         std::vector{book_->ContributorOf({})},
                         book_->ForRelease(privacy::ConsentTier::kDp, clock_.WallMillis()));
   ASSERT_TRUE(four.ok()) << four.status();

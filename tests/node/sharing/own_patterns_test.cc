@@ -145,7 +145,7 @@ TEST_F(OwnPatternsTest, ARestartKeepsTheCopyOfAnUpdateForOlderPeers) {
   federation::Item copy = *update;
   copy.id = Sha256("copy");
   copy.payload = std::make_shared<const std::string>(
-      EncodeAdapterDelta(federation::AsVersion1(*DecodeAdapterUpdate(AsBytes(*update->payload)))));
+      federation::EncodeAdapterDelta(federation::AsVersion1(*federation::DecodeAdapterUpdate(AsBytes(*update->payload)))));
   ASSERT_FALSE(federation::IsUpdateOfBanks(copy));
   std::vector<federation::Item> both = stored;
   both.push_back(copy);

@@ -75,7 +75,7 @@ class CliConvertTest : public ::testing::Test {
     err_.str("");
     std::ostream err(&err_);
     CommandContext context{.out = out_, .err = err};
-    return RunProgram(arguments, context);
+    return node::RunProgram(arguments, context);
   }
   bool Exists(const std::string& name) const { return std::filesystem::exists(Path(name)); }
   std::string Bytes(const std::string& name) const { return ReadFile(Path(name), 1 << 24).value(); }
