@@ -24,11 +24,11 @@ Random RandomOf(uint64_t seed, int writer, uint64_t n, uint64_t purpose) {
 }
 
 std::string Prefix(int writer) {
-  return RowKey().U32(static_cast<uint32_t>(writer)).Take();
+  return storage::RowKey().U32(static_cast<uint32_t>(writer)).Take();
 }
 
 std::string KeyOf(int writer, uint64_t index) {
-  return RowKey().U32(static_cast<uint32_t>(writer)).U32(static_cast<uint32_t>(index)).Take();
+  return storage::RowKey().U32(static_cast<uint32_t>(writer)).U32(static_cast<uint32_t>(index)).Take();
 }
 
 std::string Describe(storage::ColumnFamily family, std::string_view key, std::string_view what) {

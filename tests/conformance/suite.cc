@@ -44,7 +44,7 @@ std::string_view PrecisionName(inference::Precision precision) {
 
 absl::StatusOr<std::unique_ptr<inference::Transformer>> MakeTransformer(
     std::shared_ptr<const inference::Model> model, inference::Precision precision) {
-  return DefaultBackend().Load(std::move(model),
+  return inference::DefaultBackend().Load(std::move(model),
                                {.precision = precision, .runner = SerialRunner()});
 }
 

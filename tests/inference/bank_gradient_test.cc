@@ -36,7 +36,7 @@ TrainingSequence Sequence(size_t tokens, const Attention& attention, double t, u
 }
 
 // Every bank of the default schedule, two neighbours of one bank, and other attentions.
-std::vector<TrainingSequence> storage::Batch() {
+std::vector<TrainingSequence> Batch() {
   const Attention full{.kind = Attention::Kind::kBidirectional};
   return {Sequence(5, full, 0.1, 1), Sequence(4, full, 0.7, 2), Sequence(3, full, 0.9, 3),
           Sequence(6, {.kind = Attention::Kind::kNoisyAndClean, .block_length = 2}, 0.4, 4),
@@ -112,9 +112,9 @@ TEST(BankGradientTest, TrunkAndResidualsTogetherAgreeWithDifferences) {
     for (const size_t first : {size_t{0}, size_t{2}}) {
       Network network(schedule);
       network.AddEverywhere(first);
-      const Vector gradient = network.Gradient(storage::Batch());
+      const Vector gradient = network.Gradient(Batch());
       ExpectGradient(&network.changes.parameters(), gradient,
-                     [&] { return network.Loss(storage::Batch()); });
+                     [&] { return network.Loss(Batch()); });
     }
   }
 }
@@ -122,7 +122,7 @@ TEST(BankGradientTest, TrunkAndResidualsTogetherAgreeWithDifferences) {
 TEST(BankGradientTest, MemoryAndPlacesOfGradientsDecideNothing) {
   Network whole(kLinear);
   whole.AddEverywhere(0);
-  const std::vector<TrainingSequence> batch = storage::Batch();
+  const std::vector<TrainingSequence> batch = Batch();
   const Vector expected = whole.Gradient(batch);
   for (const uint64_t memory : {uint64_t{1} << 20, uint64_t{90'000}, uint64_t{1}}) {
     Network network(kLinear, memory);
@@ -146,7 +146,7 @@ TEST(BankGradientTest, MemoryAndPlacesOfGradientsDecideNothing) {
 // A residual learns from the sequences of its bank alone, and is for them what a change for all t
 // is.
 TEST(BankGradientTest, AResidualActsOnItsBankAlone) {
-  const std::vector<TrainingSequence> batch = storage::Batch();
+  const std::vector<TrainingSequence> batch = Batch();
   Network frozen(kDiscrete);
   for (size_t bank = 0; bank < 3; ++bank) {
     Network network(kDiscrete);

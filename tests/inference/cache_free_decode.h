@@ -47,7 +47,7 @@ inline std::vector<inference::TokenId> CacheFreeBlockDecode(const std::shared_pt
       }
       const inference::AdapterMix mix = adapters
                                  ? adapters(static_cast<float>(masked) / static_cast<float>(window))
-                                 : AdapterMix();
+                                 : inference::AdapterMix();
       inference::ForwardOutput output;
       EXPECT_TRUE(
           transformer
@@ -63,7 +63,7 @@ inline std::vector<inference::TokenId> CacheFreeBlockDecode(const std::shared_pt
         const size_t row = i == 0 ? 0 : i - 1;
         std::vector<float> logits(vocabulary);
         transformer.Logits(std::span(output.hidden).subspan(row * width, width), &mix, logits);
-        const inference::RowSummary summary = Summarise(logits, kTinyMask);
+        const inference::RowSummary summary = inference::Summarise(logits, kTinyMask);
         best[i] = summary.best;
         confident.emplace_back(-summary.Probability(logits[summary.best]), i);
       }

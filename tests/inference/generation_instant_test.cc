@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "inference/sampler/limits.h"
 #include "inference/engine/generation.h"
 #include "inference/engine/step_together.h"
 #include "inference/instant/lessons.h"

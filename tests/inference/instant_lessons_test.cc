@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "inference/sampler/limits.h"
 #include "inference/instant/lessons.h"
 #include "inference/instant/limits.h"
 #include "inference/sampler/commit_trail.h"

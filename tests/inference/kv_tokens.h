@@ -55,7 +55,7 @@ inline std::pair<std::vector<double>, std::vector<double>> StoredToken(const inf
     key.push_back(
         StoredValue(tile.format, tile.keys, tile.key_scales, i * inference::kKvTileTokens + slot, slot));
     value.push_back(StoredValue(tile.format, tile.values, tile.value_scales,
-                                slot * KvValueStride(layout.head_size()) + i, slot));
+                                slot * inference::KvValueStride(layout.head_size()) + i, slot));
   }
   return {key, value};
 }

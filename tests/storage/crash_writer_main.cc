@@ -102,5 +102,5 @@ int Main(int argc, char** argv) {
 }  // namespace ruvd::storage
 
 int main(int argc, char** argv) {
-  return ruvd::Main(argc, argv);
+  return ruvd::storage::Main(argc, argv);
 }

@@ -68,7 +68,7 @@ class HnswCheckpointTest : public testing::Test {
 
 TEST_F(HnswCheckpointTest, ARestoredIndexSearchesAsTheOldOne) {
   const auto index = WithRows(rows_);
-  actors::Settle(*index);
+  Settle(*index);
   const std::vector<HnswChunk> chunks = Cut(*index);
   EXPECT_GT(chunks.size(), 8U);
   const auto again = WithRows(rows_);
@@ -91,12 +91,12 @@ TEST_F(HnswCheckpointTest, ARestoredIndexSearchesAsTheOldOne) {
   PutRow(*again, 5000, queries_[0]);
   EXPECT_EQ(again->LinkSome(10), 1U);
   EXPECT_TRUE(again->Remove(17));
-  actors::Settle(*again);
+  Settle(*again);
 }
 
 TEST_F(HnswCheckpointTest, RowsThatChangedSinceAreMendedAroundAndLinkedAnew) {
   const auto index = WithRows(rows_);
-  actors::Settle(*index);
+  Settle(*index);
   const std::vector<HnswChunk> chunks = Cut(*index);
   Rows changed = rows_;
   for (uint32_t i = 0; i < changed.size(); i += 10) {
@@ -116,13 +116,13 @@ TEST_F(HnswCheckpointTest, RowsThatChangedSinceAreMendedAroundAndLinkedAnew) {
   EXPECT_GE(restored->linked, 2390U);
   EXPECT_EQ(again->Counts().pending, 400U + restored->orphans);
   EXPECT_GE(Recall(*again, changed, queries_, Walk(64), All), 0.95);
-  actors::Settle(*again);
+  Settle(*again);
   EXPECT_GE(Recall(*again, changed, queries_, Walk(64), All), 0.95);
 }
 
 TEST_F(HnswCheckpointTest, ACheckpointOfAGraphWithRemovedRows) {
   const auto index = WithRows(rows_);
-  actors::Settle(*index);
+  Settle(*index);
   Rows changed = rows_;
   for (uint32_t i = 0; i < 400; ++i) {
     index->Remove(i);
@@ -140,7 +140,7 @@ TEST_F(HnswCheckpointTest, ACheckpointOfAGraphWithRemovedRows) {
 // after they left the graph does not, and may read none of them.
 TEST_F(HnswCheckpointTest, ACheckpointLeavesOutNodesThatItDoesNotHoldBack) {
   const auto index = WithRows(rows_);
-  actors::Settle(*index);
+  Settle(*index);
   std::optional<HnswCheckpointWriter> old_reader;
   old_reader.emplace(*index, kCollection, 1);
   const auto removed = [](uint32_t label) { return label % 3 == 0; };
@@ -188,7 +188,7 @@ TEST_F(HnswCheckpointTest, AnEmptyIndexHasACheckpointToo) {
 TEST_F(HnswCheckpointTest, EveryFlippedBitIsNoticed) {
   const Rows few(rows_.begin(), rows_.begin() + 40);
   const auto index = WithRows(few);
-  actors::Settle(*index);
+  Settle(*index);
   const std::vector<HnswChunk> chunks = Cut(*index);
   for (size_t c = 0; c < chunks.size(); ++c) {
     for (size_t bit = 0; bit < 8 * chunks[c].bytes.size(); ++bit) {
@@ -203,7 +203,7 @@ TEST_F(HnswCheckpointTest, EveryFlippedBitIsNoticed) {
 
 TEST_F(HnswCheckpointTest, ChunksOfOtherPlacesMissingOnesAndOtherOptionsAreRefused) {
   const auto index = WithRows(rows_);
-  actors::Settle(*index);
+  Settle(*index);
   const std::vector<HnswChunk> chunks = Cut(*index);
   const auto again = WithRows(rows_);
   const auto refuses = [&](const std::vector<HnswChunk>& given, uint32_t collection = kCollection,

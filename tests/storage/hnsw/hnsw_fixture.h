@@ -120,7 +120,7 @@ inline std::unique_ptr<HnswIndex> Build(const Rows& rows, const HnswOptions& opt
   for (uint32_t i = 0; i < rows.size(); ++i) {
     PutRow(*index, i, rows[i]);
   }
-  actors::Settle(*index);
+  Settle(*index);
   EXPECT_EQ(index->Counts().pending, 0U);
   return index;
 }

@@ -222,7 +222,7 @@ TEST(HnswSmallTest, EmptyAndTinyIndexes) {
   EXPECT_EQ(index->Search({.vector = x})->size(), 1U);
   EXPECT_TRUE(index->Remove(9));
   EXPECT_TRUE(index->Search({.vector = x})->empty());
-  actors::Settle(*index);
+  Settle(*index);
   EXPECT_EQ(index->Counts().removed, 0U);
 }
 

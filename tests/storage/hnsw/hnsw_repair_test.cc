@@ -98,7 +98,7 @@ TEST(HnswRepairTest, RowsThatAreLinkedWhileAPassLooksForOrphansAreNone) {
     }
   };
   remove_and_free(0, 600);
-  actors::Settle(*index);
+  Settle(*index);
   for (uint32_t i = 0; i < 500; ++i) {  // with numbers that are free
     PutRow(*index, i, rows[i]);
   }
