@@ -75,7 +75,7 @@ std::vector<inference::TrainingExample> Texts(const inference::Model& model, int
   return texts;
 }
 
-void WriteWeights(const inference::Model& model, const ChangeSet<float>& storage::changes,
+void WriteWeights(const inference::Model& model, const ChangeSet<float>& changes,
                   TensorFile* file) {
   file->Add("token_embd", model.token_embedding());
   file->Add("output", model.output());
@@ -85,11 +85,11 @@ void WriteWeights(const inference::Model& model, const ChangeSet<float>& storage
     file->Add(prefix + "attn_norm", model.layer(i).attn_norm);
     file->Add(prefix + "ffn_norm", model.layer(i).ffn_norm);
   }
-  for (const auto& entry : storage::changes.entries()) {
+  for (const auto& entry : changes.entries()) {
     const std::string tensor = TensorOf(entry.site);
     const size_t in = entry.change.spec().in;
     file->Add(tensor, *FindMatrix(model, tensor));
-    file->Add(tensor + ".a", storage::changes.ParametersOf(entry).first(kRank * in));
+    file->Add(tensor + ".a", changes.ParametersOf(entry).first(kRank * in));
   }
 }
 
@@ -126,15 +126,15 @@ absl::Status Trace(const std::string& path, const std::string& folder, int seque
   ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
                    inference::Model::Load(path));
   ASSIGN_OR_RETURN(const auto weights, ModelWeights::Create(model, nullptr, runner));
-  ChangeSet<float> storage::changes(weights->shape());
-  RETURN_IF_ERROR(AddLoras(*model, SitesFrom(model->config(), 0, true), kRank, false, 1, &storage::changes));
+  ChangeSet<float> changes(weights->shape());
+  RETURN_IF_ERROR(AddLoras(*model, SitesFrom(model->config(), 0, true), kRank, false, 1, &changes));
   TensorFile file(folder + "/weights.f32");
-  WriteWeights(*model, storage::changes, &file);
+  WriteWeights(*model, changes, &file);
   ASSIGN_OR_RETURN(const auto objective, MakeObjective(*model, Texts(*model, sequences, tokens),
                                                        {.batch = sequences, .seed = 2}));
   const RunOptions options{.steps = steps, .learning_rate = kLearningRate};
   TrainingRun run({.weights = weights.get(),
-                   .changes = &storage::changes,
+                   .changes = &changes,
                    .objective = objective.get(),
                    .held_out = {},
                    .runner = &runner},
