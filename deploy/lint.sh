@@ -5,7 +5,8 @@
 # Checks format (clang-format 19, every file) and clang-tidy 19 (files changed since a base, or all).
 # Every finding is an error.
 #
-# usage: deploy/lint.sh [--all] [--base REF] [--build FOLDER] [--jobs N] [FILE.cc...]
+# usage: deploy/lint.sh [--format] [--all] [--base REF] [--build FOLDER] [--jobs N] [FILE.cc...]
+#   --format        only the format of every file; no build folder is needed
 #   --all           clang-tidy over every source file, not only the changed ones
 #   --base REF      what "changed" is compared with (default: main)
 #   --build FOLDER  a configured build with compile_commands.json (default: build/release)
@@ -14,9 +15,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=false base=main build=build/release jobs="$(nproc)" named=()
+format=false all=false base=main build=build/release jobs="$(nproc)" named=()
 while [[ $# -gt 0 ]]; do
   case "$1" in
+    --format) format=true ;;
     --all) all=true ;;
     --base | --build | --jobs)
       [[ $# -ge 2 ]] || { echo "lint.sh: $1 needs a value" >&2; exit 2; }
@@ -28,13 +30,11 @@ while [[ $# -gt 0 ]]; do
   shift
 done
 
-for tool in clang-format-19 clang-tidy-19; do
+needed=(clang-format-19)
+$format || needed+=(clang-tidy-19)
+for tool in "${needed[@]}"; do
   command -v "$tool" > /dev/null || { echo "lint.sh: $tool is missing; install it with apt" >&2; exit 1; }
 done
-if [[ ! -f "$build/compile_commands.json" ]]; then
-  echo "lint.sh: $build has no compile_commands.json; run: cmake --preset release" >&2
-  exit 1
-fi
 
 # Lists tracked and new files, without those that git ignores.
 sources() { git ls-files --cached --others --exclude-standard -- "$@" | LC_ALL=C sort -u; }
@@ -46,26 +46,20 @@ else
 fi
 clang-format-19 --dry-run -Werror "${formatted[@]}"
 echo "clang-format: ${#formatted[@]} files are formatted"
+if $format; then
+  exit 0
+fi
 
-# Sources that are compiled in groups have no command of their own; each one gets the command of its
-# group.
+if [[ ! -f "$build/compile_commands.json" ]]; then
+  echo "lint.sh: $build has no compile_commands.json; run: cmake --preset release" >&2
+  exit 1
+fi
+
+# clang cannot read the precompiled headers of g++, and finds their text without them.
 database="$(mktemp -d)"
 trap 'rm -rf "$database"' EXIT
-python3 - "$build/compile_commands.json" "$database/compile_commands.json" <<'PYTHON'
-import json
-import re
-import sys
-
-commands = []
-for entry in json.load(open(sys.argv[1])):
-    group = entry["file"]
-    if not re.search(r"/Unity/unity_\d+_cxx\.cxx$", group):
-        commands.append(entry)
-        continue
-    for source in re.findall(r'^#include "(.+)"$', open(group).read(), re.MULTILINE):
-        commands.append(dict(entry, file=source, command=entry["command"].replace(group, source)))
-json.dump(commands, open(sys.argv[2], "w"))
-PYTHON
+sed -E 's# -Winvalid-pch##g; s# -fpch-preprocess##g; s# -include [^ ]*/cmake_pch\.hxx##g' \
+  "$build/compile_commands.json" > "$database/compile_commands.json"
 
 # clang-tidy checks a header through a source that includes it; for a changed header this is the
 # source with the same name.
