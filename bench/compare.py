@@ -11,7 +11,8 @@ were neighbours.
 
 usage: bench/compare.py [--runs N] [--label TEXT] [--row] --ours COMMAND --peer COMMAND
                         [--peak GFLOPS] [--bytes B --bandwidth GBS]
-  --row        print a row of the table in bench/RESULTS.md instead of prose
+  --row        print a row of a table instead of prose, with the cells of
+               bench/results/beside-the-peer.json
   --peak       floor: our flops over this peak, per core, for the operations the product uses
   --bytes      floor: bytes that every forward must read over this bandwidth, per core
 """

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Prints the tables of bench/RESULTS.md for this machine: our engine and a peer on the same model
-# files, run alternately, with floors from bench/peak. Makes the model files (3 GB) where they are
-# missing. Takes about six minutes on two idle cores.
+# Prints the tables of bench/results/beside-the-peer.json for this machine: our engine and a peer on
+# the same model files, run alternately, with floors from bench/peak. Makes the model files (3 GB)
+# where they are missing. Takes about six minutes on two idle cores.
 #
 # usage: bench/run_all.sh --peer PROGRAM [--plain-peer PROGRAM] [--models FOLDER] [--runs N]
 #   --peer        takes the commands forward, decode and denoise with the options that are passed

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The study of samplers: measures, chooses, reports, prints the tables of bench/RESULTS.md.
+"""The study of samplers: measures, chooses, reports, prints tables for bench/results.
 
 Every measurement is a JSON line of bench/sampling_study; those found in the folder of results are
 not measured again. The rule, fixed before the prompts of the report were completed:
