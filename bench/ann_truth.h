@@ -15,13 +15,14 @@ namespace ruvd::bench {
 // The inner product in float, by the widest vectors of this machine.
 float FloatDot(const float* a, const float* b, size_t n);
 
-// For each query the k-th greatest inner product with the admitted rows (all where `admitted` is
-// empty), fewer rows than k: the least of them. An answer counts as right if its product reaches
-// this, so that equal rows are interchangeable.
+// Returns for each query the k-th greatest inner product with the admitted rows (all rows where
+// `admitted` is empty), or the least product where there are fewer than k rows. An answer counts as
+// right if its product reaches this, so that equal rows are interchangeable.
 std::vector<float> Thresholds(const inference::Matrix& base, const inference::Matrix& queries,
                               size_t k, const std::vector<bool>& admitted);
 
-// The part of the k best (or of `possible`, if fewer) that an answer of row numbers holds.
+// Returns the part of the k best rows (or of `possible` rows, if fewer) that an answer of row
+// numbers holds.
 double RecallOf(const inference::Matrix& base, std::span<const float> query,
                 std::span<const uint32_t> answer, size_t possible, float threshold);
 

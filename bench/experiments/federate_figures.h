@@ -20,11 +20,11 @@ struct PairedPieces {
   std::vector<size_t> documents;  // by piece, as for BootstrapDocuments
 };
 
-// The sum over domains of the mean part over the same sum of wholes: every domain counts alike.
-// 95 % percentile interval of 10,000 bootstraps of documents within their domains. Where the whole
-// is not above zero there is nothing to take a share of: the mean is NaN and the bounds infinite;
-// a bound is infinite, too, where that is so in more than 2.5 % of the bootstraps or a domain has
-// fewer than kLeastDocuments documents.
+// Returns the sum over domains of the mean part, divided by the same sum of wholes, so that every
+// domain counts alike. The interval is the 95 % percentile interval of 10,000 bootstraps of
+// documents within their domains. Where the whole is not above zero there is nothing to take a
+// share of: the mean is NaN and the bounds are infinite. A bound is also infinite where this is so
+// in more than 2.5 % of the bootstraps or where a domain has fewer than kLeastDocuments documents.
 inference::Interval ShareOf(std::span<const PairedPieces> domains, uint64_t seed = 1);
 
 // What is expected of a figure.
@@ -36,10 +36,10 @@ struct Expectation {
 
 enum class Verdict : uint8_t {
   kShown,      // the whole interval is where it should be
-  kMet,        // the mean is, the interval reaches beyond
-  kMissed,     // the mean is not, the interval reaches there
-  kRefuted,    // nothing of the interval is
-  kUndecided,  // no mean
+  kMet,        // the mean is there, but the interval reaches beyond
+  kMissed,     // the mean is not there, but the interval reaches it
+  kRefuted,    // no part of the interval is there
+  kUndecided,  // there is no mean
 };
 
 Verdict Judge(const Expectation& expectation, const inference::Interval& figure);

@@ -23,8 +23,8 @@ struct Curve {
   double at_half = 0;
 };
 
-// Requests of lower keys go first, those of one key in any order: each counts as their mean, so
-// that a router that says the same of all is one that sends them at random.
+// Requests with lower keys go first. Requests with equal keys come in any order, and each counts as
+// their mean, so that a router that scores all alike is one that sends them at random.
 Curve CurveOf(std::span<const serving::RoutedRequest> requests, std::span<const double> keys) {
   std::vector<size_t> order(keys.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -48,7 +48,7 @@ Curve CurveOf(std::span<const serving::RoutedRequest> requests, std::span<const 
   return curve;
 }
 
-// Adds how the requests at these places are judged.
+// Adds the judgement of the requests at these places.
 void AddDraw(std::span<const serving::RoutedRequest> requests,
              std::span<const std::vector<double>> scores, std::span<const size_t> places,
              JudgedDraws* draws) {

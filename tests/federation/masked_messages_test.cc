@@ -38,7 +38,7 @@ TEST(MaskMessages, DecodeToWhatWasEncoded) {
   EXPECT_EQ(DecodeMaskShare(AsBytes(EncodeMaskShare(share))).value(), share);
 }
 
-// A manifest that says more is refused before anything is fetched: docs/wire-format.md has the
+// A manifest with a larger size is refused before anything is fetched: docs/wire-format.md has the
 // figures.
 TEST(MaskMessages, TheLargestOfEachKindFitsItsLimit) {
   EXPECT_EQ(EncodeMaskKey({}).size(), 75U);
@@ -66,7 +66,7 @@ TEST(MaskMessages, AnythingElseIsRefused) {
   few.clique.members.resize(limits::kMinCliqueMembers - 1);
   EXPECT_EQ(ReasonOf(DecodeMaskSet(AsBytes(EncodeMaskSet(few)), kCluster).status()),
             reasons::kCliqueInvalid);
-  // A count that is not backed by bytes takes no memory.
+  // A count without the bytes for it takes no memory.
   std::string share = EncodeMaskShare({});
   share.replace(share.size() - 4, 4, "\xff\xff\xff\x7f");
   EXPECT_EQ(ReasonOf(DecodeMaskShare(AsBytes(share)).status()), reasons::kLimitExceeded);

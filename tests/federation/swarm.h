@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Many real cores in one process that talk over simulated links: delay, loss as a stream sees it
-// (sent again, later), members that crash without a word or stall for a while. Frames are shared,
-// not serialised, so hundreds of nodes run for simulated minutes. One seed decides everything.
+// Many real cores in one process that communicate over simulated links: with delay, with loss as a
+// stream sees it (sent again, later), and with members that crash silently or stall for a while.
+// Frames are shared, not serialised, so hundreds of nodes run for simulated minutes. One seed
+// determines everything.
 
 #pragma once
 
@@ -40,7 +41,8 @@ class Swarm {
   explicit Swarm(SwarmOptions options);
 
   void Run(Duration duration);
-  // Runs until `done`, looked at every 100 ms, or `limit` passed. Returns whether it is done.
+  // Runs until `done` returns true (it is called every 100 ms) or until `limit` has passed. Returns
+  // whether it is done.
   bool RunUntil(const std::function<bool()>& done, Duration limit);
 
   // The node stops; its links stay open and swallow what is sent.
@@ -58,23 +60,23 @@ class Swarm {
   size_t index(const privacy::NodeId& id) const { return index_.at(id); }
   const std::set<Digest>& accepted(size_t node) const { return nodes_[node].accepted; }
   Instant now() const;
-  // Performs an input that a test gave a core itself.
+  // Performs the actions that a core returned for an input of the test.
   void Apply(size_t node, Actions actions);
   void Share(size_t node);  // consents to the public tier
   // Sends a frame over every link of a node, in its name.
   void Broadcast(size_t node, const v1::Frame& frame);
 
-  // Links of a node, ascending, and a frame over one of them in its name.
+  // Return the links of a node, ascending; send a frame over one of them in its name.
   std::vector<LinkId> LinksOf(size_t node) const;
   void SendFrom(size_t node, LinkId link, const v1::Frame& frame);
-  // Sees every frame that reaches a node; its core does not after true.
+  // Sees every frame that reaches a node; if it returns true, the core does not see the frame.
   std::function<bool(size_t node, LinkId link, const v1::Frame& frame)> intercept;
 
   // Called for every MemberChanged that concerns another member.
   std::function<void(size_t observer, const Member& member)> on_member;
   // Whether every running node holds `count` items.
   bool Converged(size_t count) const;
-  // Nodes that node 0 reaches over links that are in the mesh of both ends.
+  // Returns the number of nodes that node 0 reaches over links that are in the mesh of both ends.
   size_t MeshReach();
 
  private:

@@ -28,7 +28,7 @@ namespace ruvd::test {
 
 using Frame = v1::Frame;
 
-// What a core did in answer to inputs.
+// What a core did in response to inputs.
 struct Answers {
   std::vector<Frame> frames;
   std::vector<Item> accepted;
@@ -114,8 +114,8 @@ class TestPeer {
   LocalNode& local() { return local_; }
   LinkId link() const { return link_; }
 
-  // Dials the core, with `revocations` as the list that it announces. The answers of the last step:
-  // the link is open if nothing closed it.
+  // Dials the core, announcing `revocations` as its list. Returns the answers of the last step: the
+  // link is open if nothing closed it.
   Answers Dial(const std::string& revocations = "") {
     handshake_ = std::make_unique<Handshake>(local_, /*dialed=*/true, Handshake::Nonce{1});
     handshake_->Announce(revocations);
@@ -140,7 +140,7 @@ class TestPeer {
     *frame.mutable_push()->mutable_envelope() = ToProto(envelope);
     return Send(frame);
   }
-  // A signed manifest for a payload; `change` may spoil it before it is signed.
+  // Returns a signed manifest for a payload; `change` may spoil it before it is signed.
   privacy::Envelope Manifest(ItemKind kind, const std::string& payload,
                              const std::function<void(ruvd::federation::Manifest&)>& change = {}) {
     ruvd::federation::Manifest manifest;
@@ -158,7 +158,7 @@ class TestPeer {
                           std::min(created + kDayMillis, local_.certificate.not_after_ms));
   }
   Sealer& sealer() { return *sealer_; }
-  // Answers the chunk request among `answers`, and those that follow, from `payload`.
+  // Answers the chunk request among `answers`, and the requests that follow, from `payload`.
   Answers Serve(const Answers& answers, const std::string& payload) {
     Answers last = answers;
     while (const Frame* request = last.Find(Frame::kChunkRequest)) {

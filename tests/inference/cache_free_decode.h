@@ -19,8 +19,8 @@
 
 namespace ruvd::test {
 
-// What block decoding means, without any cache: every step evaluates everything up to the end of
-// the active block with block-causal attention and commits the most confident masks of that block.
+// Defines block decoding without any cache: every step evaluates everything up to the end of the
+// active block with block-causal attention and commits the most confident masks of that block.
 inline std::vector<TokenId> CacheFreeBlockDecode(const std::shared_ptr<const Model>& model,
                                                  std::vector<TokenId> tokens, int max_tokens,
                                                  int block, int steps,

@@ -10,7 +10,7 @@
 
 namespace ruvd::test {
 
-// The same weights whatever token ends a turn of a chat; kNoToken: none does.
+// The model has equal weights whatever token ends a turn of a chat; with kNoToken, no token does.
 inline std::shared_ptr<const TextModel> TextModelWithEndOfTurn(TokenId end) {
   return std::make_shared<const TextModel>(
       TextModel::Defaults(), ByteTokenizer([end](GgufWriter* writer) {

@@ -14,7 +14,7 @@
 
 namespace ruvd::test {
 
-// The shape of a model of which only the cache matters.
+// The shape of a model, for tests that need only the cache.
 inline ModelConfig KvShape(int layers, int heads, int kv_heads, int head_size) {
   return {.layers = layers, .heads = heads, .kv_heads = kv_heads, .head_size = head_size};
 }
@@ -60,7 +60,7 @@ inline std::pair<std::vector<double>, std::vector<double>> StoredToken(const KvC
   return {key, value};
 }
 
-// Appends `tokens` rows to every layer, the same for all of them.
+// Appends `tokens` rows to every layer; all layers get equal rows.
 inline absl::Status AppendRows(KvCache* cache, int tokens, const float* keys, const float* values) {
   const int begin = cache->length();
   RETURN_IF_ERROR(cache->Reserve(begin, tokens));

@@ -12,8 +12,8 @@
 
 namespace ruvd::test {
 
-// Rank 3 on some matrices of both layers, alone and among those that share their input, and on the
-// output matrix.
+// Has rank 3 on some matrices of both layers, alone and among those that share their input, and on
+// the output matrix.
 inline std::shared_ptr<const Adapter> RandomAdapter(const TinyModel& model, uint64_t seed) {
   Random random(seed);
   auto adapter = std::make_shared<Adapter>();
