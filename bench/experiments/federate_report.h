@@ -28,8 +28,8 @@ struct NodeScores {
   ArmScores local;      // R-cores of its own text
   ArmScores federated;  // the global adapter and the node's private LoRA
   ArmScores overlay;    // that and its private LoRA
-  // The LoRA of the overlay without the global adapter beneath. It is scored on its own domain
-  // alone: its scores on the other domains and on general text are empty.
+  // It is the LoRA of the overlay without the global adapter beneath. It is scored on its own
+  // domain alone: its scores on the other domains and on general text are empty.
   ArmScores local_lora;
   PrivacySpent spent;
   size_t bytes = 0;      // to one receiver

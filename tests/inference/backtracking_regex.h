@@ -29,9 +29,10 @@ inline std::u32string CodePoints(std::string_view text) {
   return out;
 }
 
-// A slow and simple backtracking matcher for the regular expressions of pre-tokenisers. It supports
+// A slow and simple backtracking matcher for the regular expressions of pre-tokenisers: it knows
 // alternatives, (?:) (?i:) (?!), [] and [^], ranges, \s \S \r
-//  \p{L|M|N|P}, $, and the repetitions ? * + {m,n}. It ignores case for ASCII letters only.
+//  \p{L|M|N|P}, $ and the repetitions "?", "*", "+" and {m,n}. It ignores case for ASCII letters
+// only.
 class BacktrackingRegex {
  public:
   explicit BacktrackingRegex(std::string_view pattern) : pattern_(CodePoints(pattern)) {

@@ -13,8 +13,8 @@
 
 namespace ruvd::test {
 
-// A trunk and three random residuals on some matrices of both layers, "tale@3"; with a random
-// router where the strategy wants one.
+// Returns a trunk and three random residuals on some matrices of both layers, named "tale@3", with
+// a random router if the strategy needs one.
 inline Talora RandomTalora(const Model& model, BankStrategy strategy, uint64_t seed = 1) {
   std::vector<std::pair<std::string, const Matrix*>> targets;
   for (const char* name : {"blk.0.attn_q.weight", "blk.0.attn_v.weight", "blk.1.ffn_down.weight"}) {

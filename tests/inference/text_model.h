@@ -77,13 +77,14 @@ class TextModel final : public Model {
   Digest hash_;
 };
 
-// One with the defaults, shared by all who ask.
+// Returns a model with the defaults, shared by all callers.
 inline std::shared_ptr<const TextModel> TinyTextModel() {
   static const auto model = std::make_shared<const TextModel>();
   return model;
 }
 
-// A random adapter of the given targets ("blk.0.attn_q.weight"), large enough to change tokens.
+// Returns a random adapter of the given targets ("blk.0.attn_q.weight"), large enough to change
+// tokens.
 inline std::shared_ptr<const Adapter> RandomAdapter(
     const Model& model, const std::vector<std::pair<std::string, const Matrix*>>& targets,
     uint64_t seed, double spread = 0.5) {

@@ -93,8 +93,8 @@ class TinyModel final : public Model {
   const std::vector<float>& output_norm() const override { return output_norm_; }
   const Digest& hash() const override { return hash_; }
 
-  // For tests that change the model: its configuration, the layer, and a matrix built from values
-  // (rows x columns).
+  // These are for tests that change the model: its configuration, the layer, and a matrix built
+  // from values (rows x columns).
   ModelConfig& mutable_config() { return config_; }
   LayerWeights& mutable_layer(int index) { return layers_[static_cast<size_t>(index)]; }
   Matrix& mutable_output() { return output_; }
@@ -150,7 +150,7 @@ class TinyModel final : public Model {
   Digest hash_{};
 };
 
-// Tokens of a TinyModel.
+// Returns random tokens of a TinyModel.
 inline std::vector<TokenId> RandomTokens(size_t count, uint64_t seed) {
   Random random(seed);
   std::vector<TokenId> tokens(count);
@@ -160,7 +160,7 @@ inline std::vector<TokenId> RandomTokens(size_t count, uint64_t seed) {
   return tokens;
 }
 
-// The matrix as float32 values, row by row.
+// Returns the matrix as float32 values, row by row.
 inline std::vector<float> Values(const Matrix& w) {
   std::vector<float> values(static_cast<size_t>(w.rows) * static_cast<size_t>(w.columns));
   const uint64_t bytes = values.size() / BlockValues(w.type) * BlockBytes(w.type);
@@ -168,7 +168,7 @@ inline std::vector<float> Values(const Matrix& w) {
   return values;
 }
 
-// sqrt(sum((a - b)^2) / sum(b^2)).
+// Returns sqrt(sum((a - b)^2) / sum(b^2)).
 inline double RelativeRms(const std::vector<float>& a, const std::vector<float>& b) {
   RUVD_CHECK(a.size() == b.size());
   double difference = 0;
