@@ -29,10 +29,9 @@ inline std::u32string CodePoints(std::string_view text) {
   return out;
 }
 
-// A slow and simple backtracking matcher for the regular expressions of pre-tokenisers: it knows
-// alternatives, (?:) (?i:) (?!), [] and [^], ranges, \s \S \r
-//  \p{L|M|N|P}, $ and the repetitions "?", "*", "+" and {m,n}. It ignores case for ASCII letters
-// only.
+// A slow and simple backtracking matcher for the regular expressions of pre-tokenisers. The
+// supported syntax is alternatives, (?:) (?i:) (?!), [] and [^], ranges, \s \S \r
+//  \p{L|M|N|P}, $ and the repetitions `?` `*` `+` `{m,n}`. Case is ignored for ASCII letters only.
 class BacktrackingRegex {
  public:
   explicit BacktrackingRegex(std::string_view pattern) : pattern_(CodePoints(pattern)) {

@@ -183,7 +183,7 @@ TEST_F(NodeAdapterCatalogTest, ImportedFilesStay) {
   EXPECT_TRUE(Listed().empty());
 }
 
-// Found by review: the import that came too late deleted the file of the one that succeeded.
+// Found by review: an import that came too late deleted the file of the one that succeeded.
 TEST_F(NodeAdapterCatalogTest, OfImportsOfOneFileAtOnceOneStays) {
   Start();
   adapter::v1::ImportAdapterRequest request;
