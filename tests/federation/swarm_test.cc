@@ -110,7 +110,7 @@ TEST(Swarm, CrashesAreFoundInTime) {
   ASSERT_GE(delays.size(), 3 * 97U);
   EXPECT_LE(delays[delays.size() * 99 / 100], 12.0);
   EXPECT_EQ(wrong, 0U);
-  EXPECT_EQ(swarm.core(0).Members().size(), 100U);  // suspicion removes nobody
+  EXPECT_EQ(swarm.core(0).Members().size(), 100U);  // suspicion removes no member
 }
 
 // A partition heals because nodes dial the members that seemed lost; these refute the suspicion,

@@ -3,7 +3,7 @@
 
 // Tries to refute the privacy that a release of centroids claims, as dp_falsification_test does for
 // updates: it looks at everything that the passes publish, along the direction in which one example
-// moves them. The same test must catch groups that the data itself makes, half the noise, and an
+// moves them. The test must also catch groups that the data itself makes, half the noise, and an
 // account of one pass for two.
 
 #include <gtest/gtest.h>

@@ -93,8 +93,8 @@ TEST_F(CentroidReleaseTest, NothingLeavesWhereTheChargeIsNotSpentOnDisk) {
 TEST_F(CentroidReleaseTest, FewerExamplesThanOneGroupNeedsCostNothing) {
   ExpectRefused(Prepare(19).status(), reasons::kSignalTooWeak);
   ExpectRefused(Prepare(0).status(), reasons::kSignalTooWeak);
-  // A release may begin with twenty equal examples, so that a twenty-first cannot be recognised by
-  // that, and nothing leaves.
+  // A release of twenty equal examples is not refused, so that a refusal cannot reveal the
+  // twentieth; nothing of them leaves.
   EXPECT_TRUE(Prepare(20).value().centroids.empty());
 }
 

@@ -3,7 +3,7 @@
 
 // Tries to refute the privacy that a release claims: it runs many times over two adjacent data
 // sets, and for every half line of outputs the share that falls into it must obey p <= e^epsilon p'
-// + delta, where delta is the exact one of the claimed noise. The same test must catch a release
+// + delta, where delta is the exact one of the claimed noise. The test must also catch a release
 // that has too little noise, or that clips its banks one by one.
 
 #include <gtest/gtest.h>
