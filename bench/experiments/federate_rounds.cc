@@ -27,8 +27,7 @@ struct Node {
   size_t number = 0;
   std::unique_ptr<inference::train::Objective> objective;
   std::unique_ptr<LocalTraining> training;
-  std::unique_ptr<ExampleTraining>
-      noised;  // used in place of it in tier dp at the level of examples
+  std::unique_ptr<ExampleTraining> noised;  // instead, in tier dp with example privacy
   federation::GlobalAdapter global;
   federation::ReputationTable reputation;
   MaskingCounts maskings{};

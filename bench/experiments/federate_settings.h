@@ -42,9 +42,8 @@ struct FederateSettings {
   std::string unit = "example";
   double epsilon = 8;
   double delta = 1e-5;
-  double clip = 0;  // 0: what suits the unit
-  double signal =
-      0;  // norm of the mean clipped contribution over the clip norm; 0: the default of the unit
+  double clip = 0;    // 0: what suits the unit
+  double signal = 0;  // mean clipped norm / clip norm; 0: default of the unit
   size_t colluders = 1;
   uint64_t noise_seed = 0;  // 0: the operating system's randomness
 

@@ -22,8 +22,7 @@ namespace ruvd::bench {
 struct FederateWorld {
   ArmParts parts;
   inference::train::NetworkPass<float>* pass = nullptr;
-  TrainableAdapter* adapter =
-      nullptr;  // cores; set by the code that trains or serves before it does so
+  TrainableAdapter* adapter = nullptr;  // cores; set them before training or serving
   ResultCache* cache = nullptr;
   const inference::Scorer* scorer = nullptr;       // of the results
   const inference::Scorer* gate_scorer = nullptr;  // of gates: fewer maskings, other masks

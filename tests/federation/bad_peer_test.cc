@@ -124,12 +124,12 @@ TEST_F(BadPeer, ForgedEnvelopes) {
   bad = good;
   bad.header[120] ^= 1;
   ExpectRefusedPush(peer, bad, reasons::kSignatureInvalid);
-  // The record is in the name of the core under test, whose certificate the peer has.
+  // This message is in the name of the core under test, whose certificate the peer has.
   bad = good;
   bad.body.replace(0, privacy::AdmissionCert::kBytes,
                    ConfigFor(target_.key(), 0).certificate.Encode());
   ExpectRefusedPush(peer, bad, reasons::kUnknownSender);
-  // The record is by an outsider with a certificate of its own making.
+  // This message is by an outsider with a certificate of its own making.
   TestPeer outsider(target_, 5, 7, [](LocalNode& n) {
     n.certificate = CertificateFor(*n.key, "outsider", Authority(2000));
   });

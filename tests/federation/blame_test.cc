@@ -22,7 +22,7 @@ using testing::IsEmpty;
 
 class Blame : public testing::Test {
  protected:
-  // Returns two manifests of the first peer under one number, with different payloads.
+  // Returns a second manifest of the first peer under the number of `first`, with another payload.
   privacy::Envelope Second(TestPeer& signer, const privacy::Envelope& first,
                            const std::string& payload) {
     Sealer again(signer.local(), EntropyOf(5));  // numbers from 1 again in the same boot

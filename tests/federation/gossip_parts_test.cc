@@ -289,7 +289,7 @@ TEST(DialPlanner, KeepsNoMoreAddressesThanItsLimit) {
     planner.OnFailed(AddressOf(i), /*hopeless=*/true, start, random);
   }
   EXPECT_EQ(DueSeeds(planner, start),
-            std::vector<std::string>{"seed:1"});  // the node was not forgotten
+            std::vector<std::string>{"seed:1"});  // the seed was not forgotten
 }
 
 }  // namespace

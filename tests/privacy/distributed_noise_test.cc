@@ -90,9 +90,9 @@ TEST(ShareNoise, DrawnSharesAddUpToItsVariance) {
   EXPECT_NEAR(squares / kRuns / (90.0 * 90), 1, 5 * std::sqrt(2.0 / kRuns));
 }
 
-// Before the second clip, rounding may raise a norm to the bound that others charge for
-// (proposition 26 of the paper that ShareNoise cites): here the clip norm plus half the root of the
-// dimension, as this rounding is to the nearest. The second clip removes that.
+// Before the second clip, rounding may raise a norm to the bound that others charge for (Kairouz,
+// Liu and Steinke 2021, proposition 26): the clip norm plus half the root of the dimension here, as
+// this rounding is to the nearest. The second clip takes that back.
 TEST(ShareNoise, NoRoundingRaisesTheSensitivity) {
   constexpr size_t kDimension = 10'000;
   const NoiseGrid grid = MakeNoiseGrid(1, 0.5, kDimension).value();

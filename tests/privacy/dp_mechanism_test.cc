@@ -194,8 +194,8 @@ TEST(DpAdaptiveClip, RefusesANodeAloneAndWrongCounts) {
 }
 
 TEST(DpSnr, DimensionDecides) {
-  // With 64 nodes, epsilon 8 and clip norm 1, this is the dimension at which signal and noise are
-  // equal.
+  // The noise multipliers are those of epsilon 8 and 1. At these dimensions, signal and noise of 64
+  // nodes are equal.
   SnrQuestion question{.noise_multiplier = 0.6002290722, .dimension = 178, .contributors = 64};
   EXPECT_NEAR(PredictSnr(question).value(), 1, 0.002);
   question.place = NoisePlace::kSum;

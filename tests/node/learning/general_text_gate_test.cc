@@ -60,7 +60,7 @@ TEST_F(GeneralTextGateTest, AStoppingNodeWaitedForTheWholeCheck) {
   EXPECT_TRUE(gate_.Check(transformer_, NoChange())->pass);
 }
 
-// Regression test: the passage was not cut, so it could not be judged with any context.
+// Regression test: the passage was not cut, so with such a context nothing could be judged.
 TEST_F(GeneralTextGateTest, AContextThatIsShorterThanThePassageStillJudges) {
   const auto small = MakeModel(256);
   inference::CpuTransformer transformer(small, SerialRunner());

@@ -46,7 +46,7 @@ TEST_P(RouterKindsTest, FindsTheBetterWayAndBeatsServingAllAlike) {
   serving::RequestRouter router({.kind = GetParam(), .exploration = 0.3, .seed = 2});
   const int outcomes = GetParam() == inference::ScorerKind::kLogistic
                            ? 1500
-                           : 1000;  // logistic regression takes longer
+                           : 1000;  // logistic regression needs more
   Random random(3);
   const TrainedRouter trained = TrainRequestRouter(Outcomes(world, router, outcomes),
                                                    {.kind = GetParam(), .value = kValue}, random)

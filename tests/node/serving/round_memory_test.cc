@@ -113,9 +113,7 @@ class Rounds {
     }
   }
 
-  const std::vector<uint64_t>& order() const {
-    return order_;
-  }  // task numbers, in the order in which they ended
+  const std::vector<uint64_t>& order() const { return order_; }  // in the order in which they ended
   const std::vector<inference::TokenId>& tokens(size_t task) const { return tokens_[task]; }
   const absl::Status& status(size_t task) const { return statuses_.at(task + 1); }
   size_t preempted() const { return preempted_; }
