@@ -288,8 +288,7 @@ TEST(DialPlanner, KeepsNoMoreAddressesThanItsLimit) {
     ASSERT_TRUE(planner.Begin(AddressOf(i), DialPurpose::kMesh, start));
     planner.OnFailed(AddressOf(i), /*hopeless=*/true, start, random);
   }
-  EXPECT_EQ(DueSeeds(planner, start),
-            std::vector<std::string>{"seed:1"});  // the seed was not forgotten
+  EXPECT_EQ(DueSeeds(planner, start), std::vector<std::string>{"seed:1"});  // it was not forgotten
 }
 
 }  // namespace

@@ -386,7 +386,7 @@ TEST(ClipRadius, IsAtMostTwiceTheOwnNorm) {
     radius.Add(1e6);
   }
   EXPECT_EQ(radius.For(0.5), 1);
-  EXPECT_EQ(radius.For(0), 1e6);  // nothing of its own to go by
+  EXPECT_EQ(radius.For(0), 1e6);  // it has no values of its own to compare with
 }
 
 }  // namespace

@@ -259,7 +259,7 @@ std::vector<Item> PatternsOf(size_t origins, size_t patterns_each) {
   return items;
 }
 
-// A node that was away, or is new, gets what it lacks by reconciliation, each item once.
+// A node that was away, or is new, gets what it lacks by reconciliation, and each item once.
 TEST(Swarm, NewcomerCatchesUpTenThousandPatterns) {
   constexpr size_t kOrigins = 40;
   constexpr size_t kPatterns = 10'000;

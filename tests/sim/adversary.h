@@ -42,7 +42,7 @@ enum class AdversaryKind : uint8_t {
   kForger,       // items, records and chunks in others' names, altered, or without a certificate
   kReplayer,     // repeats what it heard, at once and much later
   kEquivocator,  // two items under one number, two records of one incarnation
-  kFlooder,      // announcements, requests and reconciliations without end
+  kFlooder,      // endless announcements, requests and reconciliations
   kBomber,       // frames above their limit, payloads as large as allowed that never come
   kSybil,        // one of many that link to every node and give nothing
   kWrongFrame,   // updates for another adapter frame

@@ -44,8 +44,7 @@ struct Measures {
   Histogram adapter_error;  // Learning::ErrorOf at the end of each world that learns
   std::map<std::string, uint64_t> refused;         // by reason, over links to Byzantine nodes
   std::map<std::string, uint64_t> refused_honest;  // by reason, over links between honest nodes
-  std::map<std::string, std::string>
-      refused_honest_first;  // the first refusal of each reason: when and what
+  std::map<std::string, std::string> refused_honest_first;  // first of each reason: when, what
 
   void Merge(const Measures& other);
 };

@@ -102,8 +102,7 @@ TEST_F(LedgerFileTest, TheFirstEntryAboveABudgetIsNamed) {
   const absl::Status above = ledger::VerifyLedgerFile(AsBytes(bytes), demands).status();
   EXPECT_EQ(ReasonOf(above), reasons::kPrivacyBudgetSpent);
   EXPECT_THAT(MessageOf(above), testing::HasSubstr("entry 3 "));
-  bytes.back() =
-      static_cast<char>(bytes.back() ^ 1);  // a changed file proves nothing about budgets
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);  // this shows no budgets
   EXPECT_EQ(ReasonOf(ledger::VerifyLedgerFile(AsBytes(bytes), demands).status()),
             reasons::kLedgerBroken);
 }

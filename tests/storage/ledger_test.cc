@@ -240,7 +240,7 @@ TEST_F(LedgerTest, AMissingHeadNeedsAFloor) {
   std::filesystem::remove(HeadFile());
   EXPECT_EQ(Reopen(), reasons::kLedgerBroken);
   EXPECT_EQ(Reopen({.floor = privacy::LedgerHead{3, newest.hash}}), reasons::kLedgerRolledBack);
-  EXPECT_EQ(Reopen({.floor = backup}), "");  // the chain goes on after it
+  EXPECT_EQ(Reopen({.floor = backup}), "");  // the chain continues after it
   EXPECT_EQ(Reopen(), "");
   EXPECT_EQ(ledger::ParseHead(ReadFile(HeadFile(), 1000).value()).value(), newest);
 }

@@ -44,9 +44,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, RouterKindsTest,
 TEST_P(RouterKindsTest, FindsTheBetterWayAndBeatsServingAllAlike) {
   RouterWorld world(1);
   serving::RequestRouter router({.kind = GetParam(), .exploration = 0.3, .seed = 2});
-  const int outcomes = GetParam() == inference::ScorerKind::kLogistic
-                           ? 1500
-                           : 1000;  // logistic regression needs more
+  const int outcomes =
+      GetParam() == inference::ScorerKind::kLogistic ? 1500 : 1000;  // it needs more
   Random random(3);
   const TrainedRouter trained = TrainRequestRouter(Outcomes(world, router, outcomes),
                                                    {.kind = GetParam(), .value = kValue}, random)
