@@ -25,7 +25,7 @@ namespace ruvd::bench {
 namespace {
 
 constexpr uint64_t kSeed = 20261121;
-constexpr double kRemovedPart = 0.2;  // of the rows, each round of --deletes
+constexpr double kRemovedPart = 0.2;  // share of the rows that each round of --deletes removes
 
 struct Arguments {
   // make
@@ -61,7 +61,7 @@ struct Work {
   size_t possible = 0;
 };
 
-// One engine at one ef: the best pass.
+// One engine at one ef, in its best pass.
 struct Score {
   double recall = 0;
   double cpu_s = 1e300;
@@ -74,7 +74,7 @@ struct Score {
   size_t gave_up = 0;
 };
 
-// How most searches went.
+// The path that most searches took.
 std::string_view PathOf(const Score& score, size_t searches) {
   return 2 * score.two_hop > searches  ? "two-hop"
          : 2 * score.walked > searches ? "walk"

@@ -14,7 +14,7 @@
 
 namespace ruvd::bench {
 
-// Float rows of one length, one after the other.
+// Rows of floats that all have the same length. They are stored one after the other.
 struct Matrix {
   size_t rows = 0;
   size_t dimension = 0;
@@ -35,16 +35,16 @@ struct DataSet {
   Matrix queries;
 };
 
-// A mixture of 1,000 Gaussians of unit rows whose noise lies mostly in 48 directions that all of
-// them share, as that of embeddings does; queries from the same mixture.
+// A mixture of 1,000 Gaussians with unit rows. The noise lies mostly in 48 directions that all
+// Gaussians share, as it does in embeddings. Queries come from the same mixture.
 DataSet MakeClustered(size_t n, size_t dimension, size_t queries, uint64_t seed);
 
-// Directions uniform over the sphere: noise without structure, the hardest case.
+// Directions are uniform over the sphere: noise without structure, which is the hardest case.
 DataSet MakeIso(size_t n, size_t dimension, size_t queries, uint64_t seed);
 
-// Embeddings of real text: the .jsonl.zst files of a folder (JSON lines with a field "text"), in
-// chunks of 60 words, by tf-idf and a signed random projection of every word; normalised. Queries
-// are chunks spread over the text that the base does not have.
+// Embeddings of real text: reads the .jsonl.zst files of a folder (JSON lines with a field "text"),
+// cuts them into chunks of 60 words, and embeds each chunk by tf-idf and a signed random projection
+// of every word; normalised. Queries are chunks spread over the text that are not in the base.
 absl::StatusOr<DataSet> MakeText(const std::string& folder, size_t n, size_t dimension,
                                  size_t queries, uint64_t seed);
 

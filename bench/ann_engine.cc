@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kStep = 1024;
 
-// The base file as a table of rows that somebody else keeps.
+// The base file as a table of rows that the caller keeps.
 class MatrixSource : public storage::HnswRowSource {
  public:
   explicit MatrixSource(const Matrix& matrix) : matrix_(matrix) {}

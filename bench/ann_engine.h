@@ -23,7 +23,7 @@ struct AnnOptions {
 
 struct AnnAnswer {
   std::vector<uint32_t> rows;       // best first
-  std::vector<float> similarities;  // of them as the engine says; the peer says none
+  std::vector<float> similarities;  // as the engine reports them; the peer reports none
   storage::HnswTrace trace;         // of our engines
 };
 

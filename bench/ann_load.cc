@@ -37,7 +37,7 @@ std::vector<double> SearchUntil(const std::atomic<bool>& done, const Matrix& que
   return times;
 }
 
-// Replaces rows for so many seconds; returns how many.
+// Replaces rows for the time of the options; returns how many.
 size_t PutAtRate(RuvdIndex& index, size_t rows, const LoadOptions& options, Random* random) {
   constexpr size_t kRepairs = 64;
   static uint32_t generation = 1;  // higher with each row

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Real text as vectors.
+// Turns real text into vectors.
 
 #include <zstd.h>
 

@@ -8,7 +8,7 @@
 namespace ruvd::bench {
 namespace {
 
-// Products are summed in another order than the thresholds' on other machines.
+// Products may be summed in another order than the thresholds' were, on other machines.
 constexpr float kTolerance = 1e-6F;
 constexpr size_t kRowsAtOnce = 256;  // stay in the cache while all queries pass
 

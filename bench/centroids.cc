@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What noised centroids still find: `centroids --help`. One line of a table for each size and
-// epsilon.
+// Measures what noised centroids still find: `centroids --help`. Prints one line of a table for
+// each size and epsilon.
 
 #include <fmt/format.h>
 
@@ -122,8 +122,8 @@ std::vector<Group> MakeGroups(const Arguments& arguments, size_t most) {
   return groups;
 }
 
-// The first passage of documents that lie evenly over a file, then the second ones, as many as it
-// takes.
+// Embeds the first passage of documents that lie evenly over a file, then the second passages,
+// until there are `count`.
 absl::StatusOr<std::vector<Vector>> Embed(const std::string& file, size_t count, int tokens,
                                           const inference::ModelPackage& package,
                                           inference::Transformer& transformer) {
@@ -169,7 +169,8 @@ absl::StatusOr<std::vector<Group>> ReadGroups(const Arguments& arguments, size_t
     ASSIGN_OR_RETURN(group.queries,
                      Embed(arguments.queries[i], 50, arguments.tokens, package, *transformer));
   }
-  // Not in the order of the files' text: fewer members are then of all of it.
+  // The members are not in the order of the file's text, so that a smaller number of them still
+  // covers all of it.
   Random random(2);
   for (Group& group : groups) {
     random.Shuffle(std::span(group.members));
@@ -183,7 +184,8 @@ struct Found {
   double cosine = 0;
 };
 
-// Of which group most members of a cell are, cell by cell, in the pass whose centres these are.
+// Returns for each cell the group that most of its members come from, in the pass whose centres
+// these are.
 std::vector<size_t> OwnersOf(const std::vector<Group>& groups, size_t members,
                              const std::vector<Vector>& centres) {
   std::vector<std::vector<int>> counts(centres.size(), std::vector<int>(groups.size()));
@@ -208,7 +210,7 @@ absl::StatusOr<Found> ReleaseOnce(const std::vector<Group>& groups, size_t membe
     examples.insert(examples.end(), part.begin(), part.end());
     means.push_back(MeanOf(part));
   }
-  // Each repeat has anchors and noise of its own; both can be repeated.
+  // Each repeat has its own anchors and noise; both can be repeated from the seed.
   Random random(seed);
   const auto bytes = [&random](std::span<uint8_t> out) {
     std::ranges::generate(out, [&random] { return static_cast<uint8_t>(random.Next() >> 56); });

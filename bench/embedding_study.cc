@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How well embeddings find what belongs together, as they are and whitened:
-// `embedding_study --help`. One JSON line for each way.
+// Measures how well embeddings find what belongs together, as they are and whitened:
+// `embedding_study --help`. Prints one JSON line for each way.
 
 #include <fmt/format.h>
 

@@ -20,7 +20,7 @@
 namespace ruvd::bench {
 namespace {
 
-// Of what is counted; the model's own limits lie below and are checked by the engine.
+// Upper bound of every count. The model's own limits are lower, and the engine checks them.
 constexpr int kMost = 1 << 20;
 
 constexpr char kFooter[] =

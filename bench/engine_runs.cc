@@ -90,7 +90,7 @@ absl::Status Complete(const inference::Model& model, inference::Transformer& tra
   return absl::OkStatus();
 }
 
-// What every command reports of its repetitions, all of which did the same work.
+// Adds what every command reports about its repetitions, all of which did the same work.
 void Finish(const RunOptions& options, const MeteredTransformer& transformer,
             Measurement* measurement) {
   const MeteredTransformer::Totals& totals = transformer.totals();

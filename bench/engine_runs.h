@@ -30,7 +30,7 @@ struct DenoiseOptions {
 // Each runs its command and returns the line to print.
 
 struct ForwardOptions {
-  // Whose logits are computed: "all", "last", or "masked:K" for K rows spread evenly.
+  // The rows whose logits are computed: "all", "last", or "masked:K" for K rows spread evenly.
   std::string rows = "all";
   int adapter_rank = 0;  // of a random adapter on all linear layers; 0: none
 };
@@ -38,11 +38,12 @@ struct ForwardOptions {
 // One pass over `tokens` random tokens.
 absl::StatusOr<std::string> RunForward(const RunOptions& options, const ForwardOptions& forward);
 
-// `tokens` greedy tokens, one forward each, behind a cached prompt that is not part of the time.
+// Decodes `tokens` greedy tokens with one forward each, behind a cached prompt that is not part of
+// the time.
 absl::StatusOr<std::string> RunDecode(const RunOptions& options, int prompt);
 
-// A batch of completions of `tokens` tokens each by the diffusion loop: prompts are tokenised,
-// every step samples, what becomes final is turned into text.
+// Runs a batch of completions of `tokens` tokens each through the diffusion loop: prompts are
+// tokenised, every step samples, and tokens that become final are turned into text.
 absl::StatusOr<std::string> RunDenoise(const RunOptions& options, const DenoiseOptions& denoise);
 
 }  // namespace ruvd::bench

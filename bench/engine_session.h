@@ -20,7 +20,8 @@ struct EngineSession {
   std::unique_ptr<MeteredTransformer> transformer;
 
   const inference::ModelConfig& config() const { return model->config(); }
-  // How the architecture attends when it is read the way it was trained: dream looks both ways.
+  // How the architecture attends when it is read the way it was trained: dream attends in both
+  // directions.
   bool causal() const { return config().architecture != inference::Architecture::kDream; }
   inference::Attention attention() const {
     return {.kind = causal() ? inference::Attention::Kind::kCausal
@@ -30,7 +31,7 @@ struct EngineSession {
 
 absl::StatusOr<EngineSession> OpenSession(const RunOptions& options);
 
-// The same ids every time, none of them special.
+// Returns the same ids every time; none of them is special.
 std::vector<inference::TokenId> RandomTokens(const inference::ModelConfig& config, size_t count);
 
 }  // namespace ruvd::bench

@@ -13,7 +13,7 @@ namespace ruvd::bench {
 // forward.
 double ForwardFlops(const inference::ModelConfig& config, const inference::ForwardInput& input);
 
-// The output matrix for this many rows.
+// Returns the operations of the output matrix for this many rows.
 double LogitsFlops(const inference::ModelConfig& config, double rows);
 
 }  // namespace ruvd::bench

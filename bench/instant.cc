@@ -67,8 +67,8 @@ std::shared_ptr<const inference::InstantMemory> MemoryOf(size_t requests) {
   return memory;
 }
 
-// On the response path: proposing 64 tokens without and with candidates, and noting the commits.
-// The difference of the two is what recording costs a completion.
+// On the response path: proposes 64 tokens without and with candidates, and notes the commits. The
+// difference of the two is what recording costs a completion.
 void Propose(benchmark::State& state) {
   const bool record = state.range(0) != 0;
   const std::vector<float> original = Logits();
@@ -110,7 +110,7 @@ BENCHMARK(Propose)
     ->ArgsProduct({{0, 1}, {0, 1}})
     ->Unit(benchmark::kMicrosecond);
 
-// Behind the response: one request of 64 tokens becomes a step of a memory of `requests` requests.
+// After the response: one request of 64 tokens becomes a step of a memory of `requests` requests.
 void Learn(benchmark::State& state) {
   const inference::CommitTrail trail = Trail(1);
   const auto memory = MemoryOf(static_cast<size_t>(state.range(0)));
@@ -123,7 +123,7 @@ void Learn(benchmark::State& state) {
 }
 BENCHMARK(Learn)->ArgName("requests")->Arg(0)->Arg(20)->Arg(63)->Unit(benchmark::kMicrosecond);
 
-// On the response path of a session with a memory: the logits of `rows` positions.
+// On the response path of a session with a memory: adjusts the logits of `rows` positions.
 void Adjust(benchmark::State& state) {
   const auto requests = static_cast<size_t>(state.range(0));
   const auto rows = static_cast<size_t>(state.range(1));

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Single-thread rates of the matrix product and of whole forward passes. Counts are CPU time:
-// "flops" is 2 multiply-adds a second. Floor to compare with: the machine's FMA peak.
+// Measures single-thread rates of the matrix product and of whole forward passes. Rates are by CPU
+// time; "flops" counts a multiply-add as two operations. They compare with the machine's FMA peak.
 #include <benchmark/benchmark.h>
 
 #include <span>
@@ -28,7 +28,7 @@ std::vector<float> RandomFloats(size_t count) {
   return values;
 }
 
-// Arguments: rows of x, outputs, columns, tensor type.
+// The arguments are rows of x, outputs, columns and tensor type.
 void Product(benchmark::State& state, bool transposed) {
   const auto rows = static_cast<size_t>(state.range(0));
   const int outputs = static_cast<int>(state.range(1));
@@ -75,9 +75,9 @@ BENCHMARK_CAPTURE(Product, forward, false)->Apply(Shapes);
 BENCHMARK_CAPTURE(Product, transposed, true)
     ->Args({64, 8192, 512, Id(inference::TensorType::kQ8_0)});
 
-// The integer path: products with repacked weights, activations rounded beforehand. Arguments: rows
-// of x, outputs, columns, tensor type. "bytes_per_second" counts the weights: for one row it is
-// what the memory delivers.
+// The integer path: products with repacked weights, with activations rounded beforehand. The
+// arguments are rows of x, outputs, columns and tensor type. "bytes_per_second" counts the weights:
+// for one row it is what the memory delivers.
 void PackedProductRate(benchmark::State& state) {
   const auto rows = static_cast<size_t>(state.range(0));
   const auto type = static_cast<inference::TensorType>(state.range(3));
@@ -127,7 +127,7 @@ void PackedShapes(benchmark::internal::Benchmark* bench) {
 
 BENCHMARK(PackedProductRate)->Apply(PackedShapes);
 
-// Rounding of activations. Arguments: rows, columns.
+// Measures the rounding of activations. The arguments are rows and columns.
 void QuantizeRate(benchmark::State& state) {
   const auto rows = static_cast<size_t>(state.range(0));
   const auto columns = static_cast<size_t>(state.range(1));
@@ -142,7 +142,8 @@ void QuantizeRate(benchmark::State& state) {
 
 BENCHMARK(QuantizeRate)->Args({1, 896})->Args({128, 896})->Args({128, 4864});
 
-// A loop of empty ranges: what a parallel region costs beside its work. Argument: threads.
+// A loop of empty ranges: what a parallel region costs beside its work. The argument is the number
+// of threads.
 void EmptyLoop(benchmark::State& state) {
   ThreadParallelRunner runner(static_cast<int>(state.range(0)));
   for (auto _ : state) {
@@ -152,7 +153,8 @@ void EmptyLoop(benchmark::State& state) {
 
 BENCHMARK(EmptyLoop)->Arg(1)->Arg(2)->UseRealTime();
 
-// Products of one layer of a 0.5B model in seven regions, in real time. Arguments: threads, rows.
+// Products of one layer of a 0.5B model in seven regions, in real time. The arguments are threads
+// and rows.
 void LayerOnThreads(benchmark::State& state) {
   ThreadParallelRunner runner(static_cast<int>(state.range(0)));
   const auto rows = static_cast<size_t>(state.range(1));

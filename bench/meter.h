@@ -24,13 +24,13 @@ class Meter {
 // One measured command: repetitions of the same work.
 class Measurement {
  public:
-  // Adds a repetition that was measured by `meter` until now.
+  // Adds a repetition that `meter` has measured until now.
   void Add(const Meter& meter);
-  // Of one repetition.
+  // Set the floating-point operations and the tokens of one repetition.
   void set_flops(double flops) { flops_ = flops; }
   void set_tokens(double tokens) { tokens_ = tokens; }
   void set_tokens_per_forward(double tokens) { tokens_per_forward_ = tokens; }
-  // A further member of the line: a number.
+  // Adds another member to the line: a number.
   void AddDetail(const std::string& key, double value);
 
   // CPU time of the best repetition.
@@ -50,7 +50,7 @@ class Measurement {
   std::string details_;
 };
 
-// Resident memory of this process now; 0 where the system does not say.
+// Returns the resident memory of this process now; 0 where the system does not report it.
 double ResidentMegabytes();
 
 }  // namespace ruvd::bench

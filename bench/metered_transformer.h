@@ -10,7 +10,7 @@
 
 namespace ruvd::bench {
 
-// Another transformer, with what passes through it counted and timed.
+// Another transformer whose inputs are counted and whose forwards are timed.
 class MeteredTransformer final : public Transformer {
  public:
   struct Totals {
@@ -24,7 +24,7 @@ class MeteredTransformer final : public Transformer {
 
   const Totals& totals() const { return totals_; }
   void Reset() { totals_ = {}; }
-  // Forgets what was counted since `totals` were read.
+  // Forgets what was counted since `totals` was read.
   void Restore(const Totals& totals) { totals_ = totals; }
 
   const std::shared_ptr<const inference::Model>& shared_model() const override {

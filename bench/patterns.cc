@@ -49,7 +49,7 @@ double SecondsSince(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
-// Of all threads of the process.
+// Returns the CPU time of all threads of the process.
 double CpuSeconds() {
   timespec now{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -121,7 +121,7 @@ class Bench {
     return pattern;
   }
 
-  // From nothing to a store that serves.
+  // Opens a store from nothing until it serves.
   void Open(const char* step) {
     store_.reset();
     database_.reset();

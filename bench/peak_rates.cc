@@ -31,7 +31,7 @@ double CpuSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Billions of operations a second of `loop`, which does `operations` of them.
+// Returns how many billions of operations a second `loop` does; one call does `operations` of them.
 template <class Loop>
 double BestRate(double operations, const Loop& loop) {
   double best = 1e300;
@@ -135,7 +135,7 @@ double AmxRate(const CpuFeatures& cpu) {
 
 #else
 
-// Other processors: what the compiler makes of plain loops is no peak, so none is claimed.
+// On other processors no rate is claimed: what the compiler makes of plain loops is not the peak.
 double Int8Rate(const CpuFeatures&) {
   return 0.0;
 }

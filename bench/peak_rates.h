@@ -5,8 +5,8 @@
 
 namespace ruvd::bench {
 
-// What one core of this machine can do at most, by CPU time, the best of several tries; 0 where the
-// processor has no such instructions. A multiply-add counts as two operations.
+// What one core of this machine can do at most, by CPU time, as the best of several tries; 0 where
+// the processor has no such instructions. A multiply-add counts as two operations.
 struct PeakRates {
   double int8_gops = 0;      // 8-bit dot products (AVX-512 VNNI, AVX-VNNI or the best there is)
   double int8_amx_gops = 0;  // 8-bit products of AMX tiles
@@ -16,7 +16,7 @@ struct PeakRates {
 };
 
 PeakRates MeasurePeakRates();
-// f32_gflops alone.
+// Measures f32_gflops alone.
 double MeasureFloatPeak();
 
 }  // namespace ruvd::bench

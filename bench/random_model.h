@@ -26,7 +26,7 @@ std::vector<std::string> ShapeNames();
 // Writes a GGUF file that our loader and llama.cpp accept: weights drawn so that activations keep
 // their size from layer to layer, a byte-level BPE vocabulary over strings of up to four lower case
 // letters, each tensor in the format that quantising a real model would give it
-// (inference/gguf/scheme.h). The same options give the same bytes.
+// (inference/gguf/scheme.h). Equal options give equal bytes.
 absl::Status WriteRandomModel(const RandomModelOptions& options);
 
 }  // namespace ruvd::bench

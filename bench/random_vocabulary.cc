@@ -19,7 +19,7 @@ constexpr int32_t kControl = 3;
 constexpr const char* kSpecial[] = {"<|endoftext|>", "<|mask|>", "<|pad|>", "<|im_start|>",
                                     "<|im_end|>"};
 
-// Strings in order of length: every one of `shorter` continued by every letter.
+// Returns strings in order of length: every one of `shorter` continued by every letter.
 std::vector<std::pair<std::string, char>> Continue(const std::vector<std::string>& shorter) {
   std::vector<std::pair<std::string, char>> out;
   for (const std::string& beginning : shorter) {

@@ -55,7 +55,7 @@ struct NamedRule {
   std::unique_ptr<federation::AggregationRule> rule;
 };
 
-// `faulty`: share of liars that they are told.
+// `faulty` is the share of liars that the rules are told.
 std::vector<NamedRule> RulesFor(double faulty) {
   std::vector<NamedRule> rules;
   rules.push_back({"mean", std::make_unique<federation::MeanRule>()});
@@ -175,7 +175,7 @@ float ReadAll(const std::vector<float>& values) {
   return sum;
 }
 
-// Best times of work and of reading `bytes` from memory, taken in turns.
+// The best times of the work and of reading `bytes` from memory, measured in turns.
 struct Cost {
   double work = 1e9;
   double floor = 1e9;
@@ -201,7 +201,7 @@ void PrintCost(const std::string& name, size_t nodes, const Cost& cost) {
 }
 
 void PrintCosts(const Arguments& arguments) {
-  // Larger than any cache.
+  // This is larger than any cache.
   const std::vector<float> memory(size_t{64} << 20, 1.0F);
   fmt::print("\nms for updates of {} values, best of {} in turns with the floor\n\n",
              arguments.cost_dimension, arguments.rounds);

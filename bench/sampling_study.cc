@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares ways of sampling by the text they give: `sampling_study --help`. One JSON line for each.
+// Compares ways of sampling by the text they give: `sampling_study --help`. Prints one JSON line
+// for each.
 
 #include <fmt/format.h>
 
@@ -46,7 +47,7 @@ struct Arguments {
   std::string model;
   std::string mode = "block";
   std::string prompts = "selection";
-  std::vector<std::string> only;  // names of candidates; none: all
+  std::vector<std::string> only;  // names of candidates; empty: all
   std::string texts;              // modes text and given
   int tokens = 64;
   int seeds = 2;
@@ -63,7 +64,7 @@ struct Study {
   std::vector<std::vector<inference::TokenId>> prompts;
 };
 
-// The beginnings of real documents in place of completions: what good text measures.
+// Returns the beginnings of real documents in place of completions: what good text measures.
 absl::StatusOr<std::vector<Text>> ReadReal(Study* study) {
   constexpr size_t kPromptTokens = 16;
   ASSIGN_OR_RETURN(const std::vector<std::string> documents,
@@ -86,8 +87,8 @@ absl::StatusOr<std::vector<Text>> ReadReal(Study* study) {
   return texts;
 }
 
-// Completions by another program for the same prompts, one JSON line each with the members prompt
-// (its number), tokens and forwards.
+// Reads completions by another program for the same prompts, one JSON line each with the members
+// prompt (its number), tokens and forwards.
 absl::StatusOr<std::vector<Text>> ReadGiven(const Study& study) {
   std::ifstream file(study.arguments.texts);
   std::vector<Text> texts;
@@ -128,7 +129,7 @@ nlohmann::ordered_json Json(const GroupInterval& interval) {
   return {interval.mean, interval.low, interval.high};
 }
 
-// The mean of each prompt, those without completions left out.
+// Returns the mean of each prompt; prompts without completions are left out.
 nlohmann::ordered_json MeansOf(const std::vector<std::vector<double>>& values) {
   nlohmann::ordered_json means = nlohmann::ordered_json::array();
   for (const std::vector<double>& group : values) {
@@ -142,7 +143,7 @@ nlohmann::ordered_json MeansOf(const std::vector<std::vector<double>>& values) {
 
 using Values = std::vector<std::vector<double>>;  // by prompt
 
-// Nats per token of each completion given its prompt.
+// Returns the nats per token of each completion given its prompt.
 absl::StatusOr<Values> Score(const Study& study, const std::vector<Text>& texts,
                              const inference::ScoreOptions& options) {
   Values values(study.prompts.size());

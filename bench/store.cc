@@ -49,7 +49,7 @@ struct Rows {
   std::string log = std::string(40, 'l');
 };
 
-// One write of number `n`; false where it failed.
+// Makes write number `n`; returns false where it failed.
 using WriteOne = std::function<bool(uint64_t n, bool synced)>;
 
 struct Result {

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the stores add to a request: policy retrieval, session recovery, witness append. One JSON
-// line a measurement; wall and CPU times of the calling thread in microseconds. On a loaded machine
-// the wall times tell of the scheduler, the CPU times of the stores.
+// Measures what the stores add to a request: policy retrieval, session recovery, witness append.
+// Prints one JSON line for each measurement, with wall and CPU times of the calling thread in
+// microseconds. On a loaded machine the wall times tell of the scheduler, the CPU times of the
+// stores.
 
 #include <fmt/format.h>
 #include <time.h>
@@ -53,7 +54,7 @@ class Times {
     cpu_.push_back(CpuMicros() - cpu_begun);
     wall_.push_back(std::chrono::duration<double, std::micro>(SystemClock().Now() - begun).count());
   }
-  // `target_us` is of the 99th percentile; 0: there is none.
+  // `target_us` is the target for the 99th percentile; 0 means that there is no target.
   void Print(std::string_view name, size_t rows, double target_us) {
     std::sort(wall_.begin(), wall_.end());
     std::sort(cpu_.begin(), cpu_.end());
@@ -154,7 +155,7 @@ absl::Status MeasureSessions(const Flags& flags, storage::Database& database, Ra
   return status;
 }
 
-// The copy of the entry that a request has made already is outside the time.
+// The request has already copied the entry, so the copy is outside the time.
 absl::Status MeasureWitness(const Flags& flags, storage::Database& database, Random* random) {
   ASSIGN_OR_RETURN(const auto log, storage::WitnessLog::Open(database));
   const std::vector<float> embedding = RandomVector(flags.dimension, random);

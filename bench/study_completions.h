@@ -24,7 +24,8 @@ struct CompleteOptions {
   int batch = 16;  // completions at once
 };
 
-// Completions of all prompts by one way of sampling, seed by seed. End-of-text does not end them.
+// Makes completions of all prompts by one way of sampling, seed by seed. An end-of-text token does
+// not end them.
 absl::StatusOr<std::vector<Text>> Complete(const inference::Model& model,
                                            inference::Transformer& transformer,
                                            std::span<const std::vector<inference::TokenId>> prompts,

@@ -8,7 +8,7 @@
 namespace ruvd::bench {
 
 // Beginnings of ordinary English prose, written for this study before any completion was seen.
-// Samplers are chosen by these. The first four are those of docs/samples.md.
+// Samplers are chosen by these. The first four are the prompts of docs/samples.md.
 inline constexpr std::array<const char*, 32> kSelectionPrompts = {
     "The old lighthouse stood at the edge of the cliff, and every evening the keeper",
     "Water boils when its temperature is high enough that",
@@ -44,11 +44,11 @@ inline constexpr std::array<const char*, 32> kSelectionPrompts = {
     "Most of the energy that reaches the earth comes from",
 };
 
-// What was chosen is reported on these, which no choice has seen. Half of them begin stories, a
-// quarter textbooks, a quarter technical documents, about as the model's training text is divided
-// (deploy/models/README.md).
+// The results of a choice are reported on these, which no choice has seen. Half of them begin
+// stories, a quarter textbooks, a quarter technical documents, about as the model's training text
+// is divided (deploy/models/README.md).
 inline constexpr std::array<const char*, 64> kReportingPrompts = {
-    // Stories.
+    // Stories
     "The widow had let her upper rooms to a young clerk who",
     "It was past midnight when the carriage stopped before the inn, and the landlord",
     "\"You must not think of going out in this storm,\" said her aunt, who",
@@ -81,7 +81,7 @@ inline constexpr std::array<const char*, 64> kReportingPrompts = {
     "The thief had hidden himself in the barn, thinking that",
     "After dinner the guests went out upon the terrace, where",
     "He wrote three letters that night: one to his sister,",
-    // Textbooks.
+    // Textbooks
     "The cell membrane is a thin layer that",
     "When an object moves in a circle at constant speed, its acceleration",
     "A market is in equilibrium when",
@@ -98,7 +98,7 @@ inline constexpr std::array<const char*, 64> kReportingPrompts = {
     "The heart pumps blood to the lungs, where",
     "Light bends as it passes from air into glass because",
     "In many societies, marriage is",
-    // Technical documents.
+    // Technical documents
     "The following example shows how to create a new",
     "This option is set to false by default. If you set it to true,",
     "Before you install the package, make sure that",

@@ -14,8 +14,8 @@ namespace {
 using Change = std::function<void(inference::SamplingOptions&)>;
 using enum SamplerKind;
 
-// Steps for which ancestral sampling of `scope` masks takes that many forwards on average: a step
-// is free with probability (1 - 1/steps)^scope.
+// Returns the steps for which ancestral sampling of `scope` masks takes this many forwards on
+// average: a step is free with probability (1 - 1/steps)^scope.
 int AncestralSteps(double forwards, int scope) {
   int steps = 1;
   while (steps < 16 * scope && steps * (1 - std::pow(1 - 1.0 / steps, scope)) < forwards) {
@@ -90,7 +90,7 @@ class List {
   std::vector<Candidate> candidates_;
 };
 
-// What requests that say nothing about repetition get.
+// Sets what requests that say nothing about repetition get.
 void Serve(inference::SamplingOptions& options) {
   options.repetition_penalty = 1.2F;
   options.no_repeat_ngram = 3;
@@ -140,7 +140,7 @@ Change Threshold(float value) {
   return [=](inference::SamplingOptions& o) { o.confidence_threshold = value; };
 }
 
-// These choose how many tokens a forward commits.
+// These samplers choose how many tokens a forward commits.
 void AddAdaptive(List& list) {
   for (const float value : {0.5F, 0.8F}) {
     list.Add(kThreshold, fmt::format("{}, greedy, {}", value, kServed), {Threshold(value), Serve});

@@ -16,7 +16,7 @@ struct Candidate {
   inference::SamplingOptions options;
 };
 
-// The candidates of a mode. Samplers that follow a schedule get the steps that commit
+// Returns the candidates of a mode. Samplers that follow a schedule get the steps that commit
 // `tokens_per_forward` tokens a forward in a scope of `scope` tokens (a block, or the window);
 // those that decide for themselves start from one.
 std::vector<Candidate> Candidates(inference::DecodingMode mode, double tokens_per_forward,
@@ -27,7 +27,7 @@ std::vector<Candidate> Candidates(inference::DecodingMode mode, double tokens_pe
 // and with ours.
 std::vector<Candidate> SpeedCandidates(int tokens, int scope);
 
-// Those of docs/samples.md.
+// Returns the candidates of docs/samples.md.
 std::vector<Candidate> SampleCandidates();
 
 }  // namespace ruvd::bench

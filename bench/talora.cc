@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a denoising step pays to know its adapters: the weights of the timestep banks for t, the
-// patterns of the bank of t nearest to the prompt by a scan of its table, and the mix of both. The
-// floor is the time to read the bytes that the scan reads. Prints one JSON line per part.
+// What a denoising step pays to find its adapters: the weights of the timestep banks for t, the
+// patterns of the bank of t that are nearest to the prompt, by a scan of its table, and the mix of
+// both. The floor is the time to read the bytes that the scan reads. Prints one JSON line per part.
 //
 //   build/release/bench/talora --patterns 1000 --width 512
 //
-// With --model also the forward of a window whose mix changes from step to step, trunk and
-// residuals of a rank on all linear layers, beside the base model and the trunk alone.
+// With --model, this also measures the forward of a window whose mix changes from step to step,
+// with trunk and residuals of a rank on all linear layers, beside the base model and the trunk
+// alone.
 
 #include "inference/adapter/talora.h"
 

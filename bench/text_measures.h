@@ -13,11 +13,12 @@
 
 namespace ruvd::bench {
 
-// Different n-grams over all n-grams; 1 for a text shorter than n.
+// Returns the number of different n-grams over the number of all n-grams; 1 for a text shorter than
+// n.
 double Distinct(std::span<const inference::TokenId> tokens, size_t n);
 
-// Whether the text goes in circles: some piece of 1 to 16 tokens comes three times in a row over at
-// least six tokens, or some four tokens in a row occur three times.
+// Whether the text repeats itself: a piece of 1 to 16 tokens comes three times in a row over at
+// least six tokens, or four tokens in a row occur three times.
 bool Loops(std::span<const inference::TokenId> tokens);
 
 // Mean and 95 % interval over groups (prompts) of a value per completion: the means of 1000 samples

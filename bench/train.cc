@@ -49,9 +49,10 @@ struct Arguments {
   int memory_mb = 192;
 };
 
-// Two operations for each multiply-add of a step: the frozen products forwards, and backwards above
-// the first changed layer; the changes' products; attention's two products forwards and four
-// backwards; the head for the masked rows. What is computed again to save memory does not count.
+// Counts two operations for each multiply-add of a step: the frozen products forwards, and
+// backwards above the first changed layer; the changes' products; attention's two products forwards
+// and four backwards; the head for the masked rows. What is computed again to save memory does not
+// count.
 double StepFlops(const NetworkShape& shape, const Arguments& arguments,
                  std::span<const inference::train::TrainingSequence> batch) {
   double rows = 0;
@@ -76,7 +77,7 @@ double StepFlops(const NetworkShape& shape, const Arguments& arguments,
     for (size_t i = 0; i < inference::train::kLayerLinears; ++i) {
       const auto linear = static_cast<Linear>(i);
       const bool back = layer > first || (layer == first && linear > Linear::kValue);
-      // The last layer runs for the masked rows only, but for its keys and values.
+      // The last layer runs for the masked rows only, except for its keys and values.
       const bool narrow =
           layer + 1 == shape.layers && linear != Linear::kKey && linear != Linear::kValue;
       sum += product({layer, linear}, layer >= first, back) * (narrow ? predictions : rows);

@@ -132,7 +132,7 @@ Vector WithinCost(std::span<const Vector> honest,
   return AgainstTheMean(honest, [&](const Vector& lie) { return cost(lie, honest); }, bound);
 }
 
-// One lie that all of them tell; those that differ by liar are made in Attack.
+// One lie that all attackers tell; the attacks whose lies differ by attacker are made in Attack.
 Vector Lie(UpdateAttack attack, std::span<const Vector> honest, Random& random) {
   const size_t length = honest[0].size();
   switch (attack) {

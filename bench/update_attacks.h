@@ -14,13 +14,13 @@
 
 namespace ruvd::bench {
 
-// What Byzantine nodes send that know every honest update of the round.
+// What Byzantine nodes send if they know every honest update of the round.
 enum class UpdateAttack : uint8_t {
-  kNone,          // nothing: there are as many honest ones more
-  kCopies,        // an honest node's update again, each of another node
+  kNone,          // nothing: there are as many more honest nodes
+  kCopies,        // copies of honest updates, each of another node
   kSignFlip3,     // -3 times the honest mean
   kSignFlip10,    // -10 times
-  kGaussian,      // noise of 100 times the honest norm in all
+  kGaussian,      // noise whose norm is 100 times the honest norm
   kAlie,          // honest mean less z standard deviations (Baruch et al. 2019), z = 1.22
   kInnerProduct,  // -0.5 times the honest mean (Xie et al. 2020)
   kMinMax,        // as far against the mean as honest updates lie apart (Shejwalkar et al. 2021)
@@ -35,7 +35,8 @@ std::string_view AttackName(UpdateAttack attack);
 std::optional<UpdateAttack> AttackByName(std::string_view name);
 std::span<const UpdateAttack> AllAttacks();
 
-// What `liars` of them send, given the honest updates, at least one, all of equal length.
+// Returns what the `liars` attackers send. There must be at least one honest update, and all must
+// have equal length.
 std::vector<std::vector<float>> Attack(UpdateAttack attack,
                                        std::span<const std::vector<float>> honest, size_t liars,
                                        Random& random);

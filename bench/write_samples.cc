@@ -41,7 +41,7 @@ constexpr char kHead[] =
     "next-token reading; distinct-n is different n-grams over all n-grams of the completion. Real\n"
     "text and every sampler tried are in `bench/RESULTS.md`.\n";
 
-// One line of text, so that it can be quoted.
+// Turns the text into one line, so that it can be quoted.
 std::string OneLine(std::string text) {
   for (char& c : text) {
     c = c == '\n' || c == '\r' ? ' ' : c;

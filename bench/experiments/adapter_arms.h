@@ -61,19 +61,20 @@ absl::StatusOr<TrainedAdapter> TrainArm(const ArmParts& parts, const AdapterArm&
                                         const std::vector<inference::TrainingExample>& examples,
                                         const ArmSteps& steps, uint64_t seed);
 
-// Its scores as it would be served: at every masking the mix of its t.
+// Scores the adapter as it would be served: at every masking with the mix of its t.
 absl::StatusOr<inference::NelboTable> EvaluateAdapter(
     inference::Transformer& transformer, const std::vector<inference::ScoredDocument>& documents,
     const TrainedAdapter& adapter, const inference::NelboOptions& options);
 
-// Cosines between the gradients of a static adapter's parameters by the sequences of two banks of
-// the default schedule, over maskings of the examples: {low-middle, low-high, middle-high}. Above
-// 0.8 banks of their own promise nothing.
+// Returns the cosines between the gradients of a static adapter's parameters by the sequences of
+// two banks of the default schedule, over maskings of the examples: {low-middle, low-high,
+// middle-high}. Above 0.8, separate banks promise no gain.
 absl::StatusOr<std::vector<double>> GradientCosines(
     const ArmParts& parts, const AdapterArm& arm, const TrainedAdapter& trained,
     const std::vector<inference::TrainingExample>& examples, uint64_t seed);
 
-// A covariance frame of all linear layers but the head from public text. Rank: of the widest core.
+// Makes a covariance frame of all linear layers but the head from public text. The rank is that of
+// the widest core.
 absl::StatusOr<inference::FrameSet> FrameOf(const std::shared_ptr<const inference::Model>& model,
                                             const std::vector<inference::TrainingExample>& examples,
                                             int rank, ParallelRunner& runner);

@@ -80,8 +80,8 @@ absl::StatusOr<std::vector<double>> RunBlock(ServedNode& node, const std::vector
   }
 }
 
-// Both loops, one round after the other, until it goes. Rounds end with an error where learning is
-// paused, which is how they are ended here.
+// Runs both loops, one round after the other, until the object is destroyed. A round ends with an
+// error when learning is paused, and that is how rounds are ended here.
 class Learning {
  public:
   explicit Learning(ServedNode& node) : node_(node) {

@@ -25,12 +25,12 @@ struct CropShape {
 struct Crops {
   std::vector<inference::ScoredDocument> pieces;  // each a prompt and a completion
   std::vector<size_t> documents;                  // by piece: its document's number in the file
-  // The same pieces to train on.
+  // Returns the same pieces as training examples.
   std::vector<inference::TrainingExample> Examples() const;
 };
 
-// At most `most` of them, at even distances over the file. Documents shorter than a piece are left
-// out. Errors: those of reading; INVALID_ARGUMENT where no document is long enough.
+// Reads at most `most` pieces, at even distances over the file. Documents shorter than a piece are
+// left out. Errors: those of reading; INVALID_ARGUMENT where no document is long enough.
 absl::StatusOr<Crops> ReadCrops(const std::string& path, const inference::Tokenizer& tokenizer,
                                 const CropShape& shape, size_t most);
 

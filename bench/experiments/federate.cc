@@ -44,7 +44,7 @@ constexpr char kDescription[] =
 constexpr int kBadInput = 2;
 constexpr int kFrameRank = 32;
 
-// What lives as long as the experiment.
+// The objects that live as long as the experiment.
 struct Workshop {
   explicit Workshop(const FederateSettings& settings) : runner(settings.threads) {}
   ThreadParallelRunner runner;
@@ -64,8 +64,8 @@ struct Workshop {
   std::unique_ptr<ResultsFile> results;
 };
 
-// The frame of the file that was named, or made for it; of a file of the cache else, or kept in no
-// file.
+// Returns the frame of the file that was named, or makes it for that file. Without a name the frame
+// comes from a file of the cache, or it is kept in no file.
 absl::StatusOr<inference::FrameSet> FrameFor(const FederateSettings& settings,
                                              const std::shared_ptr<const inference::Model>& model,
                                              ParallelRunner& runner) {
@@ -93,7 +93,7 @@ absl::StatusOr<inference::FrameSet> FrameFor(const FederateSettings& settings,
   return frame;
 }
 
-// The texts that were not named, beside the domains.
+// Fills in the texts that were not named with the files beside the domains.
 absl::StatusOr<FederateSettings> WithTexts(FederateSettings settings, const DomainFiles& domain) {
   CommonArguments found;
   found.corpus = std::filesystem::path(domain.train).parent_path().string();
@@ -126,7 +126,7 @@ absl::Status ReadGeneral(const FederateSettings& settings, Workshop* shop) {
   return absl::OkStatus();
 }
 
-// Everything that may be wrong with flags and files.
+// Does every part of the work in which a flag or a file may turn out to be wrong.
 absl::Status Prepare(const FederateSettings& given, Workshop* shop) {
   RETURN_IF_ERROR(CheckSettings(given));
   ASSIGN_OR_RETURN(const std::vector<DomainFiles> files,
@@ -206,7 +206,7 @@ absl::StatusOr<std::vector<ArmScores>> ScoreFederation(const FederateWorld& worl
   return arms;
 }
 
-// What a node gets by itself, and with its private adapter on top.
+// Scores what a node gets by itself, and with its private adapter on top.
 absl::Status ScoreOwn(const FederateWorld& world, const FederateSettings& settings, size_t node,
                       const federation::BankedValues& values, NodeScores* scores) {
   ASSIGN_OR_RETURN(const federation::BankedValues alone, TrainAlone(world, settings, node));
@@ -238,7 +238,7 @@ absl::Status ScoreNodes(const FederateWorld& world, const FederateSettings& sett
   return absl::OkStatus();
 }
 
-// The same federation as the expectations name it: without attackers, or without noise.
+// Scores the federation that the expectations compare with: without attackers, or without noise.
 absl::Status ScoreReferences(const FederateWorld& world, const FederationPlan& plan,
                              ExperimentScores* scores) {
   const FederateSettings& settings = plan.settings;

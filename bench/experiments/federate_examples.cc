@@ -189,8 +189,8 @@ std::vector<TrainingSequence> ExampleTraining::Sample() {
     if (UniformFrom(parts_.random) >= plan_.sampling_rate) {
       continue;
     }
-    // Masked by itself: a masking that depended on who else is in the batch would change the others
-    // when one leaves.
+    // Each sequence is masked by itself. If a masking depended on the other sequences of the batch,
+    // it would change when one of them leaves.
     Random random(static_cast<uint64_t>(std::ldexp(UniformFrom(parts_.random), 53)));
     const std::vector<std::vector<size_t>> spans(1, {example.completion.size()});
     const inference::Corruption corruption = inference::DrawCorruptions(spans, random).front();
@@ -201,8 +201,8 @@ std::vector<TrainingSequence> ExampleTraining::Sample() {
 
 void ExampleTraining::AddClipped(std::span<const TrainingSequence> batch, ChangeSet<float>* changes,
                                  std::vector<int64_t>* sum) {
-  // Rounding adds to the norm; clipped a little shorter, few are clipped again in integers, which
-  // rounds towards zero.
+  // Rounding adds to the norm. Gradients are therefore clipped a little shorter, so that few are
+  // clipped again in integers, which rounds towards zero.
   constexpr double kRoom = 1 - 1.0 / 64;
   const size_t values = sum->size();
   std::vector<float> gradients(batch.size() * values);

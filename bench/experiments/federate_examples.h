@@ -33,30 +33,31 @@ struct ExamplePlan {
   privacy::LedgerCharge charge;  // of all steps together
 };
 
-// What the ledger is charged for steps of the sampled Gaussian. Errors of ChargeableRho.
+// Returns what the ledger is charged for steps of the sampled Gaussian. Fails as ChargeableRho
+// does.
 absl::StatusOr<privacy::LedgerCharge> ChargeOf(const privacy::dp::SampledGaussian& mechanism,
                                                double delta);
 
-// Within (epsilon, delta) of the settings, as the ledger counts, for `examples` sequences of each
-// of `nodes`, in `dimension` values. The sum of clipped integer gradients gets discrete Gaussian
-// noise. Of Poisson sampling only integer Renyi orders are used: their moments are sums of moments
-// of the mechanism without sampling, which are no larger for the discrete Gaussian than for the
-// continuous one (Canonne, Kamath and Steinke 2020), and the distributions with and without an
-// example are mirror images (Mironov, Talwar and Zhang 2019, theorem 5). INVALID_ARGUMENT;
-// SIGNAL_TOO_WEAK with the figure and the ways out.
+// Plans steps within (epsilon, delta) of the settings, as the ledger counts, for `examples`
+// sequences of each of `nodes`, in `dimension` values. The sum of clipped integer gradients gets
+// discrete Gaussian noise. For Poisson sampling only integer Renyi orders are used: their moments
+// are sums of moments of the mechanism without sampling, which are no larger for the discrete
+// Gaussian than for the continuous one (Canonne, Kamath and Steinke 2020), and the distributions
+// with and without an example are mirror images (Mironov, Talwar and Zhang 2019, theorem 5).
+// Errors: INVALID_ARGUMENT; SIGNAL_TOO_WEAK, whose message gives the figure and the ways out.
 absl::StatusOr<ExamplePlan> PlanExamples(const FederateSettings& settings, size_t examples,
                                          size_t nodes, size_t dimension);
 
-// Smallest rho that may stand in a ledger, whose epsilons are said at `delta` or more, for a
-// mechanism with Renyi privacy rdp[i] at the integer orders 2, 3, ...: a sum of such charges is
-// turned into epsilon at its best order, which is at most that of the smallest of them, so it is
-// enough that order * rho bounds the curve from order 2 up to there. INVALID_ARGUMENT where the
-// best order is below 2, as it is for epsilons above 25 or so, or beyond the curve.
+// Returns the smallest rho that may stand in a ledger whose epsilons are stated at `delta` or more,
+// for a mechanism with Renyi privacy rdp[i] at the integer orders 2, 3, ...: a sum of such charges
+// is turned into epsilon at its best order, which is at most that of the smallest of them, so it is
+// enough that order * rho bounds the curve from order 2 up to there. Fails with INVALID_ARGUMENT
+// where the best order is below 2, as it is for epsilons above 25 or so, or beyond the curve.
 absl::StatusOr<double> ChargeableRho(std::span<const double> rdp, double delta);
 
-// DP-SGD of one node: every sequence is drawn by itself with the sampling rate and masked by
-// itself, its gradient is clipped, rounded to the grid and clipped again in integers; the sum gets
-// noise. Borrows what it is given; not thread-safe.
+// Runs DP-SGD of one node: every sequence is drawn independently with the sampling rate and masked
+// by itself; its gradient is clipped, rounded to the grid and clipped again in integers; the sum
+// gets noise. Borrows what it is given; not thread-safe.
 class ExampleTraining {
  public:
   struct Parts {
@@ -65,11 +66,12 @@ class ExampleTraining {
     std::span<const inference::TrainingExample> examples;
     const privacy::dp::RandomBytes& random;
   };
-  // `noise`: else the steps clip only, to compare with. Errors of DiscreteGaussian and RulesOf.
+  // Without `noise` the steps only clip, for comparison. Fails as DiscreteGaussian and RulesOf do.
   static absl::StatusOr<ExampleTraining> Create(const Parts& parts, const ExamplePlan& plan,
                                                 bool noise);
 
-  // The negative mean gradient of one step as it may be used: noised, over the expected batch.
+  // Returns the negative mean gradient of one step in the form that may be used: noised, and
+  // divided by the size of the expected batch.
   absl::StatusOr<std::vector<float>> Step(inference::train::ChangeSet<float>* changes);
   const MaskingCounts& maskings() const { return maskings_; }
 

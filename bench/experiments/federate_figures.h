@@ -36,10 +36,10 @@ struct Expectation {
 
 enum class Verdict : uint8_t {
   kShown,      // the whole interval is where it should be
-  kMet,        // the mean is, the interval reaches beyond
-  kMissed,     // the mean is not, the interval reaches there
-  kRefuted,    // nothing of the interval is
-  kUndecided,  // no mean
+  kMet,        // the mean is there, but the interval reaches beyond
+  kMissed,     // the mean is not there, but the interval reaches it
+  kRefuted,    // no part of the interval is there
+  kUndecided,  // there is no mean
 };
 
 Verdict Judge(const Expectation& expectation, const Interval& figure);

@@ -26,10 +26,10 @@ namespace ruvd::bench {
 
 inline constexpr char kExperimentScope[] = "experiment";
 
-// A folder that goes with the object.
+// A folder that is removed with the object.
 class TemporaryFolder {
  public:
-  // FILE_UNWRITABLE.
+  // Fails with FILE_UNWRITABLE.
   static absl::StatusOr<std::unique_ptr<TemporaryFolder>> Create();
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
@@ -41,8 +41,9 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// What stands between a node's update and the others: its key, site policy, the operator's tier,
-// the consent of the one who wrote its texts, and its ledger on disk. Not movable: guards borrow.
+// What stands between a node's update and the others: its key, its site policy, the operator's
+// tier, the consent of the user who wrote its texts, and its ledger on disk. Not movable, because
+// guards borrow from it.
 class GuardedNode {
  public:
   struct Terms {
@@ -50,7 +51,7 @@ class GuardedNode {
     privacy::PrivacyBudget budget;  // of tiers with noise
     uint64_t noise_seed = 0;        // 0: the operating system's randomness
   };
-  // The key is made from `number`. Errors of the database and the ledger.
+  // Makes the key from `number`. Fails as the database and the ledger do.
   static absl::StatusOr<std::unique_ptr<GuardedNode>> Create(const std::string& folder,
                                                              size_t number, const Terms& terms);
 
@@ -59,9 +60,10 @@ class GuardedNode {
   std::span<const privacy::Contributor> contributors() const { return contributors_; }
   storage::PrivacyLedgerStore& ledger() { return *ledger_; }
   const privacy::dp::RandomBytes& random() const { return random_; }
-  // Policy, operator's tier and consent for what carries no noise of its own when it leaves.
+  // Checks policy, operator's tier and consent for an update that carries no noise of its own when
+  // it leaves.
   absl::Status RequireAllowed(privacy::ShareableKind kind);
-  // Epsilon at the budget's delta of all that the ledger was charged.
+  // Returns the epsilon, at the budget's delta, of everything that the ledger was charged.
   absl::StatusOr<double> Spent() const;
 
  private:

@@ -24,7 +24,7 @@
 namespace ruvd::bench {
 namespace {
 
-// What one release with this noise costs, in the ledger's units.
+// Returns what one release with this noise costs, in the ledger's units.
 absl::StatusOr<uint64_t> CostOf(const privacy::dp::NoiseGrid& grid,
                                 const privacy::masking::MaskLayout& layout, size_t clique) {
   if (clique == 0) {
@@ -126,7 +126,7 @@ class MaskedRelease final : public UpdateRelease {
     const LocalChange mean{.delta = ValuesOf(units, plan_.layout.grid.exponent,
                                              static_cast<double>(changes.size()),
                                              changes[0].delta.size())};
-    // The clique speaks under the id of its set.
+    // The clique sends under the id of its set.
     released.updates.push_back(
         {.origin = clique.SetHash(), .update = UpdateOf(format_, round, mean)});
     return released;
@@ -137,7 +137,7 @@ class MaskedRelease final : public UpdateRelease {
   }
 
  private:
-  // Sessions of all, each with the offers of all others.
+  // Makes the sessions of all members, each with the offers of all others.
   absl::StatusOr<std::vector<privacy::masking::MaskingSession>> Offer(
       uint64_t round, const std::vector<LocalChange>& changes) {
     std::vector<privacy::masking::MaskingSession> sessions;

@@ -13,7 +13,7 @@
 namespace ruvd::bench {
 namespace {
 
-// Updates as bytes of version 2, each after its node's guards.
+// Sends updates as bytes of version 2, each after its node's guards have allowed it.
 absl::StatusOr<ReleasedRound> SendPlain(const UpdateFormat& format, const GuardedNodes& nodes,
                                         privacy::ShareableKind kind, uint64_t round,
                                         const std::vector<LocalChange>& changes) {
@@ -52,7 +52,7 @@ class ExampleRelease final : public UpdateRelease {
   ExampleRelease(const UpdateFormat& format, const GuardedNodes& nodes, const ExamplePlan& plan)
       : format_(format), nodes_(nodes), plan_(plan) {}
 
-  // Before any noise is drawn, and before any bytes leave.
+  // Charges the ledgers before any noise is drawn and before any bytes leave.
   absl::Status Pay(size_t honest) {
     for (size_t node = 0; node < honest; ++node) {
       ASSIGN_OR_RETURN(const uint64_t reservation, nodes_[node]->ledger().Reserve(plan_.charge));

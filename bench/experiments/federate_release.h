@@ -61,15 +61,15 @@ struct UpdateFormat {
 // A plain update. Values that are zero in all of a bank still count as trained.
 federation::AdapterUpdate UpdateOf(const UpdateFormat& format, uint64_t round,
                                    const LocalChange& change);
-// Of the bytes that a receiver gets.
+// Decodes the bytes that a receiver gets.
 absl::StatusOr<ReceivedUpdate> Received(const privacy::NodeId& origin, std::string_view bytes);
 
-// The way of updates out of their nodes under one tier. Not thread-safe.
+// Releases updates from their nodes under one tier. Not thread-safe.
 class UpdateRelease {
  public:
   virtual ~UpdateRelease() = default;
-  // Releases what `changes` say, one for each node that takes part. Errors of privacy/: above all
-  // SIGNAL_TOO_WEAK, PRIVACY_BUDGET_SPENT.
+  // Releases `changes`, one for each node that takes part. Fails as privacy/ does, above all with
+  // SIGNAL_TOO_WEAK and PRIVACY_BUDGET_SPENT.
   virtual absl::StatusOr<ReleasedRound> Release(uint64_t round,
                                                 std::vector<LocalChange> changes) = 0;
   // Whether receivers see a sum of all updates only, so that attackers can hide in it.
@@ -99,8 +99,8 @@ struct NodePlan {
   double signal = 0.5;
   size_t rounds = 1;
 };
-// Within (epsilon, delta) of the settings: of each node's update, or with `clique` members of their
-// sum. INVALID_ARGUMENT, LIMIT_EXCEEDED.
+// Plans within (epsilon, delta) of the settings: for each node's update or, with `clique` members,
+// for their sum. Fails with INVALID_ARGUMENT or LIMIT_EXCEEDED.
 absl::StatusOr<NodePlan> PlanNodes(const FederateSettings& settings, const UpdateFormat& format,
                                    size_t banks, size_t clique);
 

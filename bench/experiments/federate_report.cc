@@ -14,7 +14,7 @@ namespace {
 
 using NamedArm = std::pair<std::string, const ArmScores*>;
 
-// Those that were scored.
+// Returns the arms that were scored.
 std::vector<NamedArm> ArmsOf(const ExperimentScores& scores, size_t node) {
   const NodeScores& own = scores.nodes[node];
   std::vector<NamedArm> arms = {{"base", &scores.base},
@@ -96,8 +96,8 @@ nlohmann::json ReportNode(const ExperimentScores& scores, std::span<const Domain
   return json;
 }
 
-// By domain: mean over nodes of what `of` says of the node's pieces there; empty where no node has
-// a say.
+// By domain: the mean over nodes of what `of` returns for the node's pieces there; empty where no
+// node has a value.
 template <typename Of>
 std::vector<double> MeanOverNodes(size_t nodes, size_t domain, const Of& of) {
   std::vector<double> mean;

@@ -26,10 +26,10 @@ struct ArmScores {
 // All arms of one node; those that were left out have no domains.
 struct NodeScores {
   ArmScores local;      // R-cores of its own text
-  ArmScores federated;  // its global adapter
+  ArmScores federated;  // the global adapter and the node's private LoRA
   ArmScores overlay;    // that and its private LoRA
-  // The same LoRA without the global adapter beneath; scored on its own domain alone, the other
-  // domains and general text are empty.
+  // It is the LoRA of the overlay without the global adapter beneath. It is scored on its own
+  // domain alone: its scores on the other domains and on general text are empty.
   ArmScores local_lora;
   PrivacySpent spent;
   size_t bytes = 0;      // to one receiver
@@ -40,9 +40,9 @@ struct ExperimentScores {
   ArmScores base;
   ArmScores centralised;
   std::vector<NodeScores> nodes;
-  // The same federation without attackers, or without noise; by node.
+  // Scores of the federation without attackers, or without noise; by node.
   std::vector<ArmScores> reference;
-  // Tier dp: the federation that only clips.
+  // Tier dp: scores of the federation that only clips.
   std::vector<ArmScores> clipped;
 };
 
@@ -64,7 +64,7 @@ struct ReportOptions {
   const Crops* general = nullptr;
 };
 
-// Prints a table for each node and the verdicts; the same as JSON.
+// Prints a table for each node and the verdicts, and returns both as JSON.
 nlohmann::json Report(const ExperimentScores& scores, std::span<const DomainText> texts,
                       const ReportOptions& options);
 

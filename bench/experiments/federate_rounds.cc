@@ -27,7 +27,7 @@ struct Node {
   size_t number = 0;
   std::unique_ptr<inference::train::Objective> objective;
   std::unique_ptr<LocalTraining> training;
-  std::unique_ptr<ExampleTraining> noised;  // in place of it, tier dp at the level of examples
+  std::unique_ptr<ExampleTraining> noised;  // instead, in tier dp with example privacy
   federation::GlobalAdapter global;
   federation::ReputationTable reputation;
   MaskingCounts maskings{};
@@ -59,12 +59,13 @@ nlohmann::json KeyOf(const FederateWorld& world, const FederationPlan& plan) {
   return key;
 }
 
-// Scores candidates on a node's held-out text, bank by bank: others stay as they are served.
+// Scores candidates on a node's held-out text, bank by bank; the other banks stay as they are
+// served.
 class NodeGate {
  public:
   NodeGate(const FederateWorld& world, size_t node) : world_(world), text_(world.texts[node]) {}
 
-  // `current` is what is served.
+  // `current` holds the values that are served.
   absl::StatusOr<federation::ShadowScore> Evaluate(const federation::BankedValues& current,
                                                    const federation::BankedValues& candidate) {
     ASSIGN_OR_RETURN(const Scores served, Score(current, text_.held_out));
@@ -89,7 +90,7 @@ class NodeGate {
   const DomainText& text_;
 };
 
-// SIGNAL_TOO_WEAK, before any node has trained for nothing.
+// Fails with SIGNAL_TOO_WEAK, before any node has trained for nothing.
 absl::Status CheckNodeSnr(const NodePlan& plan, bool masked, size_t nodes) {
   return privacy::dp::RequireSnr(
       {.place = masked ? privacy::dp::NoisePlace::kSum : privacy::dp::NoisePlace::kEach,
@@ -140,7 +141,7 @@ class Federation {
     return settings().tier == "dp" && settings().unit == "example";
   }
 
-  // What can be refused is, before anything is trained.
+  // Refuses whatever can be refused before anything is trained.
   absl::Status BeginReleases() {
     const size_t all = plan_.honest + plan_.attackers;
     const size_t banks = world_.adapter->banks();
@@ -256,7 +257,8 @@ class Federation {
     return change;
   }
 
-  // Steps of plain gradient descent, rate 1: what makes them learn is the outer optimiser.
+  // Takes steps of plain gradient descent with rate 1: the outer optimiser is what makes them
+  // learn.
   absl::Status TakeNoisedSteps(Node& node) {
     std::vector<float>& parameters = world_.adapter->changes().parameters();
     for (int step = 0; step < settings().budget.steps; ++step) {
@@ -278,7 +280,7 @@ class Federation {
     return deviation * deviation * settings().budget.steps / static_cast<double>(plan_.honest);
   }
 
-  // What attackers send that know `honest`, each flattened.
+  // Returns what attackers send that know `honest`, each update flattened.
   absl::StatusOr<std::vector<LocalChange>> Lies(uint64_t round,
                                                 const std::vector<std::vector<float>>& honest) {
     ASSIGN_OR_RETURN(const UpdateAttack attack, AttackOf(settings().attack));
@@ -297,7 +299,7 @@ class Federation {
     return changes;
   }
 
-  // Of attackers that saw every honest update of the round.
+  // Adds the lies of attackers that saw every honest update of the round.
   absl::Status AddLies(uint64_t round, ReleasedRound* released) {
     std::vector<std::vector<float>> honest;
     for (const ReceivedUpdate& received : released->updates) {
@@ -315,7 +317,7 @@ class Federation {
     return absl::OkStatus();
   }
 
-  // Of attackers whose lies go into a sum, clipped as everybody's update.
+  // Adds the lies of attackers whose updates go into a sum, clipped as every other update is.
   absl::Status AddHiddenLies(uint64_t round, std::vector<LocalChange>* changes) {
     std::vector<std::vector<float>> honest;
     for (const LocalChange& change : *changes) {
@@ -386,7 +388,7 @@ class Federation {
     }
   }
 
-  // Whether each node serves what the rounds made, at the end.
+  // Decides, at the end, whether each node serves what the rounds made.
   absl::Status GateOnce() {
     for (Node& node : nodes_) {
       NodeGate gate(world_, node.number);
@@ -409,7 +411,7 @@ class Federation {
   const FederateWorld& world_;
   const FederationPlan& plan_;
   UpdateFormat format_;
-  std::unique_ptr<TemporaryFolder> folder_;  // of the ledgers
+  std::unique_ptr<TemporaryFolder> folder_;  // holds the ledgers
   GuardedNodes guarded_;
   ExamplePlan examples_;
   std::unique_ptr<UpdateRelease> release_;

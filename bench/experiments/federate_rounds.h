@@ -20,10 +20,10 @@ struct FederationPlan {
   FederateSettings settings;
   size_t honest = 0;     // nodes that train, the first ones
   size_t attackers = 0;  // behind them
-  bool noise = true;     // tier dp: else clipped alone
+  bool noise = true;     // tier dp: false means that updates are only clipped
 };
 
-// What became of one honest node.
+// The outcome of one honest node.
 struct NodeOutcome {
   federation::BankedValues values;  // of its global adapter
   size_t committed = 0;             // rounds
@@ -36,8 +36,9 @@ struct FederationOutcome {
   nlohmann::json rounds;  // what happened, for the results
 };
 
-// Trains, releases, attacks, aggregates and gates, round by round. Cached by everything it depends
-// on; noise of the operating system makes each run another one, which is cached as well.
+// Trains, releases, attacks, aggregates and gates, round by round. The result is cached under
+// everything it depends on. Noise of the operating system makes each run a different one, which is
+// cached as well.
 absl::StatusOr<FederationOutcome> RunFederation(const FederateWorld& world,
                                                 const FederationPlan& plan);
 

@@ -122,7 +122,7 @@ federation::BankScore GainOf(const Scores& current, const Scores& candidate,
   const std::vector<double> gains = Minus(current.nats, candidate.nats);
   const auto count = static_cast<double>(gains.size());
   federation::BankScore score{.gain = std::accumulate(gains.begin(), gains.end(), 0.0) / count};
-  std::map<size_t, double> by_document;  // what a document's pieces are off the mean, together
+  std::map<size_t, double> by_document;  // difference of its pieces from the mean
   for (size_t i = 0; i < gains.size(); ++i) {
     by_document[documents[i]] += gains[i] - score.gain;
   }

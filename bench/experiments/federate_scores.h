@@ -24,13 +24,14 @@
 
 namespace ruvd::bench {
 
-// Results of parts of an experiment that others share: in memory and, between runs, one file for
-// each, named by the hash of what it is the result of. Not thread-safe.
+// Results of parts of an experiment that others share. They are kept in memory and, between runs,
+// in one file each, which is named by the hash of the key. Not thread-safe.
 class ResultCache {
  public:
-  // Makes the folder where it is missing; empty: no files. FILE_UNWRITABLE.
+  // Makes the folder where it is missing; an empty path means that there are no files. Fails with
+  // FILE_UNWRITABLE.
   static absl::StatusOr<ResultCache> Open(const std::string& folder);
-  // What was put under an equal key; nullopt also for a file that cannot be read.
+  // Returns what was put under an equal key; nullopt if nothing was, or if its file cannot be read.
   std::optional<nlohmann::json> Find(const nlohmann::json& key);
   absl::Status Put(const nlohmann::json& key, const nlohmann::json& value);
 
@@ -67,11 +68,11 @@ class Scorer {
   inference::NelboOptions options_;
 };
 
-// By piece: a - b.
+// Returns a - b, piece by piece.
 std::vector<double> Minus(const std::vector<double>& a, const std::vector<double>& b);
 
-// By how much `candidate` is better than `current` on a text, with the standard error over its
-// documents.
+// Returns by how much `candidate` is better than `current` on a text, with the standard error over
+// its documents.
 federation::BankScore GainOf(const Scores& current, const Scores& candidate,
                              std::span<const size_t> documents);
 

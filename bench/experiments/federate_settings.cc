@@ -239,7 +239,7 @@ void FillDefaults(FederateSettings* settings) {
 }
 
 void AddFederateFlags(CLI::App* app, FederateSettings* settings) {
-  // It was read before the flags were added, since it gives their defaults.
+  // This flag was read before the others were added, since it gives their defaults.
   app->add_flag("--smoke")->description("small defaults, to try everything in about two minutes");
   AddTexts(app, settings);
   AddPrivacy(app, settings);
@@ -297,7 +297,7 @@ const federation::AggregationRule* RuleOf(std::string_view name) {
 }
 
 federation::OuterOptions OuterOf(const FederateSettings& settings) {
-  // Deltas of gradients are small: a larger epsilon would be most of the root.
+  // Deltas of gradients are small: a larger epsilon would dominate the root.
   federation::OuterOptions options{
       .step = settings.outer_step, .momentum = settings.outer_momentum, .epsilon = 1e-4};
   if (settings.outer == "momentum") {

@@ -43,7 +43,7 @@ struct FederateSettings {
   double epsilon = 8;
   double delta = 1e-5;
   double clip = 0;    // 0: what suits the unit
-  double signal = 0;  // norm of the mean clipped contribution over the clip norm; 0: the pilot's
+  double signal = 0;  // mean clipped norm / clip norm; 0: default of the unit
   size_t colluders = 1;
   uint64_t noise_seed = 0;  // 0: the operating system's randomness
 
@@ -59,8 +59,8 @@ struct FederateSettings {
   double gate_errors = 1;
 
   TrainingBudget budget = {.rounds = 0, .steps = 0, .batch = 0};  // 0: what suits the tier
-  // Of what is trained without privacy to compare with: local-only, centralised, and under the tier
-  // dp a federation without noise.
+  // Budget of what is trained without privacy for comparison: local-only, centralised, and under
+  // tier dp a federation without noise.
   TrainingBudget baseline;
   int rank = 8;
   std::vector<float> boundaries;
@@ -76,23 +76,23 @@ struct FederateSettings {
   uint64_t seed = 1;
 };
 
-// What is small enough to try everything in two minutes.
+// Returns settings that are small enough to try everything in two minutes.
 FederateSettings SmokeSettings();
 
-// Fills in what was left to the tier and the unit: tier dp at the level of examples has few large
-// batches, one a round, and an adaptive outer optimiser; all others the baseline's budget.
+// Fills in what was left to the tier and the unit. Tier dp at the level of examples has few large
+// batches, one a round, and an adaptive outer optimiser; all others have the baseline's budget.
 void FillDefaults(FederateSettings* settings);
 
-// All flags; `settings` must outlive the parsing and holds the defaults.
+// Adds all flags; `settings` must outlive the parsing and holds the defaults.
 void AddFederateFlags(CLI::App* app, FederateSettings* settings);
 
-// INVALID_ARGUMENT for settings that do not go together, with the remedy.
+// Fails with INVALID_ARGUMENT for settings that do not go together; the message names the remedy.
 absl::Status CheckSettings(const FederateSettings& settings);
 
 // "sign-flip" is sign-flip-3, "ipm" is inner-product; else the names of update_attacks.h.
 absl::StatusOr<UpdateAttack> AttackOf(std::string_view name);
 federation::Strategy StrategyOf(std::string_view name);
-// Null for "default": DefaultRule().
+// Returns null for "default", which means DefaultRule().
 const federation::AggregationRule* RuleOf(std::string_view name);
 federation::OuterOptions OuterOf(const FederateSettings& settings);
 
@@ -103,9 +103,10 @@ struct DomainFiles {
   std::string valid;
 };
 
-// `given`: one folder, which has NAME.train.jsonl.zst and NAME.valid.jsonl.zst of every domain, in
-// the order of their names; or FOLDER/NAME of each domain. The first `nodes` of them.
-// FILE_NOT_FOUND names what is missing; INVALID_ARGUMENT for fewer than `nodes` or a name twice.
+// Finds the files of the first `nodes` domains. `given` is one folder, which has
+// NAME.train.jsonl.zst and NAME.valid.jsonl.zst of every domain, in the order of their names; or
+// FOLDER/NAME of each domain. FILE_NOT_FOUND names what is missing; INVALID_ARGUMENT means fewer
+// than `nodes` domains or a name that is given twice.
 absl::StatusOr<std::vector<DomainFiles>> ResolveDomains(std::span<const std::string> given,
                                                         size_t nodes);
 

@@ -13,7 +13,7 @@
 namespace ruvd::bench {
 namespace {
 
-// `most` of them at even distances.
+// Returns `most` of them at even distances.
 Crops Spread(const Crops& all, size_t most) {
   const size_t count = std::min(most, all.pieces.size());
   Crops chosen;

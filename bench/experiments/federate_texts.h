@@ -32,8 +32,9 @@ struct TextSizes {
   size_t valid = 80;
 };
 
-// Pieces of a file for training and for the gate: every tenth document is held out. At most as many
-// pieces as asked for, at even distances. INVALID_ARGUMENT where nothing is left for either.
+// Pieces of a file for training and for the gate: every tenth document is held out. There are at
+// most as many pieces as asked for, at even distances. INVALID_ARGUMENT means that nothing is left
+// for one of the two.
 struct SplitPieces {
   Crops train;
   Crops held_out;
@@ -44,7 +45,7 @@ absl::StatusOr<DomainText> ReadDomain(const DomainFiles& files,
                                       const inference::Tokenizer& tokenizer,
                                       const TextSizes& sizes);
 
-// SHA-256 over the tokens of pieces.
+// Returns the SHA-256 over the tokens of pieces.
 Digest DigestOf(const std::vector<inference::ScoredDocument>& pieces);
 
 }  // namespace ruvd::bench

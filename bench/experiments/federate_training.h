@@ -33,23 +33,23 @@ struct AdapterShape {
 // Cores (and a LoRA) in the order of training, and the cores' values in the order of an update.
 class TrainableAdapter {
  public:
-  // Cores from zero; LoRA from the seed. Borrows `parts`. Errors of AddCores and AddLoras.
+  // Cores start from zero, LoRA from the seed. Borrows `parts`. Fails as AddCores and AddLoras do.
   static absl::StatusOr<std::unique_ptr<TrainableAdapter>> Create(const ArmParts& parts,
                                                                   const AdapterShape& shape,
                                                                   uint64_t seed);
 
   inference::train::ChangeSet<float>& changes() { return changes_; }
-  // Of an update, sorted by target.
+  // The modules of an update, sorted by target.
   const std::vector<federation::ModuleShape>& modules() const { return modules_; }
   size_t banks() const { return by_bank_.size(); }
   size_t values_per_bank() const;
-  // How many parameters, the first ones, are cores.
+  // Returns how many parameters are cores; these come first.
   size_t core_parameters() const;
 
   federation::BankedValues Cores() const;
   void SetCores(const federation::BankedValues& values);
 
-  // What the cores, or the LoRA, are now.
+  // Return the cores, or the LoRA, as they are now.
   std::shared_ptr<const inference::Talora> CoresAdapter() const;
   std::shared_ptr<const inference::Talora> OverlayAdapter() const;
 
@@ -62,11 +62,11 @@ class TrainableAdapter {
   std::vector<std::vector<size_t>> by_bank_;  // entries in the order of modules_
 };
 
-// a - b, bank by bank; and a's values one behind the other.
+// Return a - b, bank by bank; and the values of a, one bank behind the other.
 federation::BankedValues Minus(const federation::BankedValues& a,
                                const federation::BankedValues& b);
 std::vector<float> Flattened(const federation::BankedValues& values);
-// The opposite, into `banks` of equal length.
+// Does the opposite: splits values into `banks` of equal length.
 federation::BankedValues InBanks(std::span<const float> values, size_t banks);
 
 struct LocalPlan {
@@ -75,20 +75,20 @@ struct LocalPlan {
   size_t frozen = 0;          // parameters, the first ones, that stay as they are
 };
 
-// Maskings by tenth of t.
+// Counts of maskings, for each tenth of t
 using MaskingCounts = std::array<uint64_t, federation::kScheduleBins>;
-// The tenth (i/10, (i+1)/10] that a masked share t is in.
+// Returns the tenth (i/10, (i+1)/10] that a masked share t is in.
 size_t BinOfShare(double t);
 
-// AdamW on one objective, in parts: a node's rounds. Borrows what it is given.
+// Runs AdamW on one objective in parts, which are a node's rounds. Borrows what it is given.
 class LocalTraining {
  public:
   LocalTraining(inference::train::NetworkPass<float>& pass,
                 const inference::train::Objective& objective, size_t parameters,
                 const LocalPlan& plan);
-  // Takes steps [from, to). INTERNAL where a gradient is not finite.
+  // Takes steps [from, to). Fails with INTERNAL where a gradient is not finite.
   absl::Status Run(uint64_t from, uint64_t to, inference::train::ChangeSet<float>* changes);
-  // Begins the optimiser anew.
+  // Resets the optimiser.
   void ForgetState();
   const MaskingCounts& maskings() const { return maskings_; }
 
@@ -101,17 +101,17 @@ class LocalTraining {
   MaskingCounts maskings_{};
 };
 
-// Of the batches of a node.
+// Returns the seed for the batches of a node.
 uint64_t SeedOfNode(uint64_t seed, size_t node);
 
-// Of one node, or of all together: a step then has a batch of each, those that SeedOfNode gives the
-// node alone.
+// Returns the objective of one node, or of all together: a step then has a batch of each node, the
+// one that SeedOfNode gives the node alone.
 absl::StatusOr<std::unique_ptr<inference::train::Objective>> ObjectiveOf(
     const inference::Model& model, const DomainText& text, int batch, uint64_t seed);
 absl::StatusOr<std::unique_ptr<inference::train::Objective>> PooledObjective(
     const inference::Model& model, std::span<const DomainText> texts, int batch, uint64_t seed);
 
-// A learning rate that suits cores of this rank, as the pilot found it on the 5M model.
+// Returns a learning rate that suits cores of this rank, as it was measured on the 5M model.
 double CoreRate(int rank);
 inline constexpr double kOverlayRate = 1.25e-3;
 

@@ -22,7 +22,7 @@ namespace ruvd::bench {
 struct FederateWorld {
   ArmParts parts;
   inference::train::NetworkPass<float>* pass = nullptr;
-  TrainableAdapter* adapter = nullptr;  // cores; whoever trains or serves sets them first
+  TrainableAdapter* adapter = nullptr;  // cores; set them before training or serving
   ResultCache* cache = nullptr;
   const Scorer* scorer = nullptr;       // of the results
   const Scorer* gate_scorer = nullptr;  // of gates: fewer maskings, other masks
@@ -35,19 +35,20 @@ struct FederateWorld {
 std::shared_ptr<const inference::Talora> ServedCores(const FederateWorld& world,
                                                      const federation::BankedValues& values);
 
-// What training depends on but its texts, as part of a key of the cache.
+// Returns what training depends on besides its texts, as part of a key of the cache.
 nlohmann::json TrainingKey(const FederateWorld& world, const FederateSettings& settings,
                            const TrainingBudget& budget);
 LocalPlan PlanOf(const FederateSettings& settings, const TrainingBudget& budget);
 
-// R-cores of one node's text alone, or of the first `nodes` together, with as many sequences of
-// each. By the baseline's budget; cached.
+// Trains R-cores on one node's text alone, or on the texts of the first `nodes` together, with as
+// many sequences of each. Uses the baseline's budget; the result is cached.
 absl::StatusOr<federation::BankedValues> TrainAlone(const FederateWorld& world,
                                                     const FederateSettings& settings, size_t node);
 absl::StatusOr<federation::BankedValues> TrainCentralised(const FederateWorld& world,
                                                           const FederateSettings& settings,
                                                           size_t nodes);
-// The private LoRA of a node on top of these cores, which stay as they are; the same budget.
+// Trains the private LoRA of a node on top of these cores, which stay as they are, with the same
+// budget.
 absl::StatusOr<std::shared_ptr<const inference::Talora>> TrainOverlay(
     const FederateWorld& world, const FederateSettings& settings, size_t node,
     const federation::BankedValues& cores);

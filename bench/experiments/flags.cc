@@ -22,7 +22,7 @@ absl::Status FindText(std::string_view flag, std::string_view name, const std::s
                       std::string* path) {
   const std::filesystem::path folder(corpus);
   for (const auto& place : {folder / name, folder / ".." / name}) {
-    std::error_code ignored;  // what cannot be looked at is not there
+    std::error_code ignored;  // a path that cannot be examined counts as missing
     if (path->empty() && std::filesystem::is_regular_file(place, ignored)) {
       *path = place.string();
     }

@@ -11,7 +11,7 @@
 
 namespace ruvd::bench {
 
-// What every experiment is given.
+// The arguments that every experiment is given.
 struct CommonArguments {
   std::string model;
   std::string corpus;
@@ -30,15 +30,15 @@ struct CommonFlags {
   std::string seeds;
 };
 
-// --model, --corpus, --eval, --base, --seeds, --out and --threads. `arguments` must outlive the
-// parsing.
+// Adds --model, --corpus, --eval, --base, --seeds, --out and --threads. `arguments` must outlive
+// the parsing.
 void AddCommonFlags(const CommonFlags& flags, CLI::App* app, CommonArguments* arguments);
 
 // Fills in the texts that are needed and were not given: general.valid.jsonl.zst for --eval and
-// base-00.jsonl.zst for --base, of the corpus or the folder around it. NOT_FOUND names the flag.
+// base-00.jsonl.zst for --base, from the corpus or the folder around it. NOT_FOUND names the flag.
 absl::Status FindTexts(const CommonFlags& flags, CommonArguments* arguments);
 
-// Parses, runs, prints why it failed. The exit status.
+// Parses, runs, and prints why a run failed. Returns the exit status.
 int RunExperiment(CLI::App& app, int argc, char** argv, const std::function<absl::Status()>& run);
 
 }  // namespace ruvd::bench

@@ -14,13 +14,13 @@
 
 namespace ruvd::bench {
 
-// A way of learning within a session, fresh for each.
+// A way of learning within a session. Each session gets a new object.
 class InstantArm {
  public:
   virtual ~InstantArm() = default;
   // Changes the logits of a request before it is scored.
   virtual void Adjust(std::span<const float> hidden, size_t rows, std::span<float> logits) = 0;
-  // Learns the request's tokens; `logits` are those that Adjust made.
+  // Learns the request's tokens; `logits` are those that Adjust returned.
   virtual void Learn(const RequestOutputs& outputs, std::span<const float> logits) = 0;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether asking for other adapters while a text is denoised is worth it: `learn_dgr --help`.
+// Measures whether asking for other adapters while a text is denoised is worth it: `learn_dgr
+// --help`.
 
 #include <fmt/format.h>
 
@@ -81,11 +82,11 @@ struct DgrArm {
   std::string name;
   Asks asks = Asks::kNever;
   inference::DgrOptions options;  // of kGuided and kRandom
-  bool adapters = true;           // else the model alone
+  bool adapters = true;           // false: the model alone
   bool oracle = false;
 };
 
-// How a piece went in an arm.
+// How a piece was denoised in an arm.
 struct Course {
   double nats = 0;                // per token
   int queries = 0;                // beside the prompt's
@@ -99,7 +100,7 @@ struct Clock {
   int64_t queries = 0;
 };
 
-// The pattern that a query in the middle finds; nullopt keeps what is in use.
+// Returns the pattern that a query in the middle finds; nullopt keeps what is in use.
 std::optional<ServingGate::Choice> Ask(const Bench& bench, const std::vector<float>& prompt,
                                        const RevealedText::Reading& reading, float share,
                                        const std::optional<ServingGate::Choice>& in_use,
@@ -113,7 +114,7 @@ std::optional<ServingGate::Choice> Ask(const Bench& bench, const std::vector<flo
   return found;
 }
 
-// `as_often`: the queries of kRandom. `statistics` run along over all pieces of an arm.
+// `as_often` is the number of queries of kRandom. `statistics` continue over all pieces of an arm.
 absl::StatusOr<Course> Denoise(const Bench& bench, const DgrArm& arm, const Piece& piece,
                                int as_often, inference::TimestepStatistics* statistics,
                                Random& random, Clock* clock) {
@@ -140,7 +141,7 @@ absl::StatusOr<Course> Denoise(const Bench& bench, const DgrArm& arm, const Piec
         (arm.asks == Asks::kAlways && text.t() >= arm.options.min_t);
     if (asks) {
       history = {.retrievals = history.retrievals + 1, .last_step = static_cast<int>(step)};
-      // As in a node, it acts from the next step on.
+      // As in a node, the adapter acts from the next step on.
       const auto found = Ask(bench, prompt, reading, arm.options.uncertain_share, in_use, clock);
       in_use = found ? found : in_use;
     }
@@ -169,15 +170,15 @@ std::vector<DgrArm> AllArms() {
     const std::string name(inference::DgrStrategyName(strategy));
     arms.push_back(
         {.name = "dgr-" + name, .asks = Asks::kGuided, .options = {.strategy = strategy}});
-    // Directly behind the arm whose queries it takes.
+    // This arm stands directly behind the arm whose number of queries it takes.
     arms.push_back(
         {.name = "random-" + name, .asks = Asks::kRandom, .options = {.strategy = strategy}});
   }
   return arms;
 }
 
-// Probability that a step where the oracle's adapter lowers the loss scores above one where it does
-// not; ties count half.
+// Returns the probability that a step where the oracle's adapter lowers the loss scores above one
+// where it does not; ties count half.
 double Auroc(const std::vector<std::pair<double, bool>>& scores) {
   double above = 0;
   double pairs = 0;
@@ -316,7 +317,7 @@ absl::StatusOr<std::vector<Piece>> Prepare(const Arguments& arguments, const Arm
     }
     fmt::print(stderr, "{} learned\n", arguments.domains[domain]);
   }
-  random.Shuffle(std::span(pieces));  // statistics run over mixed domains
+  random.Shuffle(std::span(pieces));  // statistics continue over mixed domains
   return pieces;
 }
 

@@ -107,7 +107,8 @@ absl::StatusOr<std::unique_ptr<inference::train::Objective>> StageObjective(
   std::vector<inference::train::ObjectivePart> parts(1);
   ASSIGN_OR_RETURN(parts[0].objective, objective(bench.domains[stage].train));
   if (arm.replay) {
-    // Half general text, half the domains before; in the first stage general text alone.
+    // Half of the replayed text is general and half comes from the domains before; in the first
+    // stage all of it is general.
     std::vector<inference::TrainingExample> old;
     for (size_t i = 0; i < bench.general.train.size(); ++i) {
       const bool earlier = stage > 0 && i % 2 == 1;
@@ -126,7 +127,7 @@ absl::StatusOr<std::unique_ptr<inference::train::Objective>> StageObjective(
   return inference::train::MixObjectives(std::move(parts));
 }
 
-// The adapter after each stage.
+// Returns the adapter after each stage.
 absl::StatusOr<std::vector<TrainedAdapter>> Learn(const Bench& bench, const Arguments& arguments,
                                                   const ForgettingArm& arm, uint64_t seed) {
   const inference::Model& model = *bench.parts.model;
@@ -229,7 +230,7 @@ Interval Difference(const std::vector<double>& a, const std::vector<double>& b,
   return BootstrapDocuments(Minus(a, b), documents);
 }
 
-// What an arm shows of a text: against the untrained model, and against the plain arm.
+// Reports what an arm does on a text: against the untrained model, and against the plain arm.
 nlohmann::json ReportText(const DomainText& text, const TextScores& own, const TextScores& plain,
                           const std::string& arm) {
   const std::vector<size_t>& documents = text.valid.documents;

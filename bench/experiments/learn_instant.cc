@@ -70,7 +70,7 @@ void Score(const RequestOutputs& outputs, std::span<const float> logits, double*
   }
 }
 
-// `place`: of the session among all.
+// `place` is that of the session among all sessions.
 absl::Status RunSession(inference::Transformer& transformer, const Session& session, size_t place,
                         const Arguments& arguments, const std::vector<ArmSettings>& arms,
                         std::vector<ArmResult>* results) {
@@ -159,7 +159,7 @@ std::vector<ArmSettings> Grid() {
   for (const float step : {0.1F, 0.2F, 0.4F, 0.6F}) {
     arms.push_back(MemoryArm("rows", step, 0, 0.05F, 0, 0));
   }
-  arms.push_back(MemoryArm("knn", 0, 0.1F, 0.05F, 16, 0));  // as kNN-LM has it
+  arms.push_back(MemoryArm("knn", 0, 0.1F, 0.05F, 16, 0));  // as in kNN-LM
   arms.push_back(MemoryArm("knn", 0, 0.1F, 0.05F, 256, 0));
   for (const float share : {0.3F, 0.4F, 0.6F}) {
     for (const float prior : {0.5F, 1.0F, 2.0F}) {
@@ -183,7 +183,7 @@ std::vector<double> Differences(const std::vector<double>& a, const std::vector<
   return differences;
 }
 
-// Those of `values` whose session is of `set`; all where it is empty.
+// Returns those of `values` whose session is of `set`; all of them where `set` is empty.
 std::vector<double> Of(const std::string& set, const std::vector<Session>& sessions,
                        const std::vector<double>& values) {
   std::vector<double> chosen;
@@ -240,7 +240,7 @@ void ReportByT(const std::vector<ArmSettings>& arms, const std::vector<ArmResult
   }
 }
 
-// The best arm of ours passes where both targets hold on the set.
+// Our best arm passes where both targets hold on the set.
 std::string Verdict(const nlohmann::json& set) {
   std::string passed;
   for (const auto& [family, arm] : set["arms"].items()) {

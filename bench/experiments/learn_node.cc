@@ -62,7 +62,8 @@ struct Text {
   std::vector<size_t> documents;
 };
 
-// One way of serving them: nats/token of each pair, and for how many any adapter was used.
+// One way of serving the pieces: nats per token of each pair, and for how many of them an adapter
+// was used.
 struct Reading {
   std::vector<double> nats;
   size_t adapted = 0;
@@ -187,7 +188,7 @@ absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const config::NodeConfig config,
                    ConfigOf(arguments.model, arguments.threads, arguments.settings));
   ASSIGN_OR_RETURN(const std::unique_ptr<ServedNode> node, ServedNode::Start(config));
-  RETURN_IF_ERROR(node->Pause());  // all is learned in one go below
+  RETURN_IF_ERROR(node->Pause());  // everything is learned in one go below
   RETURN_IF_ERROR(TeachAll(*node, texts.lessons));
   ASSIGN_OR_RETURN(const Reading domain, Read(*node, texts.domain, arguments, false));
   ASSIGN_OR_RETURN(const Reading general, Read(*node, texts.general, arguments, false));

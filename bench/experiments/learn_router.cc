@@ -86,7 +86,7 @@ class Unigram {
   double total_ = 0;
 };
 
-// What the small model says of a prompt that it has read.
+// What the small model says about a prompt that it has read.
 struct PromptReading {
   double entropy = 0;  // normalised
   double confidence = 0;
@@ -187,7 +187,7 @@ std::vector<inference::RoutingExample> ExamplesAt(const std::vector<Request>& re
   return examples;
 }
 
-// What the trainings of a kind say of the requests to judge by.
+// What the trainings of a kind say about the requests to judge by.
 struct KindScores {
   std::vector<std::vector<double>> scores;  // by training, by request
   double loss = 0;                          // mean over both
@@ -203,7 +203,8 @@ absl::StatusOr<KindScores> TrainKind(const Kind& kind, const std::vector<Request
   KindScores result;
   for (int seed = 0; seed < seeds; ++seed) {
     Random random(static_cast<uint64_t>(seed) + 1);
-    // A fifth is for the calibration: of other documents, or it would see what was learned.
+    // A fifth of the documents is for the calibration: on documents that were learned it would see
+    // the answers.
     const DocumentSplit split = HoldBackDocuments(documents, random);
     ASSIGN_OR_RETURN(const std::unique_ptr<Scorer> scorer,
                      Scorer::Create(kind.shape, random));
@@ -225,7 +226,7 @@ absl::StatusOr<KindScores> TrainKind(const Kind& kind, const std::vector<Request
   return result;
 }
 
-// Kinds that are better than chance, than the cascade and than logistic regression.
+// Returns the kinds that are better than chance, than the cascade and than logistic regression.
 std::string Verdict(const nlohmann::json& routers) {
   std::string passed;
   for (const auto& [name, router] : routers.items()) {
@@ -305,7 +306,7 @@ absl::Status ReadAll(const Arguments& arguments, const inference::Tokenizer& tok
   return absl::OkStatus();
 }
 
-// Both read the same token numbers.
+// Both models must read the same token numbers.
 absl::Status CheckSameVocabulary(const inference::Tokenizer& small,
                                  const inference::Tokenizer& large) {
   bool same = small.size() == large.size();
@@ -325,13 +326,14 @@ struct ModelPair {
   std::shared_ptr<const inference::Model> large;
 };
 
-// Weights of the linear layers of a block, which is what decides between a small and a large model.
+// Counts the weights of the linear layers of a block, which is what decides between a small and a
+// large model.
 int64_t SizeOf(const inference::Model& model) {
   const inference::ModelConfig& config = model.config();
   return int64_t{config.layers} * config.width * (config.width + config.ffn);
 }
 
-// The shipped model that --model is not, unless --other names one.
+// Loads the shipped model that --model is not, unless --other names one.
 absl::StatusOr<ModelPair> LoadModels(const Arguments& arguments) {
   ModelPair models;
   ASSIGN_OR_RETURN(models.large, inference::Model::Load(arguments.model));

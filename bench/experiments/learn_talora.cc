@@ -54,7 +54,7 @@ struct Arguments : CommonArguments {
   size_t general_pieces = 64;
 };
 
-// Steps that suit a family and rank; found in the pilot on the 5M model.
+// Returns the learning rate that suits a family and rank, as it was measured on the 5M model.
 double DefaultRate(bool core, int rank) {
   if (!core) {
     return 1.25e-3;
@@ -62,8 +62,8 @@ double DefaultRate(bool core, int rank) {
   return rank <= 14 ? 3e-3 : rank <= 28 ? 2e-3 : 1.5e-3;
 }
 
-// The rank of a static adapter that stores as many numbers as an arm, trunk and residuals: cores
-// have a number for each pair of ranks, LoRAs as many for each rank.
+// Returns the rank of a static adapter that stores as many numbers as an arm, trunk and residuals:
+// cores have a number for each pair of ranks, LoRAs as many for each rank.
 int StoredRank(const AdapterArm& arm) {
   std::vector<int> ranks = arm.plan.residual_ranks;
   ranks.push_back(arm.plan.trunk_rank);
@@ -78,7 +78,8 @@ bool IsStatic(const AdapterArm& arm) {
   return arm.plan.residual_ranks.empty();
 }
 
-// The static adapter of an arm's own stored size among these; null where there is none.
+// Returns the static adapter among these that has an arm's stored size; null if there is no such
+// adapter.
 const AdapterArm* StoredBaseline(const std::vector<AdapterArm>& arms, const AdapterArm& arm) {
   const auto found = std::ranges::find_if(arms, [&](const AdapterArm& other) {
     return IsStatic(other) && other.core == arm.core && other.plan.trunk_rank == StoredRank(arm);
@@ -129,7 +130,7 @@ std::vector<AdapterArm> AllArms(const Arguments& arguments) {
   return arms;
 }
 
-// With the static adapters of their own stored size that arms with banks are judged by.
+// Adds the static adapters of equal stored size that arms with banks are judged by.
 std::vector<AdapterArm> WithBaselines(const Arguments& arguments, std::vector<AdapterArm> arms) {
   const std::vector<AdapterArm> chosen = arms;
   for (const AdapterArm& arm : chosen) {
@@ -167,7 +168,7 @@ struct Scores {
 
 struct ArmScores {
   std::string name;
-  std::string own_size;  // of an arm with banks: the static one that stores as much
+  std::string own_size;  // of an arm with banks: the static arm that stores as much
   size_t parameters = 0;
   double seconds = 0;
   Scores domain;

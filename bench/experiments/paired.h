@@ -24,21 +24,23 @@ struct Interval {
   double high = 0;
 };
 
-// Fewer say nothing of how documents differ: a bootstrap of one document has no width at all.
+// With fewer documents nothing is known about how documents differ: a bootstrap of one document has
+// no width at all.
 inline constexpr size_t kLeastDocuments = 5;
 
-// `values`: one for each document (or another unit that is independent of the others); resampled
-// 10,000 times. Infinite bounds for fewer than kLeastDocuments, zeros for an empty sample.
+// `values` holds one value for each document (or another unit that is independent of the others);
+// they are resampled 10,000 times. The bounds are infinite for fewer than kLeastDocuments; an empty
+// sample gives zeros.
 Interval Bootstrap(std::span<const double> values, uint64_t seed = 1);
 
-// The same of values that are not independent: one for each crop of a document, whole documents are
-// resampled. documents[i] is any number of the document that values[i] is of.
+// Does the same for values that are not independent, one for each crop of a document: whole
+// documents are resampled. documents[i] is any number that names the document of values[i].
 Interval BootstrapDocuments(std::span<const double> values, std::span<const size_t> documents,
                             uint64_t seed = 1);
 
 // {"mean": ..., "low": ..., "high": ...}; an infinite bound is null.
 nlohmann::json ToJson(const Interval& interval);
-// What ToJson wrote.
+// Reads what ToJson wrote.
 Interval IntervalIn(const nlohmann::json& json);
 
 // "-0.12 (-0.14 to -0.10)"
@@ -48,9 +50,9 @@ std::string ToText(const Interval& interval);
 // that cannot be written is found out first, and appears only when it is whole.
 class ResultsFile {
  public:
-  // An empty path: results are written nowhere. Errors: FILE_UNWRITABLE, DISK_FULL.
+  // An empty path means that results are written nowhere. Errors are FILE_UNWRITABLE and DISK_FULL.
   static absl::StatusOr<std::unique_ptr<ResultsFile>> Create(const std::string& path);
-  // At most once. Errors as above, of writing and of closing.
+  // May be called once. Fails as above when writing or closing fails.
   absl::Status Write(const nlohmann::json& results);
 
  private:

@@ -15,15 +15,14 @@
 
 namespace ruvd::bench {
 
-// As many steps at random as a strategy asked at, where it might have asked: while the masked share
-// is at least min_t, min_interval apart; every such choice is as likely as any other. Fewer where
-// so many do not fit.
+// Draws as many random steps as a strategy asked at, where it might have asked: while the masked
+// share is at least min_t, and min_interval apart. Every such choice is equally likely. Returns
+// fewer steps where so many do not fit.
 std::vector<bool> RandomSteps(size_t steps, int count, const inference::DgrOptions& options,
                               Random& random);
 
-// A completion that is denoised with its true tokens in an order that is given, so that every arm
-// sees the same text at the same step and no sampling noise comes in. Borrows document and
-// transformer.
+// A completion that is denoised with its true tokens in a given order, so that every arm sees the
+// same text at the same step and there is no sampling noise. Borrows document and transformer.
 class RevealedText {
  public:
   // The tokens of the completion become known in `order`, `each` of them a step.

@@ -23,12 +23,13 @@ struct Judged {
   double regret = 0;  // nats/token against the oracle where half goes to the small model
 };
 
-// `scores`: by request, higher goes to the small model first. At least one request.
+// `scores` has one entry per request; requests with a higher score go to the small model first.
+// There must be at least one request.
 Judged Judge(std::span<const RoutedRequest> requests, std::span<const double> scores);
 
-// How a kind of router does, as the mean over its trainings: none is judged by what several of them
-// say together. [0] are the requests themselves, the others draws of whole documents, the same ones
-// whatever the scores, so that routers are compared draw by draw.
+// How a kind of router does, as the mean over its trainings: no router is judged by what several
+// trainings say together. [0] are the requests themselves, the others are draws of whole documents.
+// The draws are the same whatever the scores, so that routers are compared draw by draw.
 struct JudgedDraws {
   std::vector<double> shares;
   std::vector<double> regrets;
@@ -43,8 +44,8 @@ JudgedDraws JudgeTrainings(std::span<const RoutedRequest> requests,
 Interval IntervalOf(std::span<const double> draws);
 Interval DifferenceOf(std::span<const double> draws, std::span<const double> others);
 
-// Of items of documents, those of about a fifth of the documents are held back, at least of one
-// document where there are two: places of the others in `taught`.
+// Splits items of documents: the items of about a fifth of the documents are held back, of at least
+// one document where there are two. `taught` holds the places of the others.
 struct DocumentSplit {
   std::vector<size_t> taught;
   std::vector<size_t> held_back;

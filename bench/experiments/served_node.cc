@@ -66,7 +66,7 @@ ServedNode::~ServedNode() {
     node_->Drain(kDrain).IgnoreError();
     node_.reset();
   }
-  std::error_code ignored;  // what is left in a folder for temporary files harms nobody
+  std::error_code ignored;  // what is left in a folder for temporary files does no harm
   std::filesystem::remove_all(folder_, ignored);
 }
 

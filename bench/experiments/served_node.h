@@ -20,13 +20,14 @@
 
 namespace ruvd::bench {
 
-// The configuration of a node that serves `model` with so many threads, with settings KEY=VALUE as
-// on the command line of `ruvd serve`. The errors of LoadConfig; INVALID_ARGUMENT without '='.
+// Returns the configuration of a node that serves `model` with this many threads, with settings
+// KEY=VALUE as on the command line of `ruvd serve`. Fails as LoadConfig does, and with
+// INVALID_ARGUMENT for a setting without '='.
 absl::StatusOr<config::NodeConfig> ConfigOf(const std::string& model, int threads,
                                             const std::vector<std::string>& settings);
 
-// A whole node in this process, on an empty folder of its own that goes with it, and a client that
-// talks to it over gRPC. Its calls may come from several threads.
+// A whole node in this process, with an empty folder of its own that is removed with it, and a
+// client that talks to it over gRPC. Calls may come from several threads.
 class ServedNode {
  public:
   // Folder, address and the reserves of the disk are set here; the rest of `config` stays.
@@ -37,11 +38,11 @@ class ServedNode {
 
   // Waits for the whole completion.
   absl::StatusOr<inference::v1::Finished> Generate(const inference::v1::GenerateRequest& request);
-  // NELBO of a completion in nats per token.
+  // Returns the NELBO of a completion in nats per token.
   absl::StatusOr<inference::v1::ScoreResponse> Score(const inference::v1::ScoreRequest& request);
   absl::StatusOr<learning::v1::SubmitFeedbackResponse> Teach(
       const learning::v1::SubmitFeedbackRequest& request);
-  // Return at the end of the round.
+  // These calls return at the end of the round.
   absl::StatusOr<learning::v1::RunBackgroundResponse> RunBackground(bool replay);
   absl::StatusOr<learning::v1::RunDeepResponse> RunDeep();
   absl::StatusOr<learning::v1::LearningStatus> Status();

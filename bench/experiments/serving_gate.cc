@@ -18,7 +18,7 @@ namespace ruvd::bench {
 namespace {
 
 constexpr int kPatterns = 8;        // of a domain
-constexpr float kShrinkage = 0.5F;  // as `ruvd model whiten` has it by default
+constexpr float kShrinkage = 0.5F;  // the default of `ruvd model whiten`
 
 }  // namespace
 
@@ -82,7 +82,7 @@ std::optional<ServingGate::Choice> ServingGate::ChooseAgain(
     used.push_back({.pattern_id = fmt::format("{}", in_use->pattern),
                     .similarity = Similarity(query, in_use->pattern)});
   }
-  // Where the one in use is none of the hits, another one must be found.
+  // Where the pattern in use is not one of the hits, another one must be found.
   const bool others = kind == inference::UncertaintyKind::kUnstable ||
                       kind == inference::UncertaintyKind::kContested;
   const size_t searched = 1 + (others ? used.size() : 0);

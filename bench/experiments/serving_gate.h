@@ -23,12 +23,12 @@ namespace ruvd::bench {
 // transformer.
 class ServingGate {
  public:
-  // Whitening from the prompts of public text, as `ruvd model whiten` estimates it.
+  // Estimates the whitening from the prompts of public text, as `ruvd model whiten` does.
   static absl::StatusOr<ServingGate> Create(inference::Transformer& transformer,
                                             std::span<const inference::ScoredDocument> base);
 
-  // Adds the centroids of clusters of prompts, what the background loop would have stored, as
-  // patterns of an adapter.
+  // Adds the centroids of clusters of prompts as patterns of an adapter, as the background loop
+  // would have stored them.
   absl::Status Learn(std::span<const inference::ScoredDocument> texts, size_t adapter = 0);
   absl::StatusOr<std::vector<float>> Embed(std::span<const inference::TokenId> prompt) const;
   // A pattern, and the adapter that was learned from it.
@@ -37,13 +37,13 @@ class ServingGate {
     size_t adapter = 0;
     bool operator==(const Choice&) const = default;
   };
-  // The nearest pattern, where it is near enough.
+  // Returns the nearest pattern, if it is near enough.
   std::optional<Choice> Choose(std::span<const float> embedding) const;
-  // What a query in the middle of a text finds beside the pattern in use, as a node with one
-  // pattern a request does (FilterByKind). Null: what is in use stays.
+  // Returns what a query in the middle of a text finds beside the pattern in use, as a node with
+  // one pattern a request does (FilterByKind). Null means that the pattern in use stays.
   std::optional<Choice> ChooseAgain(std::span<const float> query, inference::UncertaintyKind kind,
                                     const std::optional<Choice>& in_use) const;
-  // Whether a pattern is near enough, by text. No text has an empty prompt.
+  // Returns for each text whether a pattern is near enough. No text may have an empty prompt.
   absl::StatusOr<std::vector<bool>> Opens(std::span<const inference::ScoredDocument> texts) const;
   const inference::Whitening& whitening() const { return whitening_; }
 

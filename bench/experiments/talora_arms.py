@@ -288,7 +288,7 @@ class Adapters:
     def gate(self, t, generator):
         """runs x (sequences * length) x rank. t: sequences x length."""
         bank = torch.bucketize(t, torch.tensor(BOUNDARIES, device=t.device), right=True)
-        # A stream of its own: masks must not depend on whether there are adapters.
+        # This stream is separate, because masks must not depend on whether there are adapters.
         assigned = torch.Generator().manual_seed(generator.initial_seed() + 1)
         random = torch.randint(0, 3, (t.shape[0], 1), generator=assigned).to(t.device).expand_as(bank)
         shuffled = torch.tensor([g["arm"]["shuffled"] for g in self.group], device=t.device)
@@ -396,7 +396,7 @@ def train(network, noise, group, domains, options):
     adapters = Adapters(network, group, options.steps)
     streams = [domains[g["domain"]].stream for g in group]
     for step in range(options.steps):
-        # The same crops and masks for every arm of a domain and seed.
+        # Every arm of a domain and seed gets the same crops and masks.
         clean = torch.stack([
             crop_batch(s, options, g["seed"] * 100003 + step) for s, g in zip(streams, group)])
         generator = torch.Generator().manual_seed(step * 31 + 17)

@@ -29,7 +29,7 @@ absl::Status TeachAll(ServedNode& node, const std::vector<TextPair>& lessons) {
   for (const TextPair& lesson : lessons) {
     inference::v1::GenerateRequest request;
     request.set_prompt(lesson.prompt);
-    request.mutable_sampling()->set_max_tokens(4);  // it will be corrected, whatever it says
+    request.mutable_sampling()->set_max_tokens(4);  // it is corrected whatever it says
     request.mutable_sampling()->set_steps(1);
     ASSIGN_OR_RETURN(const inference::v1::Finished finished, node.Generate(request));
     learning::v1::SubmitFeedbackRequest feedback;

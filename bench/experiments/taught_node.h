@@ -21,14 +21,15 @@ struct TextPair {
   std::string completion;
 };
 
-// The pieces as text. Pieces that a token's border cuts inside a character are left out: no client
-// can send such a text. `documents` gets, for each pair, that of its piece; may be null.
+// Returns the pieces as text. A piece is left out where the border of a token cuts a character,
+// because no client can send such a text. `documents` gets, for each pair, the document of its
+// piece; it may be null.
 std::vector<TextPair> PairsOf(const Crops& crops, const inference::Tokenizer& tokenizer,
                               std::vector<size_t>* documents);
 
-// Asks the node for a completion of each prompt, and tells it by an edit what it should have been:
-// a user who corrects everything. Returns once every lesson is recorded; with learning paused none
-// is learned yet, else all are.
+// Asks the node for a completion of each prompt, and then tells it by an edit what it should have
+// been, as a user who corrects everything. Returns once every lesson is recorded. If learning is
+// paused, no lesson is learned yet; otherwise all are.
 absl::Status TeachAll(ServedNode& node, const std::vector<TextPair>& lessons);
 
 }  // namespace ruvd::bench

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The rules of the house, checked over the real sources; and each rule checked against a file that
-// breaks it, since a rule that cannot fail protects nothing.
+// Checks the rules of the house over the real sources, and each rule against a file that breaks it,
+// since a rule that cannot fail protects nothing.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -81,7 +81,7 @@ inline const std::map<std::string, std::vector<std::string>>& FolderOrder() {
   return order;
 }
 
-// "" for a file of the room's own folder, "a/b" for room/a/b/file.h.
+// Returns "" for a file of the room's own folder, "a/b" for room/a/b/file.h.
 inline std::string FolderInRoom(std::string_view path) {
   const size_t first = path.find('/');
   const size_t last = path.rfind('/');
@@ -121,8 +121,8 @@ inline Complaints CheckFolderOrder(const Files& files) {
   return complaints;
 }
 
-// Parts of the node that know only what is named here, besides base, the node's own folder and
-// generated messages.
+// Parts of the node that may include only what is named here, besides base, the node's own folder
+// and generated messages.
 struct KnownFolders {
   std::string folder;
   std::vector<std::string> known;
@@ -164,7 +164,7 @@ inline Complaints CheckKnownFolders(const Files& files) {
   return complaints;
 }
 
-// What must be a function of its arguments knows no threads, files or sockets.
+// Code that must be a function of its arguments uses no threads, files or sockets.
 inline Complaints CheckPureParts(const Files& files) {
   static const std::vector<std::string> kPure = {"federation", "inference/train"};
   static const std::regex kImpure(
@@ -251,7 +251,7 @@ struct ForbiddenCall {
   }
 };
 
-// The folders of the command line, and the files of `more`.
+// Returns the folders of the command line, and the files of `more`.
 inline std::vector<std::string> CommandLine(std::vector<std::string> more) {
   for (const char* folder :
        {"node/client/", "node/terminal/", "node/cli/", "node/tools/", "node/local/"}) {
@@ -260,9 +260,9 @@ inline std::vector<std::string> CommandLine(std::vector<std::string> more) {
   return more;
 }
 
-// Time, chance and waiting come from outside (Clock, Random, Executor); these are the ways around
-// it. The command line is a client process that no simulation runs: it may look at the
-// clock for the deadlines of its calls and children, and wait. gRPC's Shutdown takes a wall time.
+// Time, chance and waiting come from outside (Clock, Random, Executor); these calls would bypass
+// that. The command line is a client process that no simulation runs: it may read the clock for the
+// deadlines of its calls and children, and may wait. gRPC's Shutdown takes a wall time.
 inline const std::vector<ForbiddenCall>& ForbiddenCalls() {
   static const std::vector<ForbiddenCall> calls = {
       {"std::random_device", std::regex("random_device"), {}},
@@ -326,7 +326,7 @@ inline Complaints CheckPragmaOnce(const Files& files) {
 }
 
 // Two definitions of one name in one namespace break the one-definition rule as soon as both are
-// linked into a program, and no compiler sees both: the linker takes one for both.
+// linked into a program, and no compiler sees this: the linker keeps one of them for both.
 inline Complaints CheckOneDefinition(const Files& files) {
   static const std::regex kNamespace(R"(^namespace ([\w:]+) \{)");
   static const std::regex kDefinition(
@@ -368,7 +368,7 @@ inline Complaints CheckMachinePaths(const Files& files) {
   Complaints complaints;
   for (const SourceFile& file : files) {
     if (file.IsUnder("tests/architecture")) {
-      continue;  // it must name what it looks for
+      continue;  // this file must name what it looks for
     }
     const std::vector<std::string> lines = file.Lines();
     for (size_t i = 0; i < lines.size(); ++i) {

@@ -41,7 +41,7 @@ inline bool IsText(const std::filesystem::path& path) {
   return std::ranges::find(kExtensions, path.extension().string()) != kExtensions.end();
 }
 
-// Every text file that belongs to the repository: not what is built, hidden or fetched.
+// Returns every text file that belongs to the repository: not what is built, hidden or fetched.
 inline std::vector<SourceFile> LoadTree(const std::filesystem::path& root) {
   std::vector<SourceFile> files;
   using Iterator = std::filesystem::recursive_directory_iterator;

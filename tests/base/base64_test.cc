@@ -11,7 +11,7 @@
 namespace ruvd {
 namespace {
 
-// RFC 4648, section 10.
+// The vectors of RFC 4648, section 10
 TEST(Base64Test, TheVectorsOfTheStandard) {
   const std::pair<std::string, std::string> vectors[] = {{"", ""},
                                                          {"f", "Zg=="},

@@ -77,7 +77,8 @@ TEST_F(FileTest, AFolderIsNotAFile) {
   EXPECT_EQ(FilesInFolder(), 1u) << "the temporary file must be removed";
 }
 
-// Root may read everything, so a test that runs as root borrows the rights of "nobody".
+// Root may read everything, so a test that runs as root takes the rights of the unprivileged system
+// user.
 class WithoutRootRights {
  public:
   WithoutRootRights() : before_(geteuid()) {

@@ -49,7 +49,7 @@ TEST(KeyedHashTest, TheProcessHasOneKeyThatIsNotZero) {
   EXPECT_NE(ProcessHashKey().low | ProcessHashKey().high, 0U);
 }
 
-// Words may be chosen for a hash that everybody can compute.
+// If everybody can compute the hash, an attacker can choose words for it.
 TEST(StringMapTest, ItsHashIsNotTheLibrarys) {
   int equal = 0;
   for (int i = 0; i < 100; ++i) {

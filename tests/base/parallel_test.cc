@@ -84,8 +84,8 @@ TEST(ThreadParallelRunner, WritesOfTheBodyAreSeenByTheCallerOverManyLoops) {
   }
 }
 
-// Returns when every other thread of the process waits in the kernel: a runner's threads, once they
-// have spun for nothing.
+// Returns when every other thread of the process waits in the kernel: a runner's threads do so once
+// they have spun without finding work.
 void WaitUntilOthersSleep() {
   const auto waits = [](const std::filesystem::path& thread) {
     std::ifstream file(thread / "stat");
@@ -103,7 +103,8 @@ void WaitUntilOthersSleep() {
   }
 }
 
-// Loops of one range beside the caller's, by threads that still spin and that have fallen asleep.
+// Runs loops of one range beside the caller's on threads that still spin and on threads that have
+// fallen asleep.
 TEST(ThreadParallelRunner, ManyShortLoopsLoseNothing) {
   for (const int threads : {2, 5}) {
     ThreadParallelRunner runner(threads);
@@ -122,7 +123,7 @@ TEST(ThreadParallelRunner, ManyShortLoopsLoseNothing) {
   }
 }
 
-// A thread that is slow in its range is not waited for elsewhere: the others take its share.
+// Other threads do not wait for a thread that is slow in its range: they take its share.
 TEST(ThreadParallelRunner, OthersTakeTheShareOfASlowThread) {
   ThreadParallelRunner runner(2);
   std::atomic<int> others = 0;

@@ -22,7 +22,7 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-// A little tree of tasks and timers: enough choices that two seeds hardly agree by chance.
+// A small tree of tasks and timers, with so many choices that two seeds hardly agree by chance.
 Outcome RunTree(uint64_t seed) {
   SimExecutor sim(seed);
   Outcome outcome;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the experiments on learning measure with: masks of requests, random steps, crops, the gate
-// that decides which adapter serves, and how routers are judged.
+// Checks what the experiments on learning measure with: masks of requests, random steps, crops, the
+// gate that decides which adapter serves, and how routers are judged.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ class PredictRequestTest : public ExperimentTest {
   RequestOutputs Predict(int request, uint64_t seed) {
     return PredictRequest(transformer_, session_, kShape, request, true, seed).value();
   }
-  // The masked share of a request.
+  // Returns the masked share of a request.
   double ShareOf(int request, uint64_t seed) {
     const RequestOutputs outputs = Predict(request, seed);
     return std::ranges::find_if(outputs.predictions, &Prediction::scored)->t;
@@ -98,7 +98,8 @@ TEST_F(PredictRequestTest, TheMaskedSharesOfASessionAreStratified) {
   }
 }
 
-// All sessions had the same masks: what was told of t was told of the place in the session.
+// Regression test: all sessions had the same masks, so a result about t was also one about the
+// place in the session.
 TEST_F(PredictRequestTest, TheMaskedShareIsNotTiedToTheRequest) {
   std::set<double> shares;
   for (size_t place = 0; place < 40; ++place) {
@@ -163,7 +164,7 @@ class ReadCropsTest : public ExperimentTest {
 };
 
 TEST_F(ReadCropsTest, PiecesDoNotOverlapAndKnowTheirDocument) {
-  // With its end a document of 25 bytes has 26 tokens: two pieces of 10.
+  // With the end-of-text token a document of 25 bytes has 26 tokens: two pieces of 10.
   const std::string path = Write({25, 5, 12, 40});
   const Crops crops =
       ReadCrops(path, model_->tokenizer(), {.tokens = 10, .window = 4}, 100).value();
@@ -263,15 +264,16 @@ TEST(RoutingJudgeTest, TheOracleHasAllOfItsGain) {
   EXPECT_GT(worst.regret, 0.1);
 }
 
-// The mean of several trainings' scores was judged: an ensemble, better than any that is served.
-// A router that learned nothing was judged by the order of the files: it seemed to gain 0.116.
+// Regression test: the mean of several trainings' scores was judged. That is an ensemble, which is
+// better than any router that is served. A router that had learned nothing was judged by the order
+// of the files and seemed to gain 0.116.
 TEST(RoutingJudgeTest, TheSameScoreForAllIsChance) {
   const std::vector<RoutedRequest> requests = {{.document = 0, .excess = 0.1},
                                                         {.document = 1, .excess = 0.2},
                                                         {.document = 2, .excess = 0.9}};
   const Judged chance = Judge(requests, std::vector<double>(3, 0.5));
   EXPECT_NEAR(chance.share, 0, 1e-12);
-  // Two of three go to the small model: 0.4 each against the 0.1 and 0.2 of the oracle.
+  // Two of three requests go to the small model: 0.4 each against the 0.1 and 0.2 of the oracle.
   EXPECT_NEAR(chance.regret, (0.8 - 0.3) / 3, 1e-12);
   const Judged half = Judge(requests, std::vector<double>{0.5, 0.5, 0.1});
   EXPECT_GT(half.share, 0);
@@ -322,7 +324,7 @@ TEST(RoutingJudgeTest, AFewDocumentsProveNothing) {
   EXPECT_TRUE(std::isinf(share.high));
 }
 
-// Requests of one document were on both sides of the calibration.
+// Regression test: requests of one document were on both sides of the calibration.
 TEST(RoutingJudgeTest, WholeDocumentsAreHeldBack) {
   std::vector<size_t> documents;
   for (size_t i = 0; i < 60; ++i) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The parts of the federation experiment that need no model: flags, shares, verdicts, what is
-// charged for noised gradients, and the ways of updates out of their nodes.
+// Tests the parts of the federation experiment that need no model: flags, shares, verdicts, what is
+// charged for noised gradients, and how updates leave their nodes.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ namespace {
 
 class FlagsTest : public testing::Test {
  protected:
-  // The exit status of parsing, 0 where it is fine.
+  // Returns the exit status of parsing; 0 means success.
   int Parse(const std::string& flags) {
     CLI::App app;
     AddFederateFlags(&app, &settings_);
@@ -226,7 +226,7 @@ TEST(CacheTest, KeepsResultsBetweenRunsByTheirKeys) {
   EXPECT_EQ(memory.Find(key).value(), 3);
 }
 
-// A gate that judged by what was trained on would pass anything.
+// A gate that judged by the text that was trained on would pass anything.
 TEST(SplitTest, NoDocumentIsTrainedOnAndHeldOut) {
   Crops all;
   for (size_t i = 0; i < 200; ++i) {
@@ -252,7 +252,7 @@ TEST(ChargeTest, CoversTheCurveAtItsBestOrder) {
     const double ledger = privacy::EpsilonOfUnits(charge.rho_q32, 1e-5).value();
     EXPECT_GE(ledger, charge.epsilon) << sigma;
     EXPECT_LE(ledger, 2 * charge.epsilon) << sigma;
-    // Two of them together cost no more than the ledger's sum of both.
+    // Both together cost no more than the ledger's sum of both.
     privacy::dp::SampledGaussian twice = mechanism;
     twice.steps = 60;
     EXPECT_GE(privacy::EpsilonOfUnits(2 * charge.rho_q32, 1e-5).value(),
@@ -297,7 +297,7 @@ TEST(PlanTest, WhatNoiseWouldBuryIsRefusedWithTheFigure) {
   EXPECT_NE(MessageOf(status).find("allow a larger epsilon"), std::string::npos);
 }
 
-// ---- Ways out of a node
+// ---- How updates leave a node
 
 class ReleaseTest : public testing::Test {
  protected:

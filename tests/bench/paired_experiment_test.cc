@@ -15,7 +15,8 @@
 namespace ruvd::bench {
 namespace {
 
-// Crops of one document say the same thing again: they narrow no interval, single values would.
+// Crops of one document repeat the same information: they must not narrow an interval, as single
+// values would.
 TEST(BootstrapTest, ResamplesWholeDocuments) {
   std::vector<double> values;
   std::vector<size_t> documents;
@@ -49,7 +50,7 @@ TEST(BootstrapTest, LongDocumentsCountMore) {
   EXPECT_EQ(BootstrapDocuments({}, {}).mean, 0.0);
 }
 
-// Its interval had no width, so that any verdict on it passed.
+// Regression test: the interval had no width, so any verdict on it passed.
 TEST(BootstrapTest, AFewDocumentsProveNothing) {
   std::vector<double> values;
   std::vector<size_t> documents;
@@ -90,7 +91,7 @@ TEST(ResultsFileTest, SaysAtOnceThatItCannotBeWritten) {
   EXPECT_TRUE((*nowhere)->Write({}).ok());
 }
 
-// The folder goes away while the experiment runs.
+// The folder is removed while the experiment runs.
 TEST(ResultsFileTest, ReportsThatWritingFailed) {
   const std::string folder = ::testing::TempDir() + "/results_file_folder";
   std::filesystem::create_directory(folder);

@@ -11,7 +11,7 @@
 
 namespace ruvd::campaign {
 
-// A process with its standard output in a pipe. Killed and waited for when destroyed.
+// A process with its standard output in a pipe. The destructor kills it and waits for it.
 class ChildProcess {
  public:
   // `arguments[0]` is the program's path.
@@ -20,10 +20,10 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  // False at the end of its output.
+  // Returns false at the end of the output.
   bool ReadLine(std::string* line);
   void Kill();
-  // As waitpid(2) reports it.
+  // Returns the status as waitpid(2) reports it.
   int Wait();
 
  private:
@@ -31,8 +31,8 @@ class ChildProcess {
   std::FILE* output_ = nullptr;
 };
 
-// One write(2) of less than PIPE_BUF bytes to standard output: it arrives whole or not at all.
-// Threads may call it at once. False where nobody reads any more.
+// Writes less than PIPE_BUF bytes to standard output with one write(2): they arrive whole or not at
+// all. Threads may call it at the same time. Returns false when the reading end is closed.
 bool PutLine(const std::string& line);
 
 }  // namespace ruvd::campaign

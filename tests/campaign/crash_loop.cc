@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The store against kill -9, power cuts, full disks and flipped bits. Every round runs in a process
-// of its own, so that an abort is counted and not the end.
+// Tests the store against kill -9, power cuts, full disks and flipped bits. Every round runs in a
+// process of its own, so that an abort is counted and does not end the campaign.
 //
 //   crash_loop --kills 200 --power-cuts 200 --disk-full 50 --bit-flips 200 --pattern-kills 200
 //              --pattern-power-cuts 200 --seed 1
@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A new store after so many rounds, so that checking it stays quick.
+// After so many rounds a new store begins, so that checking it stays quick.
 constexpr uint64_t kRoundsPerStore = 20;
 constexpr uint64_t kFlipStores = 4;
 constexpr uint64_t kMaxLifeMicros = 300'000;
@@ -41,8 +41,8 @@ struct Totals {
   uint64_t lost = 0;
   uint64_t wrong = 0;
   uint64_t aborts = 0;
-  uint64_t refused = 0;   // bit flips: stores that did not open, and said why
-  uint64_t reported = 0;  // bit flips: stores that said that they had lost something
+  uint64_t refused = 0;   // bit flips: stores that did not open and gave the reason
+  uint64_t reported = 0;  // bit flips: stores that reported a loss
   uint64_t errors = 0;    // bit flips: reads that failed
   bool Good() const { return lost == 0 && wrong == 0 && aborts == 0; }
 };
@@ -82,7 +82,7 @@ class Campaign {
             .round = seed_ * 1'000'000 + round,
             .floor = floor_};
   }
-  // Runs a task to its end; counts what it found.
+  // Runs a task to its end and counts what it found.
   Outcome Run(const Task& task);
   void Count(const Task& task, const Outcome& outcome);
   void Abort(const Task& task, int status);
@@ -186,7 +186,7 @@ void Campaign::KillRound(const std::string& write, const std::string& verify_kin
   {
     ChildProcess child(arguments);
     std::string line;
-    // Most are killed while they write, some while they still open the store.
+    // Most processes are killed while they write, some while they still open the store.
     bool more = random.Chance(0.2) || child.ReadLine(&line);
     std::this_thread::sleep_for(std::chrono::microseconds(random.Below(kMaxLifeMicros)));
     child.Kill();
@@ -219,8 +219,8 @@ void Campaign::SimpleRound(const std::string& kind, uint64_t round) {
   Count(task, Run(task));
 }
 
-// Files whose damage the store must survive or report: all but the program's own lock and RocksDB's
-// diary.
+// Returns the files whose damage the store must survive or report: all except the program's own
+// lock and RocksDB's log of messages.
 std::vector<std::string> FilesToDamage(const std::string& store) {
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(store)) {
@@ -266,7 +266,7 @@ void Campaign::FlipRound(uint64_t round) {
   read.round = seed_ * 1'000'000 + round;
   read.floor = flip_counts_[which];
   if (read.floor.empty()) {
-    return;  // counted as an abort or as wrong when it was made
+    return;  // it was counted as an abort or as wrong when it was made
   }
   fs::remove_all(read.folder);
   fs::copy(original, read.folder, fs::copy_options::recursive);

@@ -37,7 +37,7 @@ class BoundedFile final : public rocksdb::FSWritableFileOwnerWrapper {
   }
 
  private:
-  // Delayed allocation reports a full disk at fsync; every third time here.
+  // Delayed allocation reports a full disk at fsync; here it does so every third time.
   bool SyncFails() { return disk_.Full() && disk_.refused() % 3 == 2; }
 
   FullDiskFiles& disk_;

@@ -12,8 +12,8 @@
 
 namespace ruvd::campaign {
 
-// A disk that is full from the n-th byte on until Free(): appends end in the middle with ENOSPC,
-// new files and fsyncs fail now and then.
+// A disk that is full from the n-th byte on until Free() is called: appends end in the middle with
+// ENOSPC, and new files and fsyncs fail now and then.
 class FullDiskFiles final : public rocksdb::FileSystemWrapper {
  public:
   explicit FullDiskFiles(uint64_t bytes)
@@ -27,7 +27,7 @@ class FullDiskFiles final : public rocksdb::FileSystemWrapper {
                                     std::unique_ptr<rocksdb::FSWritableFile>* result,
                                     rocksdb::IODebugContext* debug) override;
 
-  // For its files: how many of `bytes` still fit.
+  // Called by its files. Returns how many of `bytes` still fit.
   uint64_t Take(uint64_t bytes);
   bool Full() const { return !free_.load() && left_.load() == 0; }
   rocksdb::IOStatus Refuse();

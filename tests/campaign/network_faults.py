@@ -117,7 +117,7 @@ class Node:
         self.log = folder / f"n{index}.log"
         self.process = None
         self.id = ""
-        # Requests that a kill or a stop reached say nothing: they are judged by this number.
+        # Requests that overlap a kill or a stop prove nothing: this number tells which ones do.
         self.disturbances = 0
         self.ready = False
 
@@ -293,7 +293,7 @@ class Campaign:
             time.sleep(0.2)
         raise Failure(f"not well {self.flags.limit} s after the fault: {problem}")
 
-    # ---- Faults: each returns what ends it, and the nodes that it leaves alone.
+    # ---- Faults: each returns a function that ends it, and the nodes that it leaves alone.
 
     def victims(self):
         return self.random.sample(self.nodes, max(1, len(self.nodes) // 4))

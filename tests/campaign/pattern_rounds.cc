@@ -44,7 +44,7 @@ storage::Pattern PatternOf(uint64_t seed, uint64_t n, uint32_t id) {
   return pattern;
 }
 
-// Which patterns there are after so many changes, by the change that put them.
+// The patterns that exist after a number of changes, by the change that put them.
 class PatternModel {
  public:
   explicit PatternModel(uint64_t seed) : seed_(seed) {}
@@ -53,7 +53,7 @@ class PatternModel {
     uint32_t id = 0;
     bool remove = false;
   };
-  // Change n + 1, where n were applied.
+  // Returns change n + 1, after n changes were applied.
   Step Next() const {
     Random random = RandomOf(~seed_, n_ + 1);
     Step step{.id = static_cast<uint32_t>(random.Below(kIds))};
@@ -99,7 +99,7 @@ class Tending {
       : thread_([this, &store, &database] {
           while (!stop_.load() && database.failure().ok()) {
             if (!store.Maintain(Duration(0)).status.ok() || !store.Checkpoint().ok()) {
-              return;  // the power is gone
+              return;  // the power is off
             }
             std::this_thread::yield();
           }
@@ -114,7 +114,8 @@ class Tending {
   std::thread thread_;
 };
 
-// Goes on from what the store holds until an error, `changes` or a refusal of `acknowledge`.
+// Continues from what the store holds until an error, until `changes` are made, or until
+// `acknowledge` refuses.
 absl::Status WritePatterns(storage::PatternStore& store, uint64_t seed, uint64_t changes,
                            const std::function<bool(uint64_t n)>& acknowledge) {
   PatternModel model(seed);

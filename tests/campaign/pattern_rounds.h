@@ -7,15 +7,16 @@
 
 namespace ruvd::campaign {
 
-// The pattern store, whose graph is linked and saved while patterns are put and deleted. A change's
-// number is its sequence in the store's log, so that whoever knows how many there are knows every
+// Tests the pattern store, whose graph is linked and saved while patterns are put and deleted. A
+// change's number is its sequence in the store's log, so the number of changes determines every
 // byte. Outcome::counts and Task::floor have that number first.
 
-// Puts and deletes for ever, acknowledging each change; to be killed.
+// Puts and deletes until it is killed, acknowledging each change.
 int RunPatternWrite(const Task& task);
-// What must be there after a kill is there, is found, and the rows belong together.
+// Checks that what must be there after a kill is there, that it is found, and that the rows belong
+// together.
 int RunPatternVerify(const Task& task);
-// The same with a disk whose power goes.
+// Does the same with a disk whose power fails.
 int RunPatternPowerCut(const Task& task);
 
 }  // namespace ruvd::campaign

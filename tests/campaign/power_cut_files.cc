@@ -32,8 +32,8 @@ void WriteAll(const std::string& path, const std::string& bytes) {
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-// A file that is written in place, where some of the bytes written since the last fsync came and
-// others did not: all, none, or those before a point.
+// Returns a file that is written in place, where some of the bytes written since the last fsync
+// arrived and others did not: all, none, or those before a point.
 std::string Torn(const std::string& before, const std::string& after, Random& random) {
   if (before.size() != after.size() || random.Chance(0.3)) {
     return random.Chance(0.5) ? before : after;
@@ -89,7 +89,7 @@ class TrackedFile final : public rocksdb::FSWritableFileOwnerWrapper {
   uint64_t size_ = 0;
 };
 
-// What a writer gets after the cut.
+// The file that a writer gets after the cut.
 class NullFile final : public rocksdb::FSWritableFile {
  public:
   IOStatus Append(const Slice& data, const IOOptions& /*options*/, Context /*debug*/) override {
@@ -176,7 +176,7 @@ void PowerCutFiles::Wrote(const std::string& name, uint64_t size) {
   files_[name].size = size;
 }
 
-// Between the operation and this the power may have gone: then it counts as not done.
+// The power may fail between the operation and this call: then the operation counts as not done.
 void PowerCutFiles::Synced(const std::string& name) {
   const std::lock_guard lock(mutex_);
   File& file = files_[name];
@@ -288,7 +288,7 @@ void PowerCutFiles::ApplyBytes(const std::string& path, const File& file, Random
     case 1:
       bytes.resize(file.synced + random.Below(loose + 1));
       break;
-    default:  // sectors of it came, in any order
+    default:  // some sectors arrived, in any order
       for (uint64_t at = file.synced; at < bytes.size();) {
         const uint64_t end = std::min<uint64_t>(bytes.size(), (at / kSector + 1) * kSector);
         if (random.Chance(0.5)) {
@@ -302,7 +302,7 @@ void PowerCutFiles::ApplyBytes(const std::string& path, const File& file, Random
 }
 
 void PowerCutFiles::ApplyNames(Random& random) {
-  // A journal orders them: all after some moment did not happen.
+  // A journal orders renames: every rename after some moment did not happen.
   const size_t kept = random.Below(renames_.size() + 1);
   while (renames_.size() > kept) {
     const Rename& last = renames_.back();

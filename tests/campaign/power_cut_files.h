@@ -17,20 +17,20 @@
 
 namespace ruvd::campaign {
 
-// A disk whose power can be cut. It passes everything on to the real one and remembers what is
+// A disk whose power can be cut. It passes everything on to the real disk and remembers what is
 // durable: bytes up to a file's last fsync, names up to their folder's last fsync. From the cut on
-// it swallows what is written. Apply() then makes the real folder what a machine may find after
+// it drops what is written. Apply() then changes the real folder into what a machine may find after
 // such a cut: unsynced bytes are dropped, kept in part, or torn by sectors; unsynced names are gone
 // or there; unsynced renames and removals happened or did not.
 class PowerCutFiles final : public rocksdb::FileSystemWrapper {
  public:
-  // The power goes with the `operations`-th write, fsync, rename or removal from now.
-  // `trash`: a folder on the same disk, for removed files that may come back.
+  // The power fails with the `operations`-th write, fsync, rename or removal from now. `trash` is a
+  // folder on the same disk for removed files that may come back.
   PowerCutFiles(std::string folder, std::string trash, uint64_t operations);
 
   bool dead() const { return dead_.load(); }
   void Cut() { dead_.store(true); }
-  // After the store is closed.
+  // Must be called after the store is closed.
   void Apply(Random& random);
 
   const char* Name() const override { return "ruvd.PowerCutFiles"; }
@@ -49,7 +49,7 @@ class PowerCutFiles final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to,
                                const rocksdb::IOOptions& options, Context debug) override;
 
-  // For the files it opened. Counts an operation; false once the power is gone.
+  // Called by the files it opened. Counts an operation; returns false once the power is off.
   bool Alive();
   void Wrote(const std::string& name, uint64_t size);
   void Synced(const std::string& name);

@@ -49,13 +49,13 @@ Outcome Failed(const absl::Status& status, std::string_view during) {
 
 namespace {
 
-constexpr uint64_t kChangesOfAPowerRound = 250;  // per writer, where the power lasts
+constexpr uint64_t kChangesOfAPowerRound = 250;  // per writer, if the power lasts
 constexpr uint64_t kChangesOfAFlipStore = 300;
 
 using Counts = std::array<std::atomic<uint64_t>, kWriters>;
 
-// Writes changes from the store's counts on until `stop` or an error. `acknowledge` sees each that
-// was acknowledged, and how.
+// Writes changes from the store's counts on until `stop` or an error. `acknowledge` is called for
+// each change that was acknowledged, and with its durability.
 using Acknowledge = std::function<bool(int writer, uint64_t n, storage::Durability durability)>;
 void WriteAll(storage::Database& database, const Task& task, uint64_t changes,
               const Acknowledge& acknowledge) {
@@ -83,7 +83,7 @@ void WriteAll(storage::Database& database, const Task& task, uint64_t changes,
   }
 }
 
-// What goes on beside the writers: flushes, new data keys, compaction.
+// Runs beside the writers: flushes, new data keys, compaction.
 class Maintenance {
  public:
   Maintenance(storage::Database& database, uint64_t seed)
@@ -111,7 +111,7 @@ class Maintenance {
           status = database.ResealStep().status();
       }
       if (!status.ok()) {
-        return;  // the power or the space is gone
+        return;  // the power is off or the disk is full
       }
       std::this_thread::yield();
     }
@@ -136,7 +136,7 @@ Outcome VerifyStore(const Task& task, std::span<const uint64_t> floor) {
   for (size_t writer = 0; writer < floor.size(); ++writer) {
     outcome.lost += floor[writer] - std::min(floor[writer], verdict->counts[writer]);
   }
-  // Nothing was damaged, so a report of a loss is a false alarm.
+  // Nothing was damaged, so reporting a loss is a false alarm.
   outcome.reported = (*database)->recovery().loss();
   if (outcome.reported) {
     ++outcome.wrong;
@@ -145,7 +145,7 @@ Outcome VerifyStore(const Task& task, std::span<const uint64_t> floor) {
   return outcome;
 }
 
-// Writes for ever, and is killed.
+// Writes until it is killed.
 int RunWrite(const Task& task) {
   Random random(task.round);
   auto database = OpenStore(task, random);
@@ -170,7 +170,7 @@ std::vector<uint64_t> Higher(const std::vector<uint64_t>& floor, const Counts& a
 
 int RunPowerCut(const Task& task) {
   Random random(task.round);
-  // Early cuts meet the opening, late ones flushes and compactions.
+  // Early cuts hit the opening, late ones flushes and compactions.
   const uint64_t operations = 1 + random.Below(random.Chance(0.3) ? 60 : 6000);
   auto disk =
       std::make_shared<PowerCutFiles>(task.folder + "/store", task.folder + "/trash", operations);
@@ -225,7 +225,7 @@ int RunFullDisk(const Task& task) {
                    return true;
                  });
       }
-      // Reads go on, writes do not, whether there is space again or not.
+      // Reads continue and writes do not, whether there is space again or not.
       const auto verdict = Check(**database, task.seed);
       outcome.wrong += verdict.ok() ? verdict->wrong : 1;
       outcome.note = verdict.ok() ? verdict->example : MessageOf(verdict.status());
@@ -250,8 +250,8 @@ int RunFullDisk(const Task& task) {
   return Finish(reopened);
 }
 
-// A store to damage: closed properly, some of it in tables, some in the log; every second one is
-// in the log alone, as after a first run.
+// Makes a store to damage: closed properly, with some of it in tables and some in the log; every
+// second one is in the log alone, as after a first run.
 int RunMake(const Task& task) {
   Random random(task.round);
   const bool log_only = task.round % 2 == 1;
@@ -286,7 +286,7 @@ int RunRead(const Task& task) {
   outcome.errors = verdict.errors;
   outcome.wrong = verdict.wrong;
   outcome.note = verdict.example;
-  // Writing and compacting may fail on damage, but not end the process.
+  // Damage may make writing and compacting fail, but must not end the process.
   storage::Batch batch;
   batch.Put(storage::ColumnFamily::kConsent, "after", "x");
   (void)(*database)->Write(std::move(batch), storage::Durability::kPowerLoss);

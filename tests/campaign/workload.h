@@ -19,22 +19,22 @@ namespace ruvd::campaign {
 
 inline constexpr int kWriters = 4;
 
-// A writer's change number `n`, from 1: a function of seed, writer and number alone, so that
-// whoever knows how many changes a store holds knows every byte that must be in it.
+// A writer's change number `n`, from 1. It depends on seed, writer and number alone, so the number
+// of changes in a store determines every byte that must be in it.
 struct Change {
   std::vector<std::pair<storage::ColumnFamily, std::string>>
       puts;  // two rows of different families
-  std::vector<std::pair<storage::ColumnFamily, std::string>> deletes;  // now and then one
+  std::vector<std::pair<storage::ColumnFamily, std::string>> deletes;  // sometimes one
   std::optional<storage::KeyScope> scope;
 };
 Change MakeChange(uint64_t seed, int writer, uint64_t n);
 // The change as one batch, with the writer's count.
 storage::Batch BatchOf(uint64_t seed, int writer, uint64_t n);
 
-// What change `n` stores in a row.
+// Returns what change `n` stores in a row.
 std::string ValueOf(uint64_t seed, int writer, uint64_t n, storage::ColumnFamily family);
 
-// What a store must hold of a writer after its first n changes: the number of the change that
+// What a store must hold for a writer after its first n changes: the number of the change that
 // wrote each row last.
 class Model {
  public:
@@ -44,7 +44,7 @@ class Model {
   using Row = std::pair<storage::ColumnFamily, std::string>;
   using Rows = std::map<Row, uint64_t>;
   const Rows& rows() const { return rows_; }
-  // Every change that wrote the row, the last one included.
+  // Returns every change that wrote the row, the last one included.
   std::span<const uint64_t> WritesOf(const Row& row) const;
   uint64_t seed() const { return seed_; }
   int writer() const { return writer_; }
@@ -57,7 +57,7 @@ class Model {
   std::map<Row, std::vector<uint64_t>> history_;
 };
 
-// How many changes of a writer the store holds. Its error, where the count cannot be read.
+// Returns how many changes of a writer the store holds. Fails if the count cannot be read.
 absl::StatusOr<uint64_t> CountOf(const storage::Database& database, int writer);
 
 // What is wrong with a store; empty where every row is as it must be.
@@ -65,14 +65,14 @@ struct Verdict {
   std::vector<uint64_t> counts;  // by writer
   uint64_t wrong = 0;            // rows with another value, missing, or too many
   uint64_t errors = 0;           // rows that read as an error
-  std::string example;           // of what is wrong
+  std::string example;           // an example of what is wrong
 };
 // Compares all rows of all writers with the model of as many changes as the store holds.
 absl::StatusOr<Verdict> Check(const storage::Database& database, uint64_t seed);
 
-// Row by row against the known counts: for damaged stores, where a read may fail but never lie. A
-// store that says that it lost its last changes may show an earlier value of a row, or none, but
-// nothing that was never written to it.
+// Checks row by row against the known counts. This is for damaged stores, where a read may fail but
+// must never return wrong data. A store that reported the loss of its last changes may show an
+// earlier value of a row, or none, but nothing that was never written to it.
 Verdict CheckReads(const storage::Database& database, uint64_t seed,
                    const std::vector<uint64_t>& counts, bool loss_reported);
 

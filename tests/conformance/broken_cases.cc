@@ -12,7 +12,8 @@
 namespace ruvd::conformance {
 namespace {
 
-// What the refusal must speak of, by the fault's kind in the manifest; "" for a kind not listed.
+// Returns the word that a refusal must contain, by the fault's kind in the manifest; "" for a kind
+// not listed.
 std::string_view ExpectedWord(std::string_view kind) {
   struct Expectation {
     std::string_view kind;

@@ -33,7 +33,7 @@ std::optional<inference::CommitOrder> OrderByName(std::string_view name) {
   return std::nullopt;
 }
 
-// The run that a trace file describes; nullopt for a schedule or order we do not have.
+// Returns the run that a trace file describes; nullopt for a schedule or order that we do not have.
 std::optional<inference::DiffusionRun> ReadRun(const json& trace, const inference::Model& model) {
   inference::DiffusionRun run;
   const auto schedule = trace.at("schedule").get<std::string>();
@@ -56,7 +56,7 @@ std::optional<inference::DiffusionRun> ReadRun(const json& trace, const inferenc
   return run;
 }
 
-// Our step on somebody else's tokens: only the positions can be predicted.
+// Runs our step on the tokens of the trace: only the positions can be predicted.
 absl::StatusOr<std::string> CompareForced(const json& trace, const inference::DiffusionRun& run,
                                           const inference::WindowLogits& logits) {
   for (const json& step : trace.at("trace")) {
@@ -72,7 +72,7 @@ absl::StatusOr<std::string> CompareForced(const json& trace, const inference::Di
   return std::string();
 }
 
-// The whole run by ourselves.
+// Runs all steps on our own tokens.
 absl::StatusOr<std::string> CompareFree(const json& trace, const inference::DiffusionRun& run,
                                         const inference::WindowLogits& logits) {
   const json& expected = trace.at("trace");

@@ -14,12 +14,12 @@
 namespace ruvd::conformance {
 namespace {
 
-// Files that describe others.
+// Documentation files, which no case uses.
 bool IsText(std::string_view name) {
   return name.ends_with("LICENSE") || name.ends_with(".md");
 }
 
-// What is wrong with the file; "" if nothing is.
+// Returns what is wrong with the file; "" if nothing is.
 std::string Complaint(const Suite& suite, const std::string& name, const nlohmann::json& entry) {
   if (!IsText(name) && !suite.used->contains(name)) {
     return "no case uses this file";

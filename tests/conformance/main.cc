@@ -28,7 +28,7 @@ constexpr int kUnreadable = 2;
 constexpr int kAbsent = 77;
 constexpr char kUsage[] = "usage: conformance FIXTURES_FOLDER [--precision exact|fast|both]\n";
 
-// What the arguments after the folder ask for; empty for a mistake.
+// Returns what the arguments after the folder ask for; empty for a mistake.
 std::vector<inference::Precision> ReadPrecisions(std::span<char* const> arguments) {
   if (arguments.empty()) {
     return {inference::Precision::kExact, inference::Precision::kFast};

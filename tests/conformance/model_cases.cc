@@ -37,7 +37,7 @@ absl::StatusOr<inference::AdapterMix> LoadAdapters(const Suite& suite,
   return mix;
 }
 
-// Logits of all rows, tokens x vocabulary.
+// Returns the logits of all rows, tokens x vocabulary.
 absl::StatusOr<std::vector<float>> AllLogits(inference::Transformer& transformer,
                                              std::span<const inference::TokenId> tokens,
                                              bool causal, const inference::AdapterMix& adapters) {
@@ -72,8 +72,8 @@ absl::StatusOr<bool> IsWithin(const Suite& suite, const std::string& id,
   return true;
 }
 
-// Float32 activations must meet the tight limit, rounded ones those of the format's kernels; for a
-// format without such kernels (F32) the tight one again.
+// Float32 activations must meet the tight limit, rounded ones that of the format's kernels. A
+// format without such kernels (F32) must meet the tight limit again.
 absl::Status CheckLogits(const Suite& suite, const std::string& id, const nlohmann::json& entry,
                          std::span<const float> logits, inference::Precision precision) {
   const bool rounds =
@@ -105,8 +105,8 @@ absl::Status RunLogitsCase(const Suite& suite, const std::string& id, const nloh
   return CheckLogits(suite, id, entry, logits, precision);
 }
 
-// The best token after `tokens`: from a forward over all of them, or over those that the cache does
-// not hold yet.
+// Returns the best token after `tokens`, from a forward over all of them or over those that the
+// cache does not hold yet.
 absl::StatusOr<inference::TokenId> BestNext(inference::Transformer& transformer,
                                             std::span<const inference::TokenId> tokens,
                                             inference::KvCache* cache) {

@@ -11,11 +11,11 @@ namespace ruvd::conformance {
 class Report {
  public:
   void Pass() { ++passed_; }
-  // For a file that was refused as it must be: also prints with which words.
+  // Call this for a file that was refused as it must be; it also prints the message.
   void PassRefusal(std::string_view message);
   void Fail(std::string_view id, std::string_view why);
-  // Prints "N passed, N failed, 0 skipped": a case that we cannot run has failed. The process's
-  // exit code.
+  // Prints "N passed, N failed, 0 skipped": a case that we cannot run has failed. Returns the
+  // process's exit code.
   int Finish() const;
 
  private:

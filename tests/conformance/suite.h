@@ -32,7 +32,7 @@ struct Suite {
   // Names of the files that cases asked for.
   std::set<std::string>* used = nullptr;
 
-  // The path of a file named by the manifest, which is noted as used.
+  // Returns the path of a file named by the manifest, and notes the file as used.
   std::string Path(const nlohmann::json& name) const {
     used->insert(name.get<std::string>());
     return (folder / name.get<std::string>()).string();
@@ -46,13 +46,14 @@ void RunBroken(const Suite& suite);      // "broken", "broken_controls"
 void RunLogits(const Suite& suite);      // "logits", with LoRA
 void RunGreedy(const Suite& suite);      // "greedy"
 void RunDiffusion(const Suite& suite);   // "diffusion"
-// "files": each is as the manifest describes it and was used by one of the others. Comes last.
+// "files": each is as the manifest describes it and was used by one of the other sections. Must run
+// last.
 void RunFiles(const Suite& suite);
 
 // No fixture is larger.
 inline constexpr uint64_t kMaxFixtureBytes = 64 << 20;
 
-// A file of raw little-endian float32.
+// Reads a file of raw little-endian float32.
 absl::StatusOr<std::vector<float>> ReadFloats(const std::string& path);
 
 // True if `actual` has the bits of `expected`, signs of zero and NaN included; otherwise reports
@@ -60,14 +61,14 @@ absl::StatusOr<std::vector<float>> ReadFloats(const std::string& path);
 bool CheckBits(const Suite& suite, std::string_view id, std::span<const float> actual,
                std::span<const float> expected);
 
-// "exact" or "fast".
+// Returns "exact" or "fast".
 std::string_view PrecisionName(inference::Precision precision);
 
-// Runs `model` on the calling thread.
+// Makes a transformer that runs `model` on the calling thread.
 absl::StatusOr<std::unique_ptr<inference::Transformer>> MakeTransformer(
     std::shared_ptr<const inference::Model> model, inference::Precision precision);
 
-// The model named by an entry; null after reporting a failure.
+// Loads the model named by an entry; returns null after reporting a failure.
 std::shared_ptr<const inference::Model> LoadModel(const Suite& suite, std::string_view id,
                                                   const nlohmann::json& name);
 

@@ -19,7 +19,7 @@
 namespace ruvd::conformance {
 namespace {
 
-// Null after reporting a failure.
+// Returns null after reporting a failure.
 std::unique_ptr<inference::Tokenizer> LoadTokenizer(const Suite& suite, const std::string& id,
                                                     const inference::GgufReader& gguf) {
   auto tokenizer = inference::Tokenizer::FromGguf(gguf);

@@ -15,8 +15,8 @@
 
 namespace ruvd {
 
-// The contents of a Zstandard file, at most `max_bytes` of them: the size in the frame is checked
-// before anything is allocated.
+// Reads the contents of a Zstandard file, at most `max_bytes` of them: the size in the frame is
+// checked before anything is allocated.
 inline absl::StatusOr<std::string> ReadZstdFile(const std::string& path, uint64_t max_bytes) {
   ASSIGN_OR_RETURN(const std::string packed, ReadFile(path, max_bytes));
   const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());

@@ -198,7 +198,8 @@ std::vector<float> RandomBoundaries(Random& random) {
   return boundaries;
 }
 
-// y = U C(t) x of the update as a node would apply it at t, U 4 x 2 and x such that D x is 3 long.
+// Returns y = U C(t) x of the update as a node would apply it at t, with U 4 x 2 and x such that D
+// x is 3 long.
 std::vector<double> Applied(std::span<const float> core, Random random) {
   std::vector<double> y(4);
   std::vector<double> z(3);

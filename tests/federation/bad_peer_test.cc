@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Everything a wrong or hostile peer may send: refused, counted under its reason, without effect.
+// Everything that a wrong or hostile peer may send is refused, counted under its reason, and has no
+// effect.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ std::string DeltaPayload(uint64_t seed = 1) {
 
 class BadPeer : public testing::Test {
  protected:
-  // Opens a link that must be refused with `reason`, told to the peer and counted.
+  // Opens a link that must be refused with `reason`; the peer is told, and the refusal is counted.
   void ExpectRefusedOpening(TestPeer& peer, const std::string& reason) {
     const Answers answers = peer.Dial();
     EXPECT_EQ(answers.closed, reason);
@@ -36,7 +37,7 @@ class BadPeer : public testing::Test {
     EXPECT_EQ(target_.core().active_links(), 0U);
     EXPECT_EQ(target_.core().Members().size(), 1U);
   }
-  // A push that must be refused with `reason` and leave no trace.
+  // Sends a push that must be refused with `reason` and leave no trace.
   void ExpectRefusedPush(TestPeer& peer, const privacy::Envelope& envelope,
                          const std::string& reason) {
     const uint64_t before = target_.Refused(reason);
@@ -123,7 +124,7 @@ TEST_F(BadPeer, ForgedEnvelopes) {
   bad = good;
   bad.header[120] ^= 1;
   ExpectRefusedPush(peer, bad, reasons::kSignatureInvalid);
-  // In the name of the core under test, whose certificate the peer has.
+  // This message is in the name of the core under test, whose certificate the peer has.
   bad = good;
   bad.body.replace(0, privacy::AdmissionCert::kBytes,
                    ConfigFor(target_.key(), 0).certificate.Encode());
@@ -187,7 +188,7 @@ TEST_F(BadPeer, ReplayOverASecondLinkIsHarmless) {
   const std::string payload = DeltaPayload();
   const privacy::Envelope envelope = peer.Manifest(federation::ItemKind::kAdapterDelta, payload);
   peer.Serve(peer.Push(envelope), payload);
-  EXPECT_THAT(other.Push(envelope).refused, IsEmpty());  // what a mesh does all the time
+  EXPECT_THAT(other.Push(envelope).refused, IsEmpty());  // a mesh does this all the time
   EXPECT_EQ(target_.core().counters().duplicates, 1U);
   EXPECT_THAT(other.Push(envelope).refused, ElementsAre(reasons::kReplayed));
 }
@@ -318,7 +319,7 @@ TEST_F(BadPeer, MemberRecordsForgedReplayedAndOfOthers) {
   EXPECT_EQ(target_.core().Members().size(), 1U);
   EXPECT_THAT(send(good), IsEmpty());
   EXPECT_EQ(target_.core().Members().size(), 2U);
-  EXPECT_THAT(send(good), IsEmpty());  // what a mesh does: counted, without effect
+  EXPECT_THAT(send(good), IsEmpty());  // a mesh does this: counted, without effect
   EXPECT_EQ(target_.core().counters().duplicates, 1U);
   EXPECT_EQ(target_.core().Members().size(), 2U);
   privacy::Envelope truncated = good;
@@ -352,8 +353,8 @@ TEST_F(BadPeer, FloodEndsTheLink) {
   EXPECT_EQ(answers.closed, reasons::kLimitExceeded);
 }
 
-// Answers to requests are no flood, but "I do not have it" is one of its own: who announces what it
-// has not made a node ask and ask.
+// Answers to requests are no flood, except "I do not have it": a peer that announces what it does
+// not have would make a node ask again and again.
 TEST_F(BadPeer, AFloodOfWhatIsMissingEndsTheLink) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");

@@ -72,8 +72,8 @@ TEST(BankGate, FewDocumentsAndNoNumbersDecideNothing) {
   EXPECT_FALSE(federation::GateBanks(current, candidate, Scoring({{kGood, kGood}}), {}).ok());
 }
 
-// As a node takes what helps others: no gain is asked for, no harm is taken, and what is no number
-// is harm.
+// A node accepts what helps others in the same way: no gain is required, harm is refused, and a
+// value that is not a number counts as harm.
 TEST(BankGate, WhatDoesNoHarmMayBeCommitted) {
   const federation::GateOptions harmless{.commits_harmless = true};
   const federation::BankedValues current = {Filled(0), Filled(0), Filled(0), Filled(0), Filled(0)};
@@ -198,7 +198,7 @@ TEST(ReputationTable, FadesAndIsBounded) {
     table.Record(id, UpdateNumber(1), round, good, {});
   }
   EXPECT_EQ(table.size(), limits::kMaxMembers);
-  EXPECT_GT(table.Of(Node(1), round), 0.8);  // who much is known of stays
+  EXPECT_GT(table.Of(Node(1), round), 0.8);  // a peer about which much is known stays
 }
 
 }  // namespace

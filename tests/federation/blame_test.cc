@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What honest nodes may send each other is refused to nobody: neither a copy, nor what somebody
-// else signed.
+// Honest nodes may pass on copies and items that other nodes signed; no node is blamed for that.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +22,7 @@ using testing::IsEmpty;
 
 class Blame : public testing::Test {
  protected:
-  // Two manifests of the first peer under one number, of different payloads.
+  // Returns a second manifest of the first peer under the number of `first`, with another payload.
   privacy::Envelope Second(TestPeer& signer, const privacy::Envelope& first,
                            const std::string& payload) {
     federation::Sealer again(signer.local(), EntropyOf(5));  // numbers from 1 again in the same boot
@@ -44,7 +43,7 @@ class Blame : public testing::Test {
   const std::string payload_ = federation::EncodeAdapterDelta(DeltaOf(1));
 };
 
-// world --nodes 20 --seeds 1..1 --byzantine none --loss 0 --faults asymmetric-partition
+// Found by: world --nodes 20 --seeds 1..1 --byzantine none --loss 0 --faults asymmetric-partition
 TEST_F(Blame, AManifestWhoseTransferWasGivenUpIsTakenFromAnotherNode) {
   ASSERT_EQ(first_.Dial().closed, "");
   ASSERT_EQ(second_.Dial().closed, "");
@@ -72,7 +71,7 @@ TEST_F(Blame, AManifestForWhichThereWasNoRoomIsTakenLater) {
   EXPECT_EQ(second_.Serve(again, payload_).accepted.size(), 1U);
 }
 
-// world --nodes 30 --seeds 1..3 --byzantine equivocator:0.45 --loss 0.05
+// Found by: world --nodes 30 --seeds 1..3 --byzantine equivocator:0.45 --loss 0.05
 TEST_F(Blame, TheSecondItemUnderOneNumberIsNotBlamedOnWhoPassesItOn) {
   const privacy::Envelope one = first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
   const privacy::Envelope two = Second(first_, one, federation::EncodeAdapterDelta(DeltaOf(2)));
@@ -87,8 +86,8 @@ TEST_F(Blame, TheSecondItemUnderOneNumberIsNotBlamedOnWhoPassesItOn) {
   EXPECT_GT(target_.Refused(reasons::kEquivocation), 0U);
 }
 
-// A node that comes back after long asks for as many manifests as it takes of one peer: the answers
-// are no flood of their sender's.
+// A node that comes back after a long time asks one peer for as many manifests as it may: the
+// answers do not count as a flood of that peer.
 TEST_F(Blame, TheAnswersToItsOwnRequestsAreNoFlood) {
   ASSERT_EQ(first_.Dial().closed, "");
   std::map<std::string, privacy::Envelope> held;
@@ -119,11 +118,11 @@ TEST_F(Blame, TheAnswersToItsOwnRequestsAreNoFlood) {
     target_.Advance(std::chrono::milliseconds(250));
     note(Tick());
   }
-  EXPECT_EQ(answered, limits::kMaxTransfers / 2);  // nobody sends payloads, so no room comes back
+  EXPECT_EQ(answered, limits::kMaxTransfers / 2);  // no node sends payloads, so no room is freed
   EXPECT_EQ(target_.Refused(reasons::kLimitExceeded), 0U);
 }
 
-// world --nodes 20 --seeds 1..60 --byzantine none --loss 0 --faults duplication
+// Found by: world --nodes 20 --seeds 1..60 --byzantine none --loss 0 --faults duplication
 TEST_F(Blame, ARepeatedFrameOfTheOpeningIsNoOffence) {
   federation::Handshake handshake(first_.local(), /*dialed=*/true, federation::Handshake::Nonce{1});
   federation::CertificateStore certificates(Authority().public_key());

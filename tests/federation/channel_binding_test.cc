@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The opening of a link over TLS, with and without somebody in the middle.
+// The opening of a link over TLS, with and without an attacker in the middle.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ const Digest kDialerCertificate = CertificateOf(1);
 const Digest kListenerCertificate = CertificateOf(2);
 const Digest kStrangersCertificate = CertificateOf(3);
 
-// What an end sees whose own certificate is `own`, and at whose other end is `peer`.
+// What an end sees if its own certificate is `own` and the certificate at the other end is `peer`.
 LinkChannel Seeing(const Digest& own, const Digest& peer) {
   return {.peer_certificate = peer, .own_certificates = {own}};
 }
@@ -69,8 +69,8 @@ class ChannelBindingTest : public ::testing::Test {
     listener_.handshake = std::make_unique<Handshake>(listener_.local, /*dialed=*/false,
                                                       Handshake::Nonce{2}, std::move(listeners));
   }
-  // Runs the handshake and returns the first refusal. Somebody in the middle may alter what each
-  // side says that it sees.
+  // Runs the handshake and returns the first refusal. An attacker in the middle may change what
+  // each side says that it sees.
   absl::Status Run(std::optional<Digest> dialers_word = std::nullopt,
                    std::optional<Digest> listeners_word = std::nullopt) {
     Frame hello = dialer_.handshake->Hello();
@@ -109,8 +109,8 @@ TEST_F(ChannelBindingTest, AnEndThatChangedItsKeyAMomentAgoLinks) {
   EXPECT_TRUE(listener_.handshake->done());
 }
 
-// Somebody takes the dialler's connection with a certificate of its own and passes every frame on
-// over another connection.
+// An attacker accepts the dialler's connection with a certificate of its own and passes every frame
+// on over another connection.
 TEST_F(ChannelBindingTest, ARelayWithAnotherCertificateIsRefused) {
   Open(Seeing(kDialerCertificate, kStrangersCertificate),
        Seeing(kListenerCertificate, kStrangersCertificate));
@@ -120,7 +120,7 @@ TEST_F(ChannelBindingTest, ARelayWithAnotherCertificateIsRefused) {
   EXPECT_FALSE(listener_.handshake->done());
 }
 
-// It also says in the frames what the ends want to read.
+// The attacker also changes the frames to say what the ends want to read.
 TEST_F(ChannelBindingTest, ARelayThatAltersWhatIsSaidOfCertificatesIsRefused) {
   Open(Seeing(kDialerCertificate, kStrangersCertificate),
        Seeing(kListenerCertificate, kStrangersCertificate));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a node carries for others stays within its limits, and whom it asks itself.
+// What a node carries for others stays within its limits; tests as well which nodes it asks itself.
 
 #include "federation/relay/circuit_table.h"
 
@@ -45,13 +45,13 @@ class CircuitTableTest : public testing::Test {
     frame.set_sealed(std::string(bytes, 'x'));
     return table_.Pass(from, frame, now_);
   }
-  // The target of the circuit from {1, 1} to {2, 1} is as fast as can be.
+  // The target of the circuit from {1, 1} to {2, 1} reads as fast as possible.
   void ReceiveAll() {
     for (uint64_t received = 1; table_.Carries({2, 1}) && received <= seq_; ++received) {
       table_.Acknowledge({2, 1}, received, now_);
     }
   }
-  // Bytes of content that went to a link since the last call.
+  // Returns the bytes of content that went to a link since the last call.
   size_t Sent(LinkId link) {
     size_t bytes = 0;
     for (const Action& action : outbox_.Take()) {
@@ -94,8 +94,8 @@ TEST_F(CircuitTableTest, WhatItDoesNotKnowOfAFrameIsNotPassedOn) {
   EXPECT_EQ(std::get<SendFrame>(actions.at(0)).frame->relay_frame().ByteSizeLong(), 5U);
 }
 
-// Found by review: the number of the other link may take more bytes, and whoever got the frame
-// ended its link to the relay for it.
+// Found by review: the number of the other link may take more bytes. The receiver of such a frame
+// then ended its link to the relay.
 TEST_F(CircuitTableTest, AFrameThatItsNumberMakesTooLargeIsNotPassedOn) {
   ASSERT_TRUE(Open({1, 5}, {2, 300}, 1, 2).ok());
   v1::Frame frame;
@@ -113,7 +113,8 @@ TEST_F(CircuitTableTest, AFrameThatItsNumberMakesTooLargeIsNotPassedOn) {
   EXPECT_EQ(outbox_.Take().size(), 1U);
 }
 
-// Found by review: the end counts such a frame once, so that half of it stayed under way for ever.
+// Found by review: the end counts such a frame once, so that half of it counted as under way for
+// ever.
 TEST_F(CircuitTableTest, AFrameThatComesTwiceIsPassedOnOnce) {
   ASSERT_TRUE(Open({1, 1}, {2, 1}, 1, 2).ok());
   for (uint64_t seq = 0; seq < 200; ++seq) {
@@ -168,7 +169,7 @@ TEST_F(CircuitTableTest, WhatIsBeyondTheRateWaitsAndThenTheCircuitEnds) {
   EXPECT_EQ(table_.queued_bytes(), 0U);
 }
 
-// What fills the link to a slow member is not what comes through circuits.
+// Circuits must not fill the link to a slow member.
 TEST_F(CircuitTableTest, AnEndThatTakesNothingHasAWindowUnderWay) {
   ASSERT_TRUE(Open({1, 1}, {2, 1}, 1, 2).ok());
   constexpr size_t kFrame = 64 << 10;
@@ -180,7 +181,7 @@ TEST_F(CircuitTableTest, AnEndThatTakesNothingHasAWindowUnderWay) {
   EXPECT_EQ(Sent(2), limits::kRelayWindowBytes);
   table_.Acknowledge({2, 1}, 2, now_);
   EXPECT_EQ(Sent(2), 2 * kFrame);
-  // What was not sent cannot have come, nor anything twice.
+  // A frame that was not sent cannot have arrived, and no frame can arrive twice.
   for (const uint64_t wrong : {uint64_t{0}, uint64_t{2}, uint64_t{6}, UINT64_MAX}) {
     EXPECT_FALSE(table_.Acknowledges({2, 1}, wrong)) << wrong;
     table_.Acknowledge({2, 1}, wrong, now_);

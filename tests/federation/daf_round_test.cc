@@ -104,7 +104,8 @@ TEST(DafRound, AlignsBanksOfDifferentSchedules) {
   EXPECT_FLOAT_EQ(result->delta[1][0], (2 + 3 + 7) / 3.0F);
 }
 
-// Nodes share no rounds: what began from the frozen model is as fresh after a hundred of them.
+// Nodes do not share round numbers: an update that began from the frozen model is as fresh after a
+// hundred rounds.
 TEST(DafRound, WhatBeganFromTheFrozenModelIsNeverStale) {
   World world;
   world.round = 100;
@@ -191,7 +192,7 @@ TEST(DafRound, StaleUpdatesCountLessAndTheOldestNot) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->peers[1].staleness, 3U);
   EXPECT_FALSE(result->peers[2].refused.ok());
-  // Weights 1 and (1 + 3)^-1/2.
+  // The weights are 1 and (1 + 3)^-1/2.
   EXPECT_NEAR(result->delta[0][0], 3 * 0.5 / 1.5, 1e-6);
 }
 
@@ -206,7 +207,7 @@ TEST(DafRound, QualityIsWhatThisNodeMeasuresNotWhatIsClaimed) {
   EXPECT_EQ(ReasonOf(world.Run().status()), reasons::kInvalidArgument);  // nothing measures
   const auto result = world.Run(Wanting(1, world.current));
   ASSERT_TRUE(result.ok()) << result.status();
-  // Gains 0.5 and 1, a loss: weights 1/2, 1, 0.
+  // The gains are 0.5 and 1 and a loss, so the weights are 1/2, 1 and 0.
   EXPECT_NEAR(result->delta[0][0], (0.5 * 0.5 + 1) / 1.5, 1e-6);
   EXPECT_EQ(result->peers[2].banks[0].weight, 0);
   EXPECT_EQ(result->peers[2].banks[0].alone.gain, -2);
@@ -227,7 +228,7 @@ TEST(DafRound, ReputationComesFromMeasurementsAndExcludes) {
   const auto result = world.Run(measure);
   EXPECT_FALSE(result->peers[2].refused.ok());
   EXPECT_EQ(result->contributors[0], 2U);
-  EXPECT_EQ(world.reputation.Of(Node(0), 5), 0.5);  // oneself is not judged
+  EXPECT_EQ(world.reputation.Of(Node(0), 5), 0.5);  // a node does not judge itself
   world.round = 15;
   EXPECT_TRUE(world.Run(measure)->peers[2].refused.ok());  // measured again
   EXPECT_NEAR(world.reputation.Of(Node(2), 15), 1 / (3 + std::pow(0.9, 10)), 1e-9);
@@ -349,8 +350,8 @@ TEST(Strategy, ClustersByTotalVariation) {
   EXPECT_EQ(federation::ClusterSchedules(schedules, 1), (std::vector<size_t>(5, 0)));
 }
 
-// A liar that makes up a schedule of its own is alone in a cluster; it must not get the weight of
-// one.
+// A liar that invents its own schedule is alone in a cluster; it must not get the weight of a whole
+// cluster.
 TEST(Strategy, ALoneScheduleIsOneOfNNotOneOfTheClusters) {
   const federation::TimestepHistogram honest = federation::HistogramOf({1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
   const federation::TimestepHistogram odd = federation::HistogramOf({1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
@@ -379,7 +380,7 @@ TEST(Strategy, HybridWeighsThree) {
   EXPECT_DOUBLE_EQ(weights[0], 1);
   EXPECT_DOUBLE_EQ(weights[1], (0.5 + 2 * 0.5 + 0.5) / 4);
   EXPECT_DOUBLE_EQ(weights[2], 0.25 / 2);
-  EXPECT_EQ(weights[3], 0);  // has nothing to say of the bank
+  EXPECT_EQ(weights[3], 0);  // has no values for the bank
   EXPECT_FALSE(
       federation::CheckStrategy({.timestep_weight = 0, .quality_weight = 0, .schedule_weight = 0}).ok());
   EXPECT_FALSE(federation::CheckStrategy({.cluster_distance = 2}).ok());

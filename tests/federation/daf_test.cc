@@ -92,7 +92,7 @@ TEST(TrimmedMean, OfOneOrTwoClipsAndAverages) {
   EXPECT_EQ(Combined({{0.5F}, {1000}}, rule), std::vector<float>{0.75F});  // the liar counts as 1
 }
 
-// f of n = 2f + 1 or more may say anything: the result stays inside the honest values.
+// With n = 2f + 1 or more, f members may send anything: the result stays inside the honest values.
 RC_GTEST_PROP(TrimmedMean, StaysWithinHonestValuesUnderAttack, (uint64_t seed)) {
   Random random(seed);
   const size_t honest = 4 + random.Below(4);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A node that leaves lets run what runs, begins nothing, and is gone in time.
+// A node that leaves finishes what runs, begins nothing, and is gone in time.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -123,7 +123,7 @@ TEST_F(DrainTest, APeerThatLeavesIsNoNeighbourAndItsTransferEnds) {
   EXPECT_EQ(Pass(limits::kDrainQuiet).closed, reasons::kNodeDraining);
 }
 
-// What a node offered a moment before it leaves is not lost.
+// An item that a node offered a moment before it leaves is not lost.
 TEST(DrainInASwarm, TheLastOfferArrives) {
   Swarm swarm({.nodes = 20, .seed = 4, .loss = 0.05});
   swarm.Run(seconds(20));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A member that signs two messages under one number is kept out by everybody, and nobody else is.
+// Every node keeps out a member that signs two messages under one number, and no other member.
 
 #include "federation/membership/evidence.h"
 
@@ -88,7 +88,8 @@ TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
   EXPECT_EQ(witness_.Send(Genuine()).closed, "");
 }
 
-// Proofs were in memory only: a node that started again linked to liars until a peer told it.
+// Regression test: proofs were in memory only, so a node that started again linked to liars until a
+// peer told it.
 TEST_F(EvidenceTest, ANodeThatStartsAgainKnowsThemBeforeAnyPeerTellsIt) {
   const std::string payload = federation::EncodeAdapterDelta(DeltaOf(50));
   liar_.Serve(liar_.Push(liar_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
@@ -142,8 +143,8 @@ TEST_F(EvidenceTest, WhoFindsItTellsItsNeighboursAndNewOnes) {
   EXPECT_THAT(elsewhere.core().Graylisted(), ElementsAre(liar_.key().id()));
 }
 
-// An earlier version takes messages of masked rounds for what nobody honest sends, and so a proof
-// about two of them for a forgery of whoever passes it on.
+// An earlier version takes messages of masked rounds for what no honest node sends, and so a proof
+// about two of them for a forgery of the peer that passes it on.
 TEST_F(EvidenceTest, APeerOfBeforeMaskedRoundsIsSentNoProofAboutThem) {
   const auto speak_before = [](federation::LocalNode& local) {
     local.version_max = limits::kVersionWithMasking - 1;
@@ -159,7 +160,7 @@ TEST_F(EvidenceTest, APeerOfBeforeMaskedRoundsIsSentNoProofAboutThem) {
   EXPECT_EQ(later.Dial().Find(Frame::kEvidence), nullptr);
   TestPeer newest(target_, 5, 11, SpeakNewest);
   EXPECT_NE(newest.Dial().Find(Frame::kEvidence), nullptr);
-  // Of other messages it is told, together with those that it is not told of.
+  // The peer is told about other messages, together with those that it is not told about.
   TestPeer other(target_, 6, 12, SpeakNewest);
   ASSERT_EQ(other.Dial().closed, "");
   const Pair plain = PairOf(other, 1);
@@ -204,8 +205,8 @@ TEST_F(EvidenceTest, TwoRecordsUnderOneNumberConvict) {
   EXPECT_EQ(target_.core().Members().size(), 2U);  // the record stays
 }
 
-// A proof that came while the signatures of its sender were spent had no effect until another link
-// opened.
+// Regression test: a proof that came while the signature budget of its sender was spent had no
+// effect until another link opened.
 TEST_F(EvidenceTest, AProofThatThereWasNoTimeForIsCheckedLater) {
   federation::MemberRecord record;
   record.certificate = witness_.local().certificate;
@@ -244,7 +245,7 @@ TEST_F(EvidenceTest, ForgedEvidenceIsCountedAgainstItsSender) {
               ElementsAre(reasons::kSignatureInvalid));
   EXPECT_THAT(witness_.Send(spoiled(2 + 110)).refused, ElementsAre(testing::_));
   EXPECT_THAT(witness_.Send(spoiled(0)).refused, ElementsAre(reasons::kEvidenceInvalid));
-  // Of the witness, with the certificate of the liar.
+  // This proof is about the witness, with the certificate of the liar.
   const Pair pair = PairOf(witness_, 5);
   const std::string of_witness = federation::EquivocationOf(pair.one, pair.two)->Encode();
   EXPECT_THAT(witness_.Send(EvidenceFrame(liar_.local().certificate, of_witness)).refused,
@@ -266,7 +267,7 @@ TEST_F(EvidenceTest, ForgedEvidenceIsCountedAgainstItsSender) {
   EXPECT_EQ(last.closed, reasons::kGraylisted);
 }
 
-// One key may serve in two clusters, each of which counts its boots.
+// One key may serve in two clusters, each of which counts its own boots.
 TEST_F(EvidenceTest, MessagesToAnotherClusterShowNothing) {
   privacy::EnvelopeHeader header = *privacy::ParseHeader(AsBytes(PairOf(liar_, 1).one.header));
   const privacy::Envelope here = *SealEnvelope(header, "here", liar_.key());
@@ -303,7 +304,8 @@ TEST_F(EvidenceTest, ANodeThatHearsItOfItselfSaysSoOnceAndGoesOn) {
   EXPECT_EQ(target_.core().active_links(), 2U);
 }
 
-// An equivocator in a swarm: one half of its neighbours is told this, the other half that.
+// An equivocator in a swarm: it sends one message to one half of its neighbours and another message
+// to the other half.
 class SwarmWithEquivocator {
  public:
   static constexpr size_t kLiar = 5;
@@ -320,7 +322,7 @@ class SwarmWithEquivocator {
   }
   void LieByItems() { SendHalves(ItemFrame(DeltaOf(1)), ItemFrame(DeltaOf(2))); }
   void LieByRecords() { SendHalves(RecordFrame("here:1"), RecordFrame("there:1")); }
-  // Whether every node but the liar keeps out the liar and nobody else.
+  // Whether every node but the liar keeps out the liar and no other node.
   bool AllKnow() {
     for (size_t i = 0; i < swarm_.size(); ++i) {
       if (i != kLiar &&
@@ -417,7 +419,7 @@ TEST(Evidence, AnEquivocatorIsKeptOutByAllWithinFiveSecondsAndNobodyElseIs) {
   }
 }
 
-// Nodes of the version before neither send evidence nor are sent any, and are linked as ever.
+// Nodes of the previous version neither send evidence nor are sent any, and are linked as before.
 TEST(Evidence, TheVersionBeforeWorksWithThisOne) {
   SwarmWithEquivocator cluster(3, /*loss=*/0, [](size_t node, federation::GossipConfig& config) {
     if (node % 2 == 0) {

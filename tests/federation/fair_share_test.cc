@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One peer cannot take all of what a node has for its peers.
+// One peer cannot take all the resources that a node has for its peers.
 
 #include "federation/events/fair_share.h"
 
@@ -24,7 +24,7 @@ Digest NumberedId(uint64_t number) {
   return Sha256(std::to_string(number));
 }
 
-// An announcement of `count` ids from a number on.
+// Returns an announcement of `count` ids from a number on.
 Frame HaveFrom(uint64_t first, uint64_t count) {
   Frame frame;
   for (uint64_t i = 0; i < count; ++i) {
@@ -71,7 +71,8 @@ class OnePeerOfTwo : public testing::Test {
   TestPeer modest_{target_, 2, 8};
 };
 
-// Five thousand ids of one peer took all requests for manifests, and all places behind them.
+// Regression test: five thousand ids of one peer took all requests for manifests, and all places in
+// the queue.
 TEST_F(OnePeerOfTwo, AnnouncementsOfOneLeaveRoomForTheOther) {
   size_t of_greedy = 0;
   for (uint64_t i = 0; i < 20; ++i) {
@@ -82,7 +83,7 @@ TEST_F(OnePeerOfTwo, AnnouncementsOfOneLeaveRoomForTheOther) {
   EXPECT_EQ(WantedIn(modest_.Send(HaveFrom(100'000, 20))), 20U);
 }
 
-// Manifests whose payloads never come took all transfers.
+// Regression test: manifests whose payloads never came took all transfers.
 TEST_F(OnePeerOfTwo, ManifestsOfOneLeaveTransfersForTheOther) {
   for (uint64_t i = 0; i < limits::kMaxTransfers; ++i) {
     greedy_.Push(greedy_.Manifest(federation::ItemKind::kAdapterDelta, federation::EncodeAdapterDelta(DeltaOf(i))));
@@ -93,7 +94,7 @@ TEST_F(OnePeerOfTwo, ManifestsOfOneLeaveTransfersForTheOther) {
   EXPECT_EQ(modest_.Serve(asked, payload).accepted.size(), 1U);
 }
 
-// So did a few large ones with all the memory for payloads.
+// Regression test: a few large payloads took all the memory for payloads.
 TEST_F(OnePeerOfTwo, PayloadsOfOneLeaveMemoryForTheOther) {
   const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
   for (uint64_t i = 0; i < 2 * limits::kMaxPayloadMemory / limits::kMaxPayloadBytes; ++i) {
@@ -125,7 +126,7 @@ TEST(FetcherShares, ALinkThatIsLateIsAskedForOneThingAtATime) {
   EXPECT_EQ(fetcher.Poll(later).size(), 3U);
 }
 
-// Twelve silent links, the largest mesh, and one that answers.
+// Twelve silent links, which is the largest mesh, and one link that answers.
 TEST(FetcherShares, SilentLinksDoNotHoldAllRequestsForChunks) {
   federation::Fetcher fetcher;
   TimePoint now{};
@@ -144,7 +145,7 @@ TEST(FetcherShares, SilentLinksDoNotHoldAllRequestsForChunks) {
   EXPECT_TRUE(std::ranges::any_of(asked, [](const auto& request) { return request.link == 100; }));
 }
 
-// Its share passes on with what it named first.
+// When a link ends, what it named first passes on to the next link that has it.
 TEST(FetcherShares, WhatOthersHaveTooIsTheirsWhenALinkEnds) {
   federation::Fetcher fetcher;
   const TimePoint start{};

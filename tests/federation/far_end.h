@@ -45,7 +45,7 @@ class FarEnd {
   const privacy::NodeKey& key() const { return key_; }
   federation::LocalNode& local() { return local_; }
 
-  // What the relay passes on, under `source`.
+  // Opens the circuit as the relay passes it on, under `source`.
   Answers Open(const privacy::NodeId& source) {
     Frame frame;
     frame.mutable_relay_open()->set_circuit(circuit_);
@@ -54,9 +54,9 @@ class FarEnd {
     return relay_->Send(frame);
   }
   Answers Send(const Frame& frame) { return relay_->Send(*links_.Wrap(link_, frame)); }
-  // The frame as the relay brings it.
+  // Returns the frame as the relay brings it.
   Frame Wrap(const Frame& frame) { return *links_.Wrap(link_, frame); }
-  // What those of the frames say that the relay passes on to this end, in their order.
+  // Returns the contents of those frames that the relay passes on to this end, in their order.
   std::vector<Frame> Read(const Answers& answers) {
     std::vector<Frame> inner;
     for (const Frame& frame : answers.frames) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The core as its owner sees it: start, offers, restore, goodbye.
+// Tests the core as its owner sees it: start, offers, restore, goodbye.
 
 #include "federation/core/gossip_core.h"
 
@@ -142,8 +142,8 @@ TEST(GossipCore, RestoreKeepsWhatMayStillLeave) {
   EXPECT_THAT(expired.dropped, ElementsAre(own.id));
 }
 
-// One pattern of several can be taken back, in all of its versions; it is not fetched from peers
-// again, who may have it still.
+// One pattern of several can be taken back, in all of its versions. It is not fetched again from
+// peers that may still have it.
 TEST(GossipCore, AWithdrawnPatternIsGivenToNobody) {
   CoreUnderTest node;
   Consent(node, privacy::ConsentTier::kPublic);
@@ -223,7 +223,7 @@ TEST(GossipCore, PingsAndMeasuresAndTimesOut) {
   ack.mutable_ack()->set_seq(ping->ping().seq());
   peer.Send(ack);
   Answers silent;
-  for (int second = 0; second < 15; ++second) {  // a longer pause would be a stall of our own
+  for (int second = 0; second < 15; ++second) {  // a longer pause would count as a stall of our own
     EXPECT_EQ(silent.closed, "");
     node.Advance(std::chrono::seconds(1));
     silent.Add(node.core().OnTick(node.now()));

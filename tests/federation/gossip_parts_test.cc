@@ -110,7 +110,7 @@ size_t ReconcileUntilQuiet(std::map<Digest, federation::Item>& a, std::map<Diges
   return messages;
 }
 
-// One exchange finds all that fits into its frames; what does not is found by the next.
+// One exchange finds all that fits into its frames; the next exchange finds the rest.
 RC_GTEST_PROP(Reconcile, TwoExchangesFindEveryDifference, ()) {
   std::set<uint64_t> left;
   std::set<uint64_t> right;
@@ -196,8 +196,8 @@ TEST(ItemTable, MemoryIsTakenFromTheGreediest) {
   EXPECT_EQ(table.Find(ItemOf(10).id), nullptr);
 }
 
-// Withdrawals are few, small and older than what replaced the items that they took back: the oldest
-// first made those items come again.
+// Withdrawals are few, small and older than what replaced the items that they took back. Dropping
+// the oldest first would let those items come again.
 TEST(ItemTable, WithdrawalsAreTakenFromTheGreediestLast) {
   federation::ItemTable table;
   const size_t big = limits::kMaxPayloadBytes;
@@ -288,7 +288,7 @@ TEST(DialPlanner, KeepsNoMoreAddressesThanItsLimit) {
     ASSERT_TRUE(planner.Begin(AddressOf(i), federation::DialPurpose::kMesh, start));
     planner.OnFailed(AddressOf(i), /*hopeless=*/true, start, random);
   }
-  EXPECT_EQ(DueSeeds(planner, start), std::vector<std::string>{"seed:1"});  // was not forgotten
+  EXPECT_EQ(DueSeeds(planner, start), std::vector<std::string>{"seed:1"});  // it was not forgotten
 }
 
 }  // namespace

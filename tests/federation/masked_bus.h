@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The members of one masked round, and items that reach everybody half a second later, in any
-// order. What is lost, doubled or forged, and who stops when, is up to a test.
+// The members of one masked round, with items that reach all members half a second later, in any
+// order. A test decides what is lost, doubled or forged, and which members stop when.
 
 #pragma once
 
@@ -40,7 +40,7 @@ inline privacy::dp::RandomBytes MaskEntropy(uint64_t seed) {
   };
 }
 
-// A node's update with its share of the noise, as far as a sum can tell.
+// Returns a node's update with its share of the noise, as far as a sum can tell.
 inline std::vector<int32_t> UnitsOf(const privacy::masking::MaskLayout& layout, Random& random) {
   std::vector<int32_t> units(layout.Values());
   for (int32_t& unit : units) {
@@ -66,7 +66,7 @@ class MaskedBus {
     std::optional<absl::StatusOr<federation::MaskedOutcome>> outcome;
   };
 
-  // `nodes` members, and `observers` that are none.
+  // `nodes` are members; `observers` are other nodes that take no part.
   explicit MaskedBus(size_t nodes, uint64_t seed = 1, size_t observers = 0,
                      privacy::masking::MaskLayout layout = SmallMaskLayout())
       : layout_(std::move(layout)), random_(seed) {
@@ -150,7 +150,7 @@ class MaskedBus {
       }
     }
   }
-  // Runs until everybody who did not stop has ended, or for so long.
+  // Runs until every member that did not stop has ended, or until `limit_ms` has passed.
   void Run(int64_t limit_ms = 300'000) {
     const int64_t end = ms_ + limit_ms;
     for (; ms_ < end && !AllEnded(); ms_ += 500) {
@@ -191,7 +191,8 @@ class MaskedBus {
     }
     return {sum.begin(), sum.end()};
   }
-  // Everybody who did not stop has the plain sum of the same `members`, none of an attempt before.
+  // Every member that did not stop has the plain sum of the same `members` in this attempt and not
+  // in an earlier one.
   void ExpectSum(const std::set<size_t>& members, uint8_t attempt) {
     for (const Node& node : nodes_) {
       if (node.stopped) {
@@ -211,8 +212,8 @@ class MaskedBus {
       EXPECT_EQ(outcome.units, PlainSum(outcome));
     }
   }
-  // A node gives a share for every charge of its ledger, never two under one key, and every key
-  // once.
+  // A node gives a share for every charge of its ledger, never two shares under one key, and gives
+  // every key once.
   void ExpectNothingTwice() {
     std::set<std::pair<privacy::NodeId, uint8_t>> shares;
     std::set<privacy::masking::MaskPublicKey> keys;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Masked rounds between real cores: their items cross a mesh with losses, peers of an older
-// version hear nothing of them, and what is no item of a round goes no further.
+// Masked rounds between real cores: their items cross a mesh with losses, peers of an older version
+// are sent nothing of them, and an item that does not belong to a round goes no further.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Every node of a swarm with its part in one masked round. Shares have two chunks.
+// A swarm in which every node takes part in one masked round. Shares have two chunks.
 class MaskedSwarm {
  public:
   static constexpr uint64_t kRound = 3;
@@ -206,8 +206,8 @@ TEST(MaskedGossip, ACrashBeforeTheShareLeavesTheOthersASum) {
   cluster.ExpectSum(left, 1);
 }
 
-// Every second node speaks the version before: it is told nothing of the round, misses nothing of
-// the rest, and nobody blames anybody.
+// Every second node speaks the previous version: it is told nothing of the round, misses nothing of
+// the rest, and no node blames another.
 TEST(MaskedGossip, PeersOfTheVersionBeforeAreNotTold) {
   MaskedSwarm cluster({.nodes = 12,
                        .seed = 5,
@@ -233,7 +233,7 @@ TEST(MaskedGossip, PeersOfTheVersionBeforeAreNotTold) {
   cluster.ExpectNobodyBlamed();
   for (size_t i = 0; i < swarm.size(); ++i) {
     for (size_t peer = 0; peer < swarm.size(); ++peer) {
-      // Announced and never given, an item would be a promise broken.
+      // An item that is announced and never given would be a broken promise.
       EXPECT_GE(swarm.core(i).ScoreOf(swarm.id(peer)), 0) << i << " of " << peer;
     }
   }
@@ -255,7 +255,7 @@ class MaskedItems : public testing::Test {
   }
 
   CoreUnderTest target_;
-  // Manifests of a TestPeer are of round 1.
+  // Manifests of a TestPeer belong to round 1.
   TestPeer peer_{target_, 1, 7,
                  [](federation::LocalNode& local) { local.version_max = limits::kProtocolVersion; }};
 };
@@ -283,7 +283,7 @@ TEST_F(MaskedItems, ThatNameAnotherRoundSenderOrAttemptGoNoFurther) {
   }
 }
 
-// The largest payload of each kind is known before a byte of it is fetched.
+// The largest payload of each kind is known before any byte of it is fetched.
 TEST_F(MaskedItems, ThatAreTooLargeAreNotFetched) {
   for (const federation::ItemKind kind : {federation::ItemKind::kMaskKey, federation::ItemKind::kMaskSet, federation::ItemKind::kMaskShare}) {
     const auto push = [&](uint64_t bytes) {
@@ -311,7 +311,8 @@ TEST_F(MaskedItems, LeaveUnderTheTierMaskedAlone) {
   EXPECT_TRUE(target_.core().Items().empty()) << "peers are given it no more";
 }
 
-// Two rounds of attempts are kept of one sender; a flood drops its own oldest.
+// Items of two rounds of attempts are kept for one sender; a flood drops its sender's own oldest
+// items.
 TEST_F(MaskedItems, OfOneSenderAreFew) {
   for (uint8_t i = 0; i < 2 * limits::kMaxMaskItemsPerOrigin; ++i) {
     federation::MaskKeyItem key{.attempt = 0, .offer = {.round = 1, .layout = {1}, .key = {i}}};

@@ -56,13 +56,13 @@ TEST_F(MaskedLedgerTest, AMemberPaysOnceBeforeItNoises) {
   for (const privacy::ReleaseWorld& world : worlds_) {
     EXPECT_THAT(world.events, ElementsAre("reserve", "noise", "spend"));
   }
-  // Six times 0.5 and -0.25 of a clip norm of 1, with noise of 0.6 * sqrt(6 / 5).
+  // The sum is six times 0.5 and -0.25 of a clip norm of 1, with noise of 0.6 * sqrt(6 / 5).
   const std::vector<float> mean = (*bus_.node(0).outcome)->Mean(bus_.layout().grid);
   EXPECT_NEAR(mean[0], 0.5, 4 * 0.7 / 6);
   EXPECT_NEAR(mean[1], -0.25, 4 * 0.7 / 6);
 }
 
-// Each share that left is a release, whether its sum came about or not.
+// Each share that left is a release, even if its sum failed.
 TEST_F(MaskedLedgerTest, AnAttemptThatFailedAfterItsSharesIsPaidForToo) {
   bus_.node(3).answers = false;
   bus_.Run();
@@ -83,7 +83,7 @@ TEST_F(MaskedLedgerTest, WhoCannotPayIsLeftOutAndNoisesNothing) {
   EXPECT_EQ(bus_.SharesOf(2), 0U);
 }
 
-// No share leaves before all agree on the set, so an attempt that fails before costs nothing.
+// No share leaves before all agree on the set, so an attempt that fails earlier costs nothing.
 TEST_F(MaskedLedgerTest, AnAttemptWithoutSharesIsFree) {
   bus_.intercept = [this](size_t from, const federation::Item& item) {
     bus_.node(4).stopped |= from == 4 && item.kind == federation::ItemKind::kMaskSet;

@@ -38,7 +38,7 @@ TEST(MaskMessages, DecodeToWhatWasEncoded) {
   EXPECT_EQ(federation::DecodeMaskShare(AsBytes(federation::EncodeMaskShare(share))).value(), share);
 }
 
-// A manifest that says more is refused before anything is fetched: docs/wire-format.md has the
+// A manifest with a larger size is refused before anything is fetched: docs/wire-format.md has the
 // figures.
 TEST(MaskMessages, TheLargestOfEachKindFitsItsLimit) {
   EXPECT_EQ(federation::EncodeMaskKey({}).size(), 75U);

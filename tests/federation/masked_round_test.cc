@@ -87,7 +87,7 @@ TEST(MaskedRoundTest, TheSumOfEverySizeIsThePlainSum) {
   }
 }
 
-// No share shows what is in it, and no sum of some of them.
+// A share does not show what is in it, and a sum of only some shares does not either.
 TEST(MaskedRoundTest, NothingLessThanAllSharesIsASum) {
   MaskedBus bus(5);
   bus.Run();
@@ -120,8 +120,8 @@ RC_GTEST_PROP(MaskedRoundTest, NeitherOrderNorCopiesNorLateComersChangeTheSum, (
   bus.ExpectNothingTwice();
 }
 
-// A member stops before it said a thing of the first attempt. The others end with the sum of those
-// left, and pay twice only where it stopped after all had agreed.
+// A member stops before it sent anything of the first attempt, or later. The others end with the
+// sum of the members that are left, and pay twice only if it stopped after all had agreed.
 TEST(MaskedRoundTest, AMemberMayStopAtEveryStage) {
   struct Stage {
     federation::ItemKind before;
@@ -159,7 +159,7 @@ TEST(MaskedRoundTest, WhoStopsAfterItsShareIsInTheSum) {
   bus.ExpectSum(Numbers(5), 0);
 }
 
-// It gives keys and signs sets for ever, and never a share.
+// The member gives keys and signs sets every time, but never gives a share.
 TEST(MaskedRoundTest, WhoAlwaysDropsOutIsLeftOutOfTheNextAttempt) {
   MaskedBus bus(6);
   bus.node(3).answers = false;
@@ -181,8 +181,8 @@ TEST(MaskedRoundTest, TooFewLeftEndTheRoundWithoutASum) {
   }
 }
 
-// Two members get a key only after its time: the sets that are signed differ, so nobody gives a
-// share, and nobody pays.
+// Two members get a key only after its deadline: the sets that are signed differ, so no member
+// gives a share, and no member pays.
 TEST(MaskedRoundTest, ViewsThatDifferCostNoCharge) {
   MaskedBus bus(6);
   std::vector<federation::Item> late;
@@ -199,15 +199,15 @@ TEST(MaskedRoundTest, ViewsThatDifferCostNoCharge) {
   bus.Deliver(0, late[0]);
   bus.Deliver(1, late[0]);
   bus.Run();
-  // Four of six named it, which is too few: it is late for whoever is far from it.
+  // Four of six named it, which is too few: the key is late for the members that are far from it.
   bus.ExpectSum(Numbers(6, {4}), 1);
   for (size_t i = 0; i < bus.size(); ++i) {
     EXPECT_EQ(bus.node(i).charges, i == 4 ? 0U : 1U) << "node " << i;
   }
 }
 
-// Five of six signed the set of all. The sixth, for which one key came late, might as well take
-// others for members: it sits this round out, and pays nothing.
+// Five of six signed the set of all. One key came late for the sixth, which cannot exclude that the
+// others formed another set: it sits this round out and pays nothing.
 TEST(MaskedRoundTest, ForWhomAloneAKeyWasLateSitsTheRoundOut) {
   MaskedBus bus(6);
   std::vector<federation::Item> late;
@@ -228,8 +228,8 @@ TEST(MaskedRoundTest, ForWhomAloneAKeyWasLateSitsTheRoundOut) {
   bus.ExpectSum(Numbers(6, {0}), 1);
 }
 
-// Where most take another for a member than one does, they go on without that one, which pays
-// nothing.
+// Where most members include a member that one of them does not include, they go on without that
+// one, which pays nothing.
 TEST(MaskedRoundTest, WhoDiffersFromMostInWhoTheMembersAreIsLeftOut) {
   MaskedBus bus(6);
   bus.Begin(2, {bus.group().begin(), bus.group().end() - 1});
@@ -241,7 +241,7 @@ TEST(MaskedRoundTest, WhoDiffersFromMostInWhoTheMembersAreIsLeftOut) {
   bus.ExpectSum(Numbers(6, {2}), 1);
 }
 
-// Where only few do, all go on without that other one.
+// Where only a few members include another one, all go on without that other one.
 TEST(MaskedRoundTest, WhomTooFewTakeForAMemberIsLeftOut) {
   MaskedBus bus(6);
   for (const size_t node : {0, 1, 2}) {
@@ -273,7 +273,8 @@ TEST(MaskedRoundTest, WhoGivesTwoKeysHasNoPart) {
   }
 }
 
-// Shares for two sets of one attempt, or two for one set: neither counts.
+// A member that gives shares for two sets of one attempt, or two shares for one set, does not count
+// at all.
 TEST(MaskedRoundTest, WhoGivesTwoSharesHasNoPart) {
   for (const bool other_set : {true, false}) {
     MaskedBus bus(6);
@@ -309,8 +310,8 @@ TEST(MaskedRoundTest, WhoGivesTwoSharesHasNoPart) {
   }
 }
 
-// Who copies a key could not mask with it; whose it was is not known to others, so that attempt
-// goes without both.
+// A member that copies a key could not mask with it. Others cannot know whose key it was, so that
+// attempt goes on without both.
 TEST(MaskedRoundTest, ACopiedKeyIsInNoSet) {
   MaskedBus bus(7);
   std::optional<federation::MaskKeyItem> honest;
@@ -347,8 +348,8 @@ TEST(MaskedRoundTest, AKeyOfSmallOrderIsRefused) {
   EXPECT_TRUE(bus.node(0).refused.contains(MaskedBus::IdOf(1)));
 }
 
-// An update that was not clipped shows in the sum, but not whose it was: every further attempt
-// would cost everybody a charge.
+// An update that was not clipped shows in the sum, but its sender does not: every further attempt
+// would cost all members a charge.
 TEST(MaskedRoundTest, ALiarsShareCostsOneChargeAndNoMore) {
   MaskedBus bus(6);
   bus.intercept = [&bus](size_t from, const federation::Item& item) {
@@ -385,7 +386,7 @@ TEST(MaskedRoundTest, AKeyMasksOnce) {
   EXPECT_EQ(ReasonOf(round.Provide(0, input(2), bus.now()).status()), reasons::kMaskReused);
 }
 
-// What went wrong with an input is not mended with the same key.
+// A failed input is not repaired with the same key.
 TEST(MaskedRoundTest, AKeyThatRefusedAnInputMasksNoMore) {
   MaskedBus bus(4);
   bus.node(0).answers = false;
@@ -409,11 +410,11 @@ TEST(MaskedRoundTest, AShareAfterItsAttemptIsNotMade) {
   EXPECT_EQ(ReasonOf(late.status()), reasons::kMaskReused);
 }
 
-// The secret of its key died with the process: it says nothing more in that attempt, and the others
-// go on without it.
+// The secret of its key was lost with the process: the member sends nothing more in that attempt,
+// and the others go on without it.
 TEST(MaskedRoundTest, ARestartedMemberGivesNoSecondKey) {
   MaskedBus bus(6);
-  bus.Run(400);  // keys are said
+  bus.Run(400);  // keys have been sent
   ASSERT_EQ(bus.said().size(), 6U);
   bus.Begin(2, bus.group(), bus.said());
   bus.Run();

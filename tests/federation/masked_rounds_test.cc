@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Masked rounds one after the other, numbered by the clock.
+// Masked rounds in sequence, numbered by the clock.
 
 #include "federation/masked/masked_rounds.h"
 
@@ -37,7 +37,7 @@ federation::MaskedRoundsConfig ConfigOf(size_t node) {
           .random = MaskEntropy(node + 1)};
 }
 
-// Nodes that hear each other at once.
+// Nodes that receive each other's items at once.
 class MaskedRoundsTest : public testing::Test {
  protected:
   struct Node {
@@ -136,7 +136,7 @@ class MaskedRoundsTest : public testing::Test {
   std::vector<federation::Item> waiting_;
 };
 
-// In the first round all say that they take part, in the others they do.
+// In the first round all announce that they take part; in the others they do.
 TEST_F(MaskedRoundsTest, FollowEachOtherByTheClock) {
   Tick(kFirst);
   for (const Node& node : nodes_) {
@@ -157,7 +157,7 @@ TEST_F(MaskedRoundsTest, FollowEachOtherByTheClock) {
   }
 }
 
-// What was said before a node began its round counts.
+// Items that were sent before a node began its round count.
 TEST_F(MaskedRoundsTest, ALateNodeFindsTheItemsThatAreThere) {
   Tick(kFirst);
   Tick(kFirst + kPeriod, /*from=*/1);
@@ -188,7 +188,7 @@ TEST_F(MaskedRoundsTest, TooFewTakersWait) {
   EXPECT_EQ(ReasonOf(nodes_[0].rounds->Provide(8, 0, {}, At(0)).status()), reasons::kMaskReused);
 }
 
-// Of 40 nodes six take the tier: they find each other, and all get their sum.
+// Six of 40 nodes take the tier: they find each other, and all get their sum.
 TEST_F(MaskedRoundsTest, TheFewThatTakePartAreOneGroupAndAllOthersFollow) {
   SetNodes(40);
   for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -213,7 +213,7 @@ TEST_F(MaskedRoundsTest, EverybodyGetsTheSumsOfAllGroups) {
   }
 }
 
-// Who said that it takes part and does not after all costs the others the time for keys.
+// A node that announced that it takes part and then does not costs the others the time for keys.
 TEST_F(MaskedRoundsTest, WhoDoesNotTakePartAfterAllIsLeftOut) {
   Tick(kFirst);
   nodes_[2].willing = false;
@@ -228,7 +228,7 @@ TEST_F(MaskedRoundsTest, WhoDoesNotTakePartAfterAllIsLeftOut) {
   EXPECT_EQ(nodes_[0].outcomes.at(8)->weight(), kNodes - 1);
 }
 
-// In its group nobody takes its key for one that it uses.
+// The members of its group do not take its key for one that it uses.
 TEST_F(MaskedRoundsTest, AMemberThatTakesNoPartSaysLateThatItWouldAgain) {
   Tick(kFirst);
   nodes_[2].willing = false;
@@ -274,9 +274,9 @@ struct BackdatedKey {
 class MaskedRoundsBackdatedTest : public MaskedRoundsTest,
                                   public testing::WithParamInterface<BackdatedKey> {};
 
-// Found by review: a member that dates its key back, and gives it to some just before they begin
-// the round and to others just after, made them differ in who takes part and so kept all from a
-// sum. Whatever it does then, at most a quarter of the others go without.
+// Found by review: a member dated its key back and gave it to some members just before they began
+// the round and to others just after. They then differed in who takes part, and no member got a
+// sum. Now at most a quarter of the others go without a sum, whatever the member does.
 TEST_P(MaskedRoundsBackdatedTest, StallsNoRound) {
   const BackdatedKey& attack = GetParam();
   for (size_t heard = 0; heard < attack.members; ++heard) {

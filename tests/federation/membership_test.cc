@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The parts of membership: records as a CRDT, suspicion, failure detection.
+// Tests the parts of membership: records as a CRDT, suspicion, failure detection.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,8 +41,8 @@ federation::RecordPtr RecordOf(uint8_t node, uint64_t incarnation, uint8_t versi
 
 // ---- Records
 
-// Whatever the order and however often records come, over whatever base: the same set, whose sums
-// are those of a set made at once.
+// Records may come in any order, any number of times, and over any base: the result is the same
+// set, whose sums are those of a set made at once.
 RC_GTEST_PROP(RecordSet, MergesToTheSameInAnyOrder, ()) {
   const auto draws = *rc::gen::container<std::vector<std::tuple<uint8_t, uint8_t, uint8_t>>>(
       rc::gen::tuple(rc::gen::inRange<uint8_t>(0, 200), rc::gen::inRange<uint8_t>(1, 4),
@@ -134,7 +134,7 @@ TEST(RecordSet, SamplesEveryRecord) {
 
 // ---- Suspicion
 
-// memberlist's figures, with a unit of 600 ms for its 1 s.
+// These are memberlist's figures, with a unit of 600 ms for its 1 s.
 TEST(Suspicion, TimeoutsFollowMemberlist) {
   const auto in_seconds = [](Duration d) { return std::chrono::duration<double>(d).count(); };
   EXPECT_NEAR(in_seconds(federation::SuspicionTimeout(100, 3, 3)), 4.8, 1e-6);
@@ -196,7 +196,7 @@ TEST(Suspicion, PassesOnAFewAccusersAndForgetsThemWithTheIncarnation) {
   }
   EXPECT_EQ(passed_on, 4);
   EXPECT_TRUE(table.Add(By(1, /*incarnation=*/2), nullptr, 100, start + seconds(60)));
-  EXPECT_THAT(table.TakeExpired(100, start + seconds(61)), IsEmpty());  // its time began anew
+  EXPECT_THAT(table.TakeExpired(100, start + seconds(61)), IsEmpty());  // its time started again
   table.Postpone(seconds(100));
   EXPECT_THAT(table.TakeExpired(100, start + seconds(120)), IsEmpty());
   EXPECT_THAT(table.TakeExpired(100, start + seconds(300)), SizeIs(1));
@@ -205,7 +205,7 @@ TEST(Suspicion, PassesOnAFewAccusersAndForgetsThemWithTheIncarnation) {
 
 // ---- Member table
 
-// A node of its own: what signs records and accusations, and keeps those of others.
+// A node's table: it signs records and accusations, and keeps those of others.
 struct TableNode {
   explicit TableNode(uint64_t number)
       : key(privacy::NodeKey::FromSeed(SeedOf(number))),

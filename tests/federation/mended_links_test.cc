@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What ends for one moment only, and what came too late: links that end with a former certificate,
-// and items of who was revoked while they were fetched.
+// Links that end with a former certificate are dialled again soon; items are refused if their
+// author was revoked while they were fetched.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,8 @@ using testing::IsEmpty;
 constexpr Duration kSoon = std::chrono::minutes(5);
 constexpr Duration kDialTick = std::chrono::milliseconds(200);
 
-// How often a node dials its seed in five minutes after the peer there ended the link for `reason`.
+// Returns how often a node dials its seed in five minutes after the peer there ended the link for
+// `reason`.
 size_t DialsAfter(const char* reason, int64_t own_not_after_ms) {
   CoreUnderTest node(0, [&](federation::GossipConfig& config) {
     config.seeds = {AddressOf(1)};
@@ -52,8 +53,8 @@ size_t DialsAfter(const char* reason, int64_t own_not_after_ms) {
   return later.dials.size();
 }
 
-// Peers end links with a certificate that is over. A node that has the next one waited as after a
-// refusal, although nothing kept it from linking anew.
+// Regression test: peers end links whose certificate has expired. A node that already had the next
+// certificate waited as after a refusal, although it could have linked again at once.
 TEST(MendedLinks, TheEndOfAFormerCertificateCostsNoLongWait) {
   const int64_t good_ms = kWallStart + kDayMillis;
   const int64_t over_ms = kWallStart + 5'000;
@@ -65,7 +66,8 @@ TEST(MendedLinks, TheEndOfAFormerCertificateCostsNoLongWait) {
   EXPECT_LT(DialsAfter(reasons::kCertificateForeign, good_ms), renewed);
 }
 
-// It was stored and used, as only those were dropped that were whole when the list came.
+// Regression test: the item was stored and used, because only items that were complete when the
+// list came were dropped.
 TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
   for (const bool revoked : {false, true}) {
     CoreUnderTest target(

@@ -22,7 +22,8 @@ privacy::NodeId Member(uint8_t number) {
   return id;
 }
 
-// However many begin circuits as fast as they can, a window has no more of them than it may.
+// However many peers begin circuits as fast as they can, a window has no more openings than it may
+// have.
 RC_GTEST_PROP(OpeningSharesTest, NoWindowHasTooMany, ()) {
   const auto wishes = *rc::gen::container<std::vector<std::pair<uint8_t, uint16_t>>>(
       rc::gen::pair(rc::gen::inRange<uint8_t>(0, 40), rc::gen::inRange<uint16_t>(0, 600)));
@@ -41,7 +42,8 @@ RC_GTEST_PROP(OpeningSharesTest, NoWindowHasTooMany, ()) {
   }
 }
 
-// Half, a quarter, an eighth: four that take all they can get leave one to a fifth.
+// Peers get half, a quarter, an eighth: four peers that take all they can get leave one opening for
+// a fifth.
 TEST(OpeningSharesTest, WhoeverComesNextFindsSome) {
   OpeningShares shares;
   std::map<uint8_t, size_t> granted;

@@ -32,7 +32,7 @@ TEST(OuterOptimizer, PlainAndMomentum) {
   EXPECT_EQ(Moves(nesterov, 0), (std::vector<float>{0.375F, -0.6875F, 0.09375F}));
 }
 
-// Expected values: Python.
+// The expected values come from Python.
 TEST(OuterOptimizer, AdamTakesTheNoiseOffTheSecondMoment) {
   const federation::OuterOptions adam{.kind = federation::OuterOptions::Kind::kAdam, .step = 0.5};
   const auto plain = Moves(adam, 0);

@@ -55,7 +55,7 @@ TEST_F(PeerScoresTest, GivingCountsForAPeerUpToALimit) {
   }
   EXPECT_DOUBLE_EQ(scores_.Of(Id(1)), limits::kDeliveryWeight * limits::kMaxDeliveries);
   EXPECT_THAT(scores_.Better(1), ElementsAre(Id(1)));
-  Pass(seconds(1), {});  // out of the mesh: what it gave stays
+  Pass(seconds(1), {});  // out of the mesh: its earlier credit stays
   EXPECT_LT(scores_.OfLink(1), limits::kDeliveryWeight * limits::kMaxDeliveries);
   EXPECT_GT(scores_.OfLink(1), 9);
 }
@@ -69,7 +69,7 @@ TEST_F(PeerScoresTest, InvalidMessagesCountSquaredAndFade) {
   EXPECT_NEAR(scores_.Of(Id(1)), -1, 1e-6);
   Pass(20 * limits::kInvalidHalfLife);
   EXPECT_EQ(scores_.Of(Id(1)), 0);
-  EXPECT_EQ(scores_.size(), 0U);  // and are forgotten
+  EXPECT_EQ(scores_.size(), 0U);  // and they are forgotten
 }
 
 TEST_F(PeerScoresTest, AccidentsAreForgiven) {
@@ -84,7 +84,7 @@ TEST_F(PeerScoresTest, ADisconnectedPeerKeepsItsScore) {
   scores_.LinkUp(1, Id(1));
   scores_.Invalid(1, 3);
   scores_.LinkDown(1);
-  scores_.Invalid(1, 3);  // too late to be anybody's
+  scores_.Invalid(1, 3);  // too late to be blamed on any peer
   scores_.LinkUp(2, Id(1));
   EXPECT_DOUBLE_EQ(scores_.OfLink(2), -9);
 }
@@ -175,7 +175,7 @@ TEST(MeshOpportunity, NeighboursThatGiveNothingGetBetterCompany) {
   EXPECT_FALSE(content.better_than.has_value());
 }
 
-// A peer of a core: it answers pings, and what else it does is the test's.
+// A peer of a core: it answers pings; the test decides everything else.
 class ScoredPeer : public testing::Test {
  protected:
   void SetUp() override {
@@ -187,7 +187,7 @@ class ScoredPeer : public testing::Test {
     frame.mutable_graft();
     return peer_.Send(frame);
   }
-  // A second passes. What the core did in it.
+  // Lets a second pass and returns what the core did in it.
   Answers Second() {
     target_.Advance(seconds(1));
     Answers answers;
@@ -241,7 +241,7 @@ TEST_F(ScoredPeer, WhoAnnouncesAndNeverDeliversIsPrunedThenKeptOut) {
   EXPECT_EQ(peer_.Dial().closed, "");
 }
 
-// Any chunk of an item kept the promise of all of them.
+// Regression test: any chunk of an item kept the promise of all of them.
 TEST_F(ScoredPeer, AChunkThatNobodyAskedForKeepsNoPromise) {
   for (uint64_t i = 0; i < 3; ++i) {
     const std::string payload = federation::EncodeAdapterDelta(DeltaOf(i));
@@ -256,7 +256,7 @@ TEST_F(ScoredPeer, AChunkThatNobodyAskedForKeepsNoPromise) {
   EXPECT_LT(Score(), 0);
 }
 
-// What came after another peer had been faster was not looked at.
+// Regression test: a chunk that came after another peer had been faster was not checked.
 TEST_F(ScoredPeer, ALateChunkIsCheckedToo) {
   TestPeer second(target_, 2, 8);
   ASSERT_EQ(second.Dial().closed, "");
@@ -276,7 +276,7 @@ TEST_F(ScoredPeer, ALateChunkIsCheckedToo) {
   EXPECT_LT(Score(), 0);
 }
 
-// It kept its link, and with it all that it had promised.
+// Regression test: the peer kept its link, and with it everything that it had promised.
 TEST_F(ScoredPeer, WhoSpeaksAndAnswersNoPingLosesItsLink) {
   std::string closed;
   for (int second = 0; second < 30 && closed.empty(); ++second) {
@@ -290,7 +290,8 @@ TEST_F(ScoredPeer, WhoSpeaksAndAnswersNoPingLosesItsLink) {
   EXPECT_EQ(Score(), 0);
 }
 
-// It was not answered at all: who asked waited, and counted a broken promise.
+// Regression test: such a request was not answered at all, so the node that asked waited and
+// counted a broken promise.
 TEST_F(ScoredPeer, WhoAsksForWhatWasDroppedIsTold) {
   std::vector<std::string> ids;
   for (uint64_t i = 0; i <= limits::kMaxDeltasPerOrigin; ++i) {
@@ -310,7 +311,7 @@ TEST_F(ScoredPeer, WhoAsksForWhatWasDroppedIsTold) {
   EXPECT_THAT(peer_.Send(want).frames, IsEmpty());
 }
 
-// world --nodes 20 --seeds 7..16: a flood of requests had seven times as many answers.
+// Found by world --nodes 20 --seeds 7..16: a flood of requests got seven times as many answers.
 TEST_F(ScoredPeer, WhoAsksForWhatIsGoneAgainAndAgainGetsFewAnswers) {
   std::vector<privacy::Envelope> envelopes;
   for (uint64_t i = 0; i <= limits::kMaxDeltasPerOrigin; ++i) {
@@ -348,7 +349,7 @@ TEST_F(ScoredPeer, WhatIsMissingTakesWhatWasEarnedAndNoMore) {
     missing.mutable_chunk()->set_item_id(id);
     missing.mutable_chunk()->set_missing(true);
     EXPECT_THAT(peer_.Send(missing).refused, IsEmpty());
-    peer_.Send(missing);  // nobody asked again
+    peer_.Send(missing);  // the core has not asked again
     if (i % 10 == 0) {
       EXPECT_EQ(Second().closed, "");
     }
@@ -370,7 +371,8 @@ TEST_F(ScoredPeer, WhoDeliversKeepsItsPlace) {
   EXPECT_THAT(target_.core().MeshPeers(), ElementsAre(peer_.key().id()));
 }
 
-// A path that is slow, or lossy, or cut breaks no promise: nothing that was sent later is answered.
+// A path that is slow, or lossy, or cut breaks no promise: nothing that was sent later is answered
+// either.
 TEST_F(ScoredPeer, WhoIsSlowIsNotBlamed) {
   for (int second = 0; second < 14; ++second) {
     Announce();
@@ -409,7 +411,7 @@ TEST_F(ScoredPeer, GraftsDuringTheBackoffCountWhenThePruneMustHaveArrived) {
   prune.mutable_prune()->set_backoff_ms(60'000);
   peer_.Send(prune);
   for (int i = 0; i < 20; ++i) {
-    EXPECT_NE(Graft().Find(Frame::kPrune), nullptr);  // crossed, perhaps
+    EXPECT_NE(Graft().Find(Frame::kPrune), nullptr);  // the frames may have crossed
   }
   EXPECT_EQ(Score(), 0);
   for (int second = 0; second < 20; ++second) {
@@ -421,7 +423,7 @@ TEST_F(ScoredPeer, GraftsDuringTheBackoffCountWhenThePruneMustHaveArrived) {
   EXPECT_LT(Score(), 0);
 }
 
-// Nobody lies here, and a fifth of all frames is sent again: no score is ever negative.
+// All nodes are honest here, and a fifth of all frames is sent again: no score is ever negative.
 TEST(PeerScores, LossAloneCostsNobodyItsScore) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     Swarm swarm({.nodes = 20, .seed = seed, .loss = 0.2});

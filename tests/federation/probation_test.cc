@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Newcomers wait outside the mesh of settled nodes, and nobody else waits for anything.
+// Newcomers wait outside the mesh of settled nodes; no other node waits.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class Probation : public testing::Test {
     frame.mutable_graft();
     return peer.Send(frame);
   }
-  // Settled neighbours of a node.
+  // Gives a node settled neighbours.
   void Surround(CoreUnderTest& target, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       peers_.push_back(Peer(target, 1 + i, kWallStart - kDayMillis));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a relay, or who asks for one, may not do.
+// What a relay, or a node that asks for one, may not do.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,8 +45,8 @@ class RelayAbuseTest : public testing::Test {
   const privacy::NodeId stranger_ = privacy::NodeKey::FromSeed(SeedOf(9)).id();
 };
 
-// Found by review: a relay does not know at once that a circuit ended. What was under way then
-// counted as its flood.
+// Found by review: a relay does not know at once that a circuit ended. Frames that were under way
+// then counted as a flood by the relay.
 TEST_F(RelayAbuseTest, FramesOfACircuitThatEndedAreNoFloodOfTheRelay) {
   FarEnd far(target_, relay_, 5, 1);
   ASSERT_EQ(far.Open(far.key().id()).closed, "");
@@ -61,7 +61,7 @@ TEST_F(RelayAbuseTest, FramesOfACircuitThatEndedAreNoFloodOfTheRelay) {
     ASSERT_EQ(relay_.Send(stray).closed, "") << sent;
   }
   EXPECT_EQ(target_.core().ScoreOf(relay_.key().id()), score);
-  // Of a circuit that never was they are.
+  // Frames of a circuit that never existed do count.
   stray.mutable_relay_frame()->set_circuit(99);
   std::string closed;
   for (double sent = 0; sent < limits::kFrameBurst + 1 && closed.empty(); ++sent) {
@@ -81,13 +81,13 @@ TEST_F(RelayAbuseTest, AnHonestOneBringsALink) {
 }
 
 TEST_F(RelayAbuseTest, ARelayCannotBeWhoItCarries) {
-  // With its own key and certificate, in the name of another member.
+  // The far end uses its own key and certificate, but the name of another member.
   FarEnd itself(target_, relay_, 1, 1);
   itself.Open(stranger_);
   const Answers answers = itself.Dial();
   EXPECT_EQ(CloseReason(answers), reasons::kRelayBroken);
   EXPECT_THAT(answers.refused, ElementsAre(reasons::kRelayBroken));
-  // With the other member's certificate, which everybody has.
+  // The far end uses the other member's certificate, which every member has.
   FarEnd thief(target_, relay_, 1, 3);
   thief.local().certificate = CertificateFor(privacy::NodeKey::FromSeed(SeedOf(9)), "node-9");
   thief.Open(stranger_);
@@ -96,7 +96,7 @@ TEST_F(RelayAbuseTest, ARelayCannotBeWhoItCarries) {
   EXPECT_EQ(target_.core().ScoreOf(stranger_), 0);
 }
 
-// Somebody who has the ear of both ends on direct links cannot make one relayed link of them.
+// An attacker with direct links to both ends cannot join them into one relayed link.
 TEST_F(RelayAbuseTest, ProofsOfADirectLinkAreOfNoUseOnARelayedOne) {
   FarEnd far(target_, relay_, 2, 1);
   far.Open(far.key().id());
@@ -114,7 +114,7 @@ TEST_F(RelayAbuseTest, WhatRunsThroughARelayCarriesNothingForOthers) {
   frame.mutable_relay_open()->set_source(Text(far.key().id()));
   frame.mutable_relay_open()->set_target(Text(relay_.key().id()));
   EXPECT_THAT(far.Send(frame).refused, ElementsAre(reasons::kEnvelopeMalformed));
-  // Nor is such a link one that a circuit could go on by.
+  // A circuit cannot go on over such a link either.
   EXPECT_EQ(CloseReason(Open(3, relay_.key().id(), far.key().id())), reasons::kNoRelay);
   EXPECT_EQ(target_.core().circuits(), 0U);
 }
@@ -167,12 +167,12 @@ TEST_F(RelayAbuseTest, CircuitsPerSecondAndThroughOneRelayAreLimited) {
   }
   EXPECT_EQ(CloseReason(Open(circuit + 2, relay_.key().id(), stranger_)), reasons::kLimitExceeded);
   EXPECT_EQ(more, static_cast<size_t>(limits::kCircuitBurst));
-  // None of those is blamed: who asked may be another node.
+  // The relay is not blamed for these: another node may have asked.
   EXPECT_EQ(target_.core().ScoreOf(relay_.key().id()), 0);
 }
 
-// Found by review: whoever opened and closed circuits to a node as fast as the relay let it kept
-// all others from reaching that node through the relay.
+// Found by review: a member that opened and closed circuits to a node as fast as the relay let it
+// kept all others from reaching that node through the relay.
 TEST_F(RelayAbuseTest, OneMemberCannotUseUpARelaysOpeningsToANode) {
   uint32_t circuit = 1;
   size_t taken = 0;
@@ -189,7 +189,7 @@ TEST_F(RelayAbuseTest, OneMemberCannotUseUpARelaysOpeningsToANode) {
     EXPECT_EQ(CloseReason(other.Open(other.key().id())), "") << number;
     circuit += 2;
   }
-  // Nor can it with what the relay looks for itself through the node.
+  // It cannot do so with the circuits that the relay itself opens through the node either.
   while (CloseReason(Open(circuit, relay_.key().id(), stranger_)) == reasons::kNoRelay) {
     circuit += 2;
   }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How links through relays end that nobody spoiled.
+// How links through relays end without a fault of either end or of the relay.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class RelayGoodbyeTest : public testing::Test {
     ASSERT_EQ(relay_.Dial().closed, "");
     far_.Open(far_.key().id());
   }
-  // The next frame to the core as an unsealed one.
+  // Passes the next frame to the core unsealed.
   Answers SendUnsealed(const Frame& frame) {
     Frame wrapped = far_.Wrap(frame);
     wrapped.mutable_relay_frame()->set_opening(frame.SerializeAsString());
@@ -51,8 +51,8 @@ class RelayGoodbyeTest : public testing::Test {
   FarEnd far_{target_, relay_, 2, 1};
 };
 
-// Found by review: an end that gave up before the last frame of the handshake came says so without
-// a seal, to one that has the keys. That one took it for a forgery of the relay's.
+// Found by review: an end that gives up before the last frame of the handshake came says so without
+// a seal, to an end that has the keys. That end took it for a forgery by the relay.
 TEST_F(RelayGoodbyeTest, OneThatCrossesTheHandshakeIsNotLaidToTheRelay) {
   far_.Dial();
   ASSERT_EQ(target_.core().relayed_links(), 1U);
@@ -76,8 +76,8 @@ TEST_F(RelayGoodbyeTest, AnEndThatSealedSomethingSealsItsGoodbye) {
   EXPECT_THAT(SendUnsealed(Goaway()).refused, ElementsAre(reasons::kRelayBroken));
 }
 
-// What the far end hears of a core that leaves: its record, then that it ends the link, both before
-// the link to the relay is gone.
+// Checks what the far end receives from a core that leaves: its record, then the end of the link,
+// both before the link to the relay is gone.
 void ExpectGoodbye(FarEnd& far, const Answers& answers) {
   const auto carrier_ends = std::ranges::find_if(
       answers.frames, [](const Frame& frame) { return frame.has_goaway(); });

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whatever peers send about circuits, in any order: a core stays within its limits, does at once
-// all that it does, and its owner sees direct links only.
+// Whatever peers send about circuits, in any order, a core stays within its limits, leaves no work
+// undone, and its owner sees direct links only.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -95,7 +95,7 @@ class RelayFuzz {
     }
     Connect(peer);
   }
-  // Numbers of both sides, mostly new ones.
+  // Numbers from both sides, mostly new ones.
   uint32_t Circuit() { return static_cast<uint32_t>(random_.Below(next_circuit_ + 2)); }
   privacy::NodeId Node(size_t number) {
     return number < kPeers    ? peers_[number]->key().id()

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Links between members that cannot dial each other, through a neighbour of both.
+// Tests links between members that cannot dial each other, through a neighbour of both.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// The first `relays` nodes can be dialled, all others have no address.
+// Returns options where the first `relays` nodes can be dialled and all others have no address.
 SwarmOptions Behind(size_t relays, size_t nodes, uint64_t seed) {
   return {.nodes = nodes, .seed = seed, .configure = [relays](size_t node, federation::GossipConfig& config) {
             config.seeds.clear();
@@ -49,7 +49,7 @@ uint64_t Refused(Swarm& swarm, size_t node, const std::string& reason) {
   return found == refused.end() ? 0 : found->second;
 }
 
-// Nothing of items, in either form of their exchange.
+// Whether a frame is about items, in either form of their exchange.
 bool IsOfItems(const Frame& frame) {
   return frame.has_push() || frame.has_i_have() || frame.has_i_want() || frame.has_chunk() ||
          frame.has_chunk_request() ||
@@ -68,7 +68,7 @@ class RelayTest : public testing::Test {
     return swarm_.core(kOne).RelayTo(swarm_.id(kOther)).has_value() &&
            swarm_.core(kOther).RelayTo(swarm_.id(kOne)).has_value();
   }
-  // Both ends may have asked at once: one of two links stays.
+  // Both ends may have asked at the same time: one of the two links stays.
   void LinkUp() {
     ASSERT_TRUE(swarm_.RunUntil([this] { return Linked(); }, seconds(20)));
     ASSERT_TRUE(
@@ -76,7 +76,7 @@ class RelayTest : public testing::Test {
     swarm_.Run(seconds(1));  // and nothing of the other one is under way
     ASSERT_TRUE(Linked());
   }
-  // From now on the relay is a bad neighbour that passes on no item.
+  // From now on the relay misbehaves and passes on no item.
   void KeepItemsFromRelay() {
     swarm_.intercept = [this](size_t node, federation::LinkId link, const Frame& frame) {
       return (node == kRelay && IsOfItems(frame)) || (OnFrame && OnFrame(node, link, frame));
@@ -123,7 +123,7 @@ TEST_F(RelayTest, TheLinkStaysWhileItIsUsedAndHasPings) {
   EXPECT_EQ(other->state, federation::MemberState::kAlive);
 }
 
-// A relay that has no way any more says nothing about who is at its end.
+// A relay that has lost its path says nothing about the member at the other end.
 TEST_F(RelayTest, ACircuitThatEndsMakesNobodySuspect) {
   LinkUp();
   std::optional<uint32_t> circuit;
@@ -134,7 +134,7 @@ TEST_F(RelayTest, ACircuitThatEndsMakesNobodySuspect) {
       close.mutable_relay_close()->set_circuit(*circuit);
       swarm_.Apply(node, swarm_.core(node).OnFrame(link, close, swarm_.now()));
     }
-    // Nobody helps to find out.
+    // No other node helps to find out.
     return node == kRelay && (frame.has_ping_request() || frame.has_relay_open());
   };
   swarm_.Run(seconds(30));
@@ -143,7 +143,7 @@ TEST_F(RelayTest, ACircuitThatEndsMakesNobodySuspect) {
   EXPECT_EQ(swarm_.core(kOne).counters().suspicions, 0U);
 }
 
-// What a relay does to what it carries ends the link, and is laid to nobody else's charge.
+// If a relay alters what it carries, the link ends and no other member is blamed.
 class MaliciousRelayTest : public RelayTest {
  protected:
   // Alters the next sealed frame to one end.
@@ -246,7 +246,7 @@ TEST(Relay, OneThatSwallowsWhatItShouldCarryIsLeftForAnother) {
   EXPECT_FALSE(dead(2) || dead(3)) << "for what the relay did";
 }
 
-// Their records have addresses, which a firewall makes useless.
+// The records have addresses, but a firewall makes them useless.
 TEST(Relay, MembersWhoseAddressesDoNotAnswerLink) {
   Swarm swarm(
       {.nodes = 3, .seed = 5, .can_dial = [](size_t /*from*/, size_t to) { return to == 0; }});
@@ -254,7 +254,8 @@ TEST(Relay, MembersWhoseAddressesDoNotAnswerLink) {
                              seconds(60)));
 }
 
-// What a node says that only listens on its own machine: nobody dials it, not even in vain.
+// This is the address of a node that listens on its own machine only: no node dials it, not even in
+// vain.
 TEST(Relay, MembersThatNameTheSameAddressLink) {
   SwarmOptions options = Behind(1, 3, 5);
   options.configure = [configure = options.configure](size_t node, federation::GossipConfig& config) {
@@ -294,7 +295,7 @@ TEST(Relay, ANodeThatDoesNotRelayIsNotAsked) {
   EXPECT_EQ(swarm.core(0).counters().circuits_refused, 0U);
 }
 
-// Version 4 knows no circuits: such a node is neither asked nor told, and all works as before.
+// Version 4 has no circuits: such a node is neither asked nor told, and everything works as before.
 TEST(Relay, AMemberOfTheVersionBeforeSeesNothingOfIt) {
   for (const size_t older : {size_t{0}, size_t{2}}) {
     SwarmOptions options = Behind(1, 4, 7);
@@ -328,7 +329,7 @@ struct Cluster {
 
 class RelayClusterTest : public testing::TestWithParam<Cluster> {};
 
-// Everything reaches everybody, and nobody holds or carries more than it should.
+// Every item reaches every node, and no node holds or carries more than it should.
 TEST_P(RelayClusterTest, HasAllItemsEverywhereWithinItsLimits) {
   const auto [nodes, relays] = GetParam();
   Swarm swarm(Behind(relays, nodes, 11));
@@ -356,7 +357,7 @@ TEST_P(RelayClusterTest, HasAllItemsEverywhereWithinItsLimits) {
       ADD_FAILURE() << node << " refused " << count << " times: " << reason;
     }
   }
-  // Where those that can be dialled are enough, relays are not needed.
+  // Relays are not needed where enough members can be dialled.
   EXPECT_TRUE(relayed > 0 || relays > limits::kMeshLow);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Who was revoked is not linked any more, and the list reaches nodes with the links that open.
+// Revoked members are not linked any more, and the list reaches nodes with the links that open.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@
 namespace ruvd::test {
 namespace {
 
-// Cores by number, joined by links that lose nothing.
+// Cores by number, joined by links without loss.
 class RevocationTest : public ::testing::Test {
  protected:
   static constexpr int kUntilQuiet = 1000;
@@ -33,8 +33,8 @@ class RevocationTest : public ::testing::Test {
     }
     return *cores_[number];
   }
-  // The dialler's core opens a link to the listener's; runs until nobody says any more, or for so
-  // many frames.
+  // The dialler's core opens a link to the listener's. Runs until no core sends any more, or for
+  // `frames` frames.
   void Link(size_t dialer, size_t listener, int frames = kUntilQuiet) {
     const federation::LinkId link = next_link_++;
     At(std::max(dialer, listener));
@@ -69,7 +69,7 @@ class RevocationTest : public ::testing::Test {
   std::vector<std::unique_ptr<CoreUnderTest>> cores_;
   std::vector<std::vector<std::string>> closed_;  // reasons, by core
   std::vector<uint64_t> learned_;                 // number of the newest list, by core
-  // The one of Authority().
+  // The issuer is that of Authority().
   const privacy::SigningKey issuer_ = privacy::SigningKey::FromSeed(SeedOf(1000));
 
  private:
@@ -118,7 +118,8 @@ TEST_F(RevocationTest, ARevokedMemberLosesItsLinkAndGetsNoOther) {
   EXPECT_EQ(At(0).Refused(reasons::kNodeRevoked), 2u);
 }
 
-// Whoever joined later was offered its record, refused it, and asked for it again for ever.
+// Regression test: a member that joined later was offered the revoked member's record, refused it,
+// and asked for it again for ever.
 TEST_F(RevocationTest, TheRecordOfARevokedMemberWasOfferedToWhoMustRefuseIt) {
   Link(0, 1);
   Link(0, 2);
@@ -131,7 +132,8 @@ TEST_F(RevocationTest, TheRecordOfARevokedMemberWasOfferedToWhoMustRefuseIt) {
       known, [this](const federation::Member& member) { return member.id == At(2).key().id(); }));
 }
 
-// Its items stayed, were passed on and had their say in every round; members listed it as alive.
+// Regression test: the revoked member's items stayed, were passed on and counted in every round;
+// members listed it as alive.
 TEST_F(RevocationTest, WhatARevokedMemberSentIsUsedNoMore) {
   TestPeer peer(At(0), 1, 900,
                 [](federation::LocalNode& local) { local.version_max = limits::kProtocolVersion; });
@@ -185,7 +187,8 @@ TEST_F(RevocationTest, AListThatArrivesEndsLinksThatWereGood) {
   EXPECT_TRUE(Linked(0, 1));
 }
 
-// It went with the opening of a link only: members that were linked heard of it late.
+// Regression test: the list was sent only when a link opened, so members that were already linked
+// received it late.
 TEST_F(RevocationTest, AListGoesOnOverOpenLinksAtOnce) {
   Link(0, 1);
   Link(1, 2);
@@ -199,8 +202,8 @@ TEST_F(RevocationTest, AListGoesOnOverOpenLinksAtOnce) {
   EXPECT_TRUE(Linked(2, 3));
 }
 
-// A list that came between the first frame of a link, which says what was known then, and the last
-// one of its opening went to neither.
+// Regression test: a list that came between the first frame of a link, which names the list known
+// then, and the last frame of its opening went to neither peer.
 TEST_F(RevocationTest, AListThatComesWhileALinkOpensGoesOverIt) {
   const privacy::RevocationList list = ListOf({50});
   for (size_t frames = 0; frames < 5; ++frames) {
@@ -230,7 +233,7 @@ TEST_F(RevocationTest, AForgedListOverAnOpenLinkIsCountedAgainstThePeer) {
   EXPECT_EQ(liar.Send(frame_of(forged)).refused,
             std::vector<std::string>{reasons::kSignatureInvalid});
   EXPECT_LT(At(0).core().ScoreOf(liar.key().id()), 0);
-  // What the authority itself got wrong is not its fault.
+  // A mistake of the authority is not the fault of the peer that passes it on.
   const double score = At(0).core().ScoreOf(liar.key().id());
   EXPECT_EQ(liar.Send(frame_of(ListOf({2}))).refused, std::vector<std::string>{});
   EXPECT_EQ(liar.Send(frame_of(ListOf({3}, ListOf({4})))).refused,
@@ -238,7 +241,7 @@ TEST_F(RevocationTest, AForgedListOverAnOpenLinkIsCountedAgainstThePeer) {
   EXPECT_EQ(At(0).core().ScoreOf(liar.key().id()), score);
 }
 
-// The version before has no such frame; its links stay and hear of the list when they open.
+// The previous version has no such frame; its links stay and receive the list when they open.
 TEST_F(RevocationTest, APeerOfTheVersionBeforeIsSentNoList) {
   TestPeer older(At(0), 1, 900,
                  [](federation::LocalNode& local) { local.version_max = limits::kVersionWithRevocations - 1; });
@@ -249,7 +252,7 @@ TEST_F(RevocationTest, APeerOfTheVersionBeforeIsSentNoList) {
   EXPECT_EQ(answers.closed, "");
 }
 
-// Who was revoked meanwhile is not known to a node that was away for long.
+// A node that was away for a long time does not know which members were revoked meanwhile.
 TEST_F(RevocationTest, ANodeWhoseListIsOldLinksToWhoBringsANewerOneOnly) {
   constexpr auto kBound = std::chrono::hours(24);
   At(3);
@@ -300,7 +303,7 @@ TEST_F(RevocationTest, AListThatSomebodyElseSignedIsRefused) {
   EXPECT_TRUE(Linked(0, 1));
 }
 
-// A member lies about the list when it opens a link: it is reported, and the link stays.
+// A member sends a forged list when it opens a link: this is reported, and the link stays.
 TEST_F(RevocationTest, AForgedListOfAPeerIsRefused) {
   privacy::RevocationList forged = ListOf({2});
   forged.nodes = {At(3).key().id()};

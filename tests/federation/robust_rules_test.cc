@@ -58,8 +58,8 @@ Vectors RandomVectors(Random& random, size_t count, size_t length) {
   return vectors;
 }
 
-// Expected values below: an independent program in Python (exact fractions of eighths in, plain
-// sums and sorts, 20,000 Weiszfeld iterations).
+// The expected values below come from an independent program in Python (exact fractions of eighths
+// in, plain sums and sorts, 20,000 Weiszfeld iterations).
 const Vectors& Golden() {
   static const Vectors vectors = {{-1.375F, -0.25F, 0.875F, -0.875F, 0.25F},
                                   {0.375F, -1.25F, 0, 1.25F, -0.375F},
@@ -154,8 +154,8 @@ TEST(RobustRules, EqualUpdatesGiveThemselves) {
   }
 }
 
-// Breakdown: f liars that know the honest updates say anything; a robust rule stays within a few
-// spreads of the honest mean, the plain mean does not.
+// Breakdown: f liars that know the honest updates send anything. A robust rule stays within a few
+// spreads of the honest mean; the plain mean does not.
 enum class Attack { kSignFlip, kFar, kHuge, kCopies, kInnerProduct };
 
 Vectors Attacked(Random& random, Attack attack, size_t honest, size_t liars) {
@@ -218,8 +218,8 @@ RC_GTEST_PROP(RobustRules, StayNearTheHonestUnderAttack, (uint64_t seed)) {
   }
 }
 
-// Liars that are fresh among honest ones that are not: a share of the weight is fewer than f of
-// them.
+// Liars whose updates are fresh among honest ones that are stale: a share of the weight covers
+// fewer than f of them.
 RC_GTEST_PROP(RobustRules, FreshLiarsAmongStaleHonestOnesAreDropped, (uint64_t seed)) {
   Random random(seed);
   std::vector<std::unique_ptr<federation::AggregationRule>> rules;
@@ -283,7 +283,7 @@ TEST(RobustRules, WeightsCountAsCopiesDo) {
   Vectors copies = vectors;
   copies.push_back(vectors[2]);
   copies.push_back(vectors[2]);
-  // Not the trimmed ones: they drop by number.
+  // The trimmed rules are left out: they drop by number.
   for (const auto& rule : AllRules()) {
     if (rule->name() == "mean" || rule->name() == "median" || rule->name() == "geometric_median") {
       EXPECT_LT(Distance(Combined(*rule, vectors, 0, weights), Combined(*rule, copies, 0)), 1e-3)
@@ -386,7 +386,7 @@ TEST(ClipRadius, IsAtMostTwiceTheOwnNorm) {
     radius.Add(1e6);
   }
   EXPECT_EQ(radius.For(0.5), 1);
-  EXPECT_EQ(radius.For(0), 1e6);  // nothing of its own to go by
+  EXPECT_EQ(radius.For(0), 1e6);  // it has no values of its own to compare with
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A node hears that a member is suspected which is no neighbour of it.
+// A node hears that a member is suspected which is not its neighbour.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,10 +27,10 @@ using testing::IsEmpty;
 
 constexpr uint64_t kSuspect = 5;
 
-// A core and its only neighbour, which answers pings and knows nothing of the suspect.
+// A core and its only neighbour, which answers pings and knows nothing about the suspect.
 class Rumour {
  public:
-  // The suspect says to be at `address`.
+  // The suspect announces `address`.
   explicit Rumour(std::string address) : address_(std::move(address)) {
     EXPECT_EQ(peer_.Dial().closed, "");
     Tell(RecordOfBoot(1));
@@ -48,7 +48,7 @@ class Rumour {
     *delta.mutable_member_delta()->add_records() = federation::ToProto(record->envelope);
     EXPECT_THAT(peer_.Send(delta).refused, IsEmpty());
   }
-  // `padding`: bytes that do not belong to the header.
+  // `padding` is the number of bytes that do not belong to the header.
   void Accuse(size_t padding = 0) {
     const federation::Accusation accusation{.certificate = peer_.local().certificate,
                                 .suspect = suspect_.id(),
@@ -98,11 +98,11 @@ class Rumour {
       }
     }
   }
-  // Time passes, and the core does nothing.
+  // Lets time pass without any action of the core.
   void Pass(Duration duration) { target_.Advance(duration); }
-  // How often the neighbour was asked to look for a member.
+  // Returns how often the neighbour was asked to look for a member.
   size_t asked() const { return asked_; }
-  // Members that the core itself suspected.
+  // Returns how many members the core itself suspected.
   uint64_t accused() { return target_.core().counters().suspicions; }
 
  private:
@@ -115,8 +115,9 @@ class Rumour {
   size_t asked_ = 0;
 };
 
-// Some look for themselves whether a suspect lives. Who could not dial it anyhow took that for its
-// silence, so that each suspicion of a member behind a firewall brought the next one.
+// Regression test: some nodes check for themselves whether a suspect lives. A node that could not
+// dial it anyway took that for silence, so each suspicion of a member behind a firewall caused the
+// next one.
 TEST(RumourTest, WhoCannotDialASuspectDoesNotSuspectItForThat) {
   for (const std::string address : {"node-5:7000", ""}) {
     Rumour rumour(address);
@@ -126,9 +127,9 @@ TEST(RumourTest, WhoCannotDialASuspectDoesNotSuspectItForThat) {
   }
 }
 
-// Found by `world --nodes 100 --seeds 1..1 --undialable 0.34`: whose dial to the suspect hung for
-// longer than the check waits suspected the newer record, too, and so each refutation brought the
-// next suspicion.
+// Found by `world --nodes 100 --seeds 1..1 --undialable 0.34`: a node whose dial to the suspect
+// hung for longer than the check waits suspected the newer record as well, and so each refutation
+// caused the next suspicion.
 TEST(RumourTest, WhoHearsTheSuspectRefuteStopsLookingForIt) {
   Rumour rumour("node-5:7000");
   rumour.Accuse();
@@ -138,8 +139,8 @@ TEST(RumourTest, WhoHearsTheSuspectRefuteStopsLookingForIt) {
   EXPECT_EQ(rumour.accused(), 0U);
 }
 
-// One that came while the signatures of its sender were spent had no effect until another link
-// opened.
+// Regression test: an accusation that came while the signature budget of its sender was spent had
+// no effect until another link opened.
 TEST(RumourTest, AnAccusationThatThereWasNoTimeForIsCheckedLater) {
   Rumour rumour("node-5:7000");
   rumour.UseUpChecks();
@@ -150,7 +151,8 @@ TEST(RumourTest, AnAccusationThatThereWasNoTimeForIsCheckedLater) {
   EXPECT_EQ(rumour.ScoreOfPeer(), 0);
 }
 
-// What waited was of any length, since only its body had been looked at.
+// Regression test: a waiting accusation could have any length, since only its body had been
+// checked.
 TEST(RumourTest, AnAccusationThatIsTooLongDoesNotWait) {
   Rumour rumour("node-5:7000");
   rumour.UseUpChecks();

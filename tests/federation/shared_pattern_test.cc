@@ -27,7 +27,7 @@ TEST(SharedPattern, RoundTripsAndRefusesEveryTruncation) {
   EXPECT_FALSE(federation::DecodeSharedPattern(AsBytes(bytes + "x")).ok());
 }
 
-// Found by payload_fuzz: copying zero floats from nowhere.
+// Found by payload_fuzz: zero floats were copied from a null pointer.
 TEST(SharedPattern, EmptyCentroidIsRefused) {
   federation::SharedPattern pattern = PatternOf(1);
   pattern.centroid.clear();

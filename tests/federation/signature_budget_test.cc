@@ -43,7 +43,7 @@ TEST(SignatureBudget, EachPeerHasItsShareAndTheNodeItsOwn) {
   EXPECT_EQ(Taken(budget, 1000), static_cast<size_t>(limits::kChecksPerSecondOfPeer));
 }
 
-// More than may be checked is left for later, and its sender is not blamed.
+// Signatures beyond the budget are checked later, and their sender is not blamed.
 TEST(SignatureBudget, WhoSendsMuchIsHeardLaterAndNotBlamed) {
   CoreUnderTest target;
   TestPeer peer(target, 1, 7);

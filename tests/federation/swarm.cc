@@ -136,7 +136,7 @@ void Swarm::Connect(size_t from, const std::string& address) {
   }
   const size_t to = found->second;
   if (nodes_[to].crashed) {
-    return;  // nobody answers: the dial times out
+    return;  // no node answers: the dial times out
   }
   auto pipe = std::make_shared<Pipe>();
   pipe->ends[0] = {.node = from, .link = next_link_++, .last_delivery = now_};

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Many real cores in one process that talk over simulated links: delay, loss as a stream sees it
-// (sent again, later), members that crash without a word or stall for a while. Frames are shared,
-// not serialised, so hundreds of nodes run for simulated minutes. One seed decides everything.
+// Many real cores in one process that communicate over simulated links: with delay, with loss as a
+// stream sees it (sent again, later), and with members that crash silently or stall for a while.
+// Frames are shared, not serialised, so hundreds of nodes run for simulated minutes. One seed
+// determines everything.
 
 #pragma once
 
@@ -40,7 +41,8 @@ class Swarm {
   explicit Swarm(SwarmOptions options);
 
   void Run(Duration duration);
-  // Runs until `done`, looked at every 100 ms, or `limit` passed. Returns whether it is done.
+  // Runs until `done` returns true (it is called every 100 ms) or until `limit` has passed. Returns
+  // whether it is done.
   bool RunUntil(const std::function<bool()>& done, Duration limit);
 
   // The node stops; its links stay open and swallow what is sent.
@@ -74,7 +76,7 @@ class Swarm {
   std::function<void(size_t observer, const federation::Member& member)> on_member;
   // Whether every running node holds `count` items.
   bool Converged(size_t count) const;
-  // Nodes that node 0 reaches over links that are in the mesh of both ends.
+  // Returns the number of nodes that node 0 reaches over links that are in the mesh of both ends.
   size_t MeshReach();
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a cluster of real cores does together: one mesh, crashes found, partitions healed, versions
-// mixed.
+// What a cluster of real cores does together: it forms one mesh, finds crashes, heals partitions
+// and mixes versions.
 
 #include "tests/federation/swarm.h"
 
@@ -79,8 +79,8 @@ TEST(Swarm, AHundredNodesWithTwoSeedsBecomeOneMesh) {
   EXPECT_LE(static_cast<double>(PayloadBytes(swarm)), 1.1 * 5 * 99 * static_cast<double>(payload));
 }
 
-// Crashes without a word, with frames lost: every survivor knows within 12 s, and nobody who lives
-// is declared dead.
+// Nodes crash silently, and frames are lost: every survivor knows within 12 s, and no live node is
+// declared dead.
 TEST(Swarm, CrashesAreFoundInTime) {
   Swarm swarm({.nodes = 100, .seed = 5, .loss = 0.05});
   ASSERT_TRUE(swarm.RunUntil([&] { return AllAlive(swarm); }, seconds(20)));
@@ -110,10 +110,11 @@ TEST(Swarm, CrashesAreFoundInTime) {
   ASSERT_GE(delays.size(), 3 * 97U);
   EXPECT_LE(delays[delays.size() * 99 / 100], 12.0);
   EXPECT_EQ(wrong, 0U);
-  EXPECT_EQ(swarm.core(0).Members().size(), 100U);  // suspicion removes nobody
+  EXPECT_EQ(swarm.core(0).Members().size(), 100U);  // suspicion removes no member
 }
 
-// A partition is healed by dialling those that seemed lost; they refute, and nothing is missing.
+// A partition heals because nodes dial the members that seemed lost; these refute the suspicion,
+// and no item is missing.
 TEST(Swarm, APartitionHealsWithinSeconds) {
   Swarm swarm({.nodes = 40, .seed = 6});
   ASSERT_TRUE(swarm.RunUntil([&] { return AllAlive(swarm); }, seconds(20)));
@@ -134,7 +135,7 @@ TEST(Swarm, APartitionHealsWithinSeconds) {
   EXPECT_EQ(swarm.MeshReach(), swarm.size());
 }
 
-// A member accuses everybody, all the time: that costs a refutation each, nothing more.
+// One member accuses all others all the time: that costs a refutation each, nothing more.
 TEST(Swarm, AFalseAccuserKillsNobody) {
   Swarm swarm({.nodes = 20, .seed = 7});
   ASSERT_TRUE(swarm.RunUntil([&] { return AllAlive(swarm); }, seconds(20)));
@@ -171,7 +172,7 @@ TEST(Swarm, AFalseAccuserKillsNobody) {
   EXPECT_GT(swarm.core(0).counters().refutations, 5U);
 }
 
-// While a cluster is updated node by node, those of the version before and of this one work
+// While a cluster is updated node by node, nodes of the previous version and of this one work
 // together.
 TEST(Swarm, VersionsInteroperate) {
   Swarm swarm({.nodes = 12, .seed = 8, .configure = [](size_t node, federation::GossipConfig& config) {
@@ -192,7 +193,7 @@ TEST(Swarm, VersionsInteroperate) {
   }
 }
 
-// The same seed gives the same cluster.
+// A seed determines the cluster.
 TEST(Swarm, IsDeterministic) {
   const auto fingerprint = [](uint64_t seed) {
     Swarm swarm({.nodes = 15, .seed = seed, .loss = 0.05});
@@ -209,7 +210,7 @@ TEST(Swarm, IsDeterministic) {
   EXPECT_NE(fingerprint(1), fingerprint(2));
 }
 
-// Members known from before are shared, not copied, and need no exchange.
+// Members that are known from before are shared, not copied, and need no exchange.
 TEST(Swarm, RestoredMembersAreKnownAtOnce) {
   std::vector<std::shared_ptr<const federation::SignedRecord>> records;
   std::vector<std::unique_ptr<privacy::NodeKey>> keys;
@@ -258,7 +259,7 @@ std::vector<federation::Item> PatternsOf(size_t origins, size_t patterns_each) {
   return items;
 }
 
-// A node that was away, or is new, gets what it lacks by reconciliation, each item once.
+// A node that was away, or is new, gets what it lacks by reconciliation, and each item once.
 TEST(Swarm, NewcomerCatchesUpTenThousandPatterns) {
   constexpr size_t kOrigins = 40;
   constexpr size_t kPatterns = 10'000;

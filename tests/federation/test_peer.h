@@ -28,7 +28,7 @@ namespace ruvd::test {
 
 using Frame = federation::v1::Frame;
 
-// What a core did in answer to inputs.
+// What a core did in response to inputs.
 struct Answers {
   std::vector<Frame> frames;
   std::vector<federation::Item> accepted;
@@ -114,8 +114,8 @@ class TestPeer {
   federation::LocalNode& local() { return local_; }
   federation::LinkId link() const { return link_; }
 
-  // Dials the core, with `revocations` as the list that it announces. The answers of the last step:
-  // the link is open if nothing closed it.
+  // Dials the core, announcing `revocations` as its list. Returns the answers of the last step: the
+  // link is open if nothing closed it.
   Answers Dial(const std::string& revocations = "") {
     handshake_ = std::make_unique<federation::Handshake>(local_, /*dialed=*/true, federation::Handshake::Nonce{1});
     handshake_->Announce(revocations);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Transfers that lose their source go on with the next one.
+// A transfer that loses its source continues with the next one.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Updates of banks travel between nodes that know them, and reach older ones as they know them.
+// Updates of banks travel between nodes that know the format, and reach older nodes in the older
+// format.
 
 #include "federation/daf/update_payload.h"
 
@@ -72,7 +73,7 @@ TEST(UpdatePayload, OfVersion2IsReadAsItIs) {
   EXPECT_EQ(federation::UpdateVersionOf("x"), 0);
 }
 
-// A sliver of t says nothing about all of it.
+// A small range of t says nothing about all of t.
 TEST(UpdatePayload, OfALittleOfTThereIsNoVersion1) {
   federation::AdapterUpdate update = UpdateOf(0.25F);
   update.boundaries = {0.02F};
@@ -80,8 +81,8 @@ TEST(UpdatePayload, OfALittleOfTThereIsNoVersion1) {
   EXPECT_TRUE(federation::AsVersion1(update).cores.empty());
 }
 
-// Found while version 2 was added: a node of version 3 takes it for a forgery, and ends the link of
-// whoever brings ten.
+// Found while version 2 was added: a node of version 3 takes such a payload for a forgery and ends
+// the link of a peer that brings ten.
 TEST(UpdatePayload, BetweenVersionsNobodyIsSentWhatItDoesNotKnow) {
   constexpr size_t kOld = 3;
   Swarm swarm({.nodes = 4, .configure = [](size_t node, federation::GossipConfig& config) {
@@ -118,7 +119,7 @@ TEST(UpdatePayload, BetweenVersionsNobodyIsSentWhatItDoesNotKnow) {
   }
 }
 
-// An older node that joins later gets the newest update, too.
+// An older node that joins later gets the newest update as well.
 TEST(UpdatePayload, AnOlderNodeThatComesLaterIsServed) {
   Swarm swarm({.nodes = 2, .configure = [](size_t node, federation::GossipConfig& config) {
                  config.update_rules.banks = kPayloadBanks;

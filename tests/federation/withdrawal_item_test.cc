@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a member takes back leaves all nodes, and does not come again.
+// What a member withdraws leaves all nodes, and does not come back.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ class WithdrawalItemTest : public ::testing::Test {
     EXPECT_TRUE(withdrawal.ok()) << withdrawal.status();
     return Give(peer, federation::ItemKind::kWithdrawal, withdrawal->Encode());
   }
-  // What the node says to a peer without any items that compares its own.
+  // Returns what the node sends to a peer without any items that compares its own.
   static Answers Compare(TestPeer& peer) {
     const std::map<Digest, federation::Item> none;
     Frame frame;
@@ -115,7 +115,7 @@ TEST_F(WithdrawalItemTest, NobodyTakesBackWhatAnotherNodeSent) {
   EXPECT_EQ(node_.core().Items().size(), 3u);
 }
 
-// The newer of a pattern's version and its withdrawal holds, in whatever order they come.
+// The newer of a pattern's version and its withdrawal counts, in whatever order they come.
 TEST_F(WithdrawalItemTest, AForgottenPatternComesBackOnlyAsANewerOne) {
   ASSERT_EQ(peer_.Dial().closed, "");
   ASSERT_EQ(GivePattern(peer_, kWallStart + 1).accepted.size(), 1u);
@@ -142,8 +142,8 @@ TEST_F(WithdrawalItemTest, AWithdrawalThatSaysMoreReplacesTheOlderOne) {
   EXPECT_EQ(node_.core().Items().size(), 1u);
 }
 
-// The withdrawal was stored, and the node ended before it acted on it: after the restart the item
-// was dropped like one that is over, and what had been made of it stayed.
+// Regression test: the withdrawal was stored, and the node ended before it acted on it. After the
+// restart the item was dropped as if it had expired, and what had been made of it stayed.
 TEST_F(WithdrawalItemTest, ARestartActsOnAWithdrawalThatWasStoredOnly) {
   ASSERT_EQ(peer_.Dial().closed, "");
   ASSERT_EQ(GiveDelta(peer_, 1).accepted.size(), 1u);

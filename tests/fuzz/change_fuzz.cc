@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of the list of changes: what the decoders accept must encode and decode to the same again.
+// Rows of the list of changes: what the decoders accept must encode to bytes that decode to the
+// same value.
 
 #include <cstddef>
 #include <cstdint>

@@ -97,7 +97,7 @@ std::vector<std::string> Parts(std::string_view input) {
 
 }  // namespace
 
-// Any bytes are a template that is recognised or not; no content of a message, in any format and
+// Any bytes are a template that is recognised or not. No content of a message, in any format and
 // vocabulary, adds a control token or, where markers are plain text, a marker.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::array<std::unique_ptr<inference::Tokenizer>, 3> kTokenizers = {

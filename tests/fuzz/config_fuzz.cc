@@ -10,7 +10,7 @@
 #include "node/config/keys.h"
 #include "node/config/toml.h"
 
-// Any bytes either give a configuration that survives a round through TOML, or one error.
+// Any bytes either give a configuration that can be written as TOML and read again, or one error.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   auto entries = ruvd::config::ParseTomlEntries(text, "fuzz.toml");

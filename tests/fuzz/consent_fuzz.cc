@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Consents, withdrawals, site policies and noised updates from outside: what decodes encodes to the
-// same bytes, and nothing that the fuzzer made is signed.
+// same bytes, and nothing that the fuzzer made counts as signed.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     RUVD_CHECK(payload->Encode() == AsText(bytes) && privacy::PreviewText(bytes).ok());
   }
   if (const auto policy = privacy::SitePolicy::Parse(AsText(bytes)); policy.ok()) {
-    // No scope that is not listed is ever allowed.
+    // A scope that is not listed is never allowed.
     RUVD_CHECK(!policy->Require(std::string(100, 'x'), 3, privacy::ConsentTier::kDp).ok());
   }
   return 0;

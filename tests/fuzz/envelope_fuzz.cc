@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Envelopes and admission certificates from outside. Whatever parses must encode to the same bytes,
-// and nothing that the fuzzer made may verify.
+// Envelopes and admission certificates that come from outside. Whatever parses must encode to the
+// same bytes, and nothing that the fuzzer made may verify.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace {
 
-// The input as edits (u16 offset, u8 XOR) of a good envelope: it verifies exactly if all cancel
-// out.
+// Takes the input as edits (u16 offset, u8 XOR) of a good envelope: it verifies exactly if all
+// edits cancel out.
 void CheckEdits(std::span<const uint8_t> edits, const ruvd::privacy::NodeKey& key,
                 const ruvd::privacy::EnvelopeRules& rules) {
   ruvd::privacy::EnvelopeHeader header;

@@ -13,8 +13,8 @@
 
 namespace {
 
-// The intact file with the bytes that the input names changed: every three bytes are an offset and
-// a value.
+// Returns the intact file with the bytes changed that the input names: every three bytes are an
+// offset and a value.
 std::string Damaged(std::string file, const uint8_t* data, size_t size) {
   for (size_t i = 0; i + 3 <= size; i += 3) {
     const size_t at = data[i] | (static_cast<size_t>(data[i + 1]) << 8);
@@ -25,8 +25,8 @@ std::string Damaged(std::string file, const uint8_t* data, size_t size) {
 
 }  // namespace
 
-// A frame file is refused or gives a frame of its id that can be written again. The first byte says
-// whether the rest is a whole file or damage to an intact one.
+// A frame file is refused, or it gives a frame with its id that can be written again. The first
+// byte says whether the rest is a whole file or damage to an intact one.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const ruvd::test::TextModel model;
   static const std::string intact =

@@ -11,8 +11,8 @@
 #include "inference/gguf/value.h"
 #include "inference/tokenizer/tokenizer.h"
 
-// Any bytes are either refused or give tensors whose data can be read, values that can be shown, a
-// plan for quantising them or an error, and a tokenizer or an error.
+// Any bytes are either refused, or they give tensors whose data can be read, values that can be
+// shown, a plan for quantising them or an error, and a tokenizer or an error.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto reader = ruvd::inference::GgufReader::Parse({data, size});
   if (!reader.ok()) {
@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       sum += byte;
     }
   }
-  static volatile unsigned sink = 0;  // keeps the reads
+  static volatile unsigned sink = 0;  // keeps the compiler from removing the reads
   sink = sink + sum;
   for (const char* key : {"general.architecture", "a", "tokenizer.ggml.token_type"}) {
     (void)(*reader)->GetUnsigned(key);

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Two members with good certificates that send arbitrary frames, over their links and through
-// circuits, and somebody who has none: the input is a list of frames, each after its length (u16).
-// Nothing may be accepted that was not signed, nothing may be carried beyond the limits, and
+// Two members with good certificates send arbitrary frames, over their links and through circuits,
+// and so does a peer without a certificate: the input is a list of frames, each after its length
+// (u16). Nothing may be accepted that was not signed, nothing may be carried beyond the limits, and
 // nothing may crash.
 
 #include <cstddef>

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys and rows of the graph store: what a decoder accepts must encode and decode to the same.
+// Keys and rows of the graph store: what a decoder accepts must encode to bytes that decode to the
+// same value.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints of the vector index. The input is cut into chunks whose checksums are made right, so
-// that the decoders behind the checksum are reached: whatever they accept must give an index that
+// Checkpoints of the vector index. The input is cut into chunks that get correct checksums, so that
+// the decoders behind the checksum are reached: whatever they accept must give an index that
 // searches, links and repairs.
 
 #include <array>
@@ -31,7 +31,7 @@ std::unique_ptr<storage::HnswIndex> SmallIndex() {
   return index;
 }
 
-// Two bytes of length before each chunk; the manifest is a good one.
+// Each chunk follows two bytes with its length; the manifest is a good one.
 void Restore(std::string_view bytes) {
   const std::unique_ptr<storage::HnswIndex> index = SmallIndex();
   storage::HnswCheckpointReader reader(*index, 0, 1);
@@ -59,7 +59,7 @@ void Restore(std::string_view bytes) {
   }
   (void)reader.Finish();  // refused or applied: the index must work
   const std::array<float, kDimension> query = {1, 2, 3, 4};
-  // Over whatever graph there is, narrow and whole.
+  // Searches whatever graph there is, with a narrow and with a complete search.
   for (const size_t k : {size_t{2}, size_t{kRows}}) {
     RUVD_CHECK(index->Search({.vector = query, .k = k, .ef = k, .path = storage::HnswPath::kWalk})
                    ->size() == k);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Rotations, revocation lists, join tokens and evidence from outside: what decodes encodes to the
-// same bytes, and nothing that the fuzzer made is signed.
+// same bytes, and nothing that the fuzzer made counts as signed.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     RUVD_CHECK(evidence->Encode() == AsText(bytes) && !evidence->Verify(key.public_key()).ok());
   }
   if (const auto invitation = privacy::JoinInvitation::Parse(AsText(bytes)); invitation.ok()) {
-    // Not the same text: hexadecimal digits may be capitals.
+    // The text may differ: hexadecimal digits may be capitals.
     RUVD_CHECK(privacy::JoinInvitation::Parse(invitation->Encode()).value() == *invitation);
   }
   privacy::JoinTokens tokens(authority, {}, [](std::string_view) { return absl::OkStatus(); });

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows, heads, counters and files of the privacy ledger: what a decoder accepts must encode and
-// decode to the same. Files also as a node would sign them that writes what it likes: without that
-// no input passes the first hash.
+// Rows, heads, counters and files of the privacy ledger: what a decoder accepts must encode to
+// bytes that decode to the same value. Files are also tried as a node would sign them that writes
+// what it likes: without that no input passes the first hash.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace {
 
-// The bytes as a ledger file: entries of as many bytes as the byte before them says.
+// Makes a ledger file of the bytes: each entry has as many bytes as the byte before it says.
 std::string SignedFile(std::span<const uint8_t> data) {
   namespace ledger = ruvd::storage::ledger;
   static const ruvd::privacy::NodeKey key = ruvd::privacy::NodeKey::FromSeed({7});

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kRank = 4;
 
-// A LoRA file that fits the model: blk.0.attn_q and blk.1.ffn_down.
+// Returns a LoRA file that fits the model: blk.0.attn_q and blk.1.ffn_down.
 std::string IntactFile(const ruvd::inference::Model& model) {
   ruvd::inference::GgufWriter writer;
   writer.SetString("general.type", "adapter");
@@ -38,8 +38,8 @@ std::string IntactFile(const ruvd::inference::Model& model) {
   return writer.Serialize().value();
 }
 
-// The intact file with the bytes that the input names changed, and perhaps cut: every three bytes
-// are an offset and a value.
+// Returns the intact file with the bytes changed that the input names, and perhaps cut: every three
+// bytes are an offset and a value.
 std::string Damaged(std::string file, const uint8_t* data, size_t size) {
   for (size_t i = 0; i + 3 <= size; i += 3) {
     const size_t at = data[i] | (static_cast<size_t>(data[i + 1]) << 8);
@@ -57,9 +57,9 @@ std::string Damaged(std::string file, const uint8_t* data, size_t size) {
 
 }  // namespace
 
-// A LoRA file (llama.cpp's keys) is refused or gives an adapter that fits the model and has a form
-// as bytes. The first byte says whether the rest is a whole file or damage to an intact one, which
-// reaches further than random bytes do.
+// A LoRA file (llama.cpp's keys) is refused, or it gives an adapter that fits the model and can be
+// encoded as bytes. The first byte says whether the rest is a whole file or damage to an intact
+// one, which reaches further than random bytes do.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const ruvd::test::TextModel model;
   static const std::string intact = IntactFile(model);

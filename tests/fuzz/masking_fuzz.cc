@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Messages of masked sums from outside: what decodes must encode to the same bytes, and a clique
-// that decodes is one.
+// that decodes must be valid.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exports of patterns: what is read is written and read to the same again. Files that end with a
-// hash are seldom met by chance, so the bytes are also read as lines between a good first line and
-// a good last one.
+// Exports of patterns: what is read can be written and read to the same value again. Files that end
+// with a hash are seldom found by chance, so the bytes are also read as lines between a good first
+// line and a good last one.
 
 #include <algorithm>
 #include <cstddef>
@@ -70,7 +70,7 @@ void ReadAndCompare(const std::string& bytes) {
   RUVD_CHECK(Write(again) == written);
 }
 
-// The bytes as the lines of patterns of a whole file.
+// Uses the bytes as the lines of patterns of a whole file.
 std::string Between(const std::string& lines) {
   File empty;
   empty.header = {.model_package = std::string(64, 'a'),

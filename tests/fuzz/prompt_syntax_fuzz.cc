@@ -14,7 +14,7 @@ namespace {
 
 using ruvd::inference::v1::GenerateRequest;
 
-// What ReadGaps took apart, written as it reads it.
+// Writes what ReadGaps took apart in the syntax that it reads.
 std::string Spelled(const GenerateRequest& request) {
   std::string text;
   for (const auto& part : request.parts()) {

@@ -11,8 +11,8 @@
 #include "base/status.h"
 #include "inference/router/router.h"
 
-// Bytes behind which their checksum stands are refused, or make a router that decides and whose own
-// bytes are read again.
+// Bytes followed by their checksum are refused, or make a router that decides and whose own bytes
+// can be read again.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
   const ruvd::Digest digest = ruvd::Sha256(bytes);

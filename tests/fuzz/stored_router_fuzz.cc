@@ -11,8 +11,8 @@
 #include "node/serving/request_router.h"
 #include "node/serving/router_files.h"
 
-// Bytes behind which the router's checksum stands are refused, or are what is written again; a node
-// takes the router or refuses it.
+// Bytes followed by the router's checksum are refused, or are equal to what is written again; a
+// node takes the router or refuses it.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr size_t kHead = 18;
   std::string bytes(reinterpret_cast<const char*>(data), size);

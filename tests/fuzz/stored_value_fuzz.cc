@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the store reads back from its files: sealed values and the plaintexts of rows. No input may
-// open as a sealed value, and what a row decoder accepts must encode and decode to the same again.
+// open as a sealed value, and what a row decoder accepts must encode to bytes that decode to the
+// same value.
 
 #include <array>
 #include <cstddef>

@@ -22,8 +22,8 @@ std::string Damaged(std::string file, const uint8_t* data, size_t size) {
 
 }  // namespace
 
-// A TALoRA file is refused or gives one that fits the model, mixes at every t and can be written
-// again. The first byte says whether the rest is a whole file or damage to an intact one.
+// A TALoRA file is refused, or it gives an adapter that fits the model, mixes at every t and can be
+// written again. The first byte says whether the rest is a whole file or damage to an intact one.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const ruvd::test::TextModel model;
   static const std::string intact =

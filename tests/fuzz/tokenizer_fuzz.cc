@@ -65,8 +65,8 @@ void CheckStream(const inference::Tokenizer& tokenizer,
   RUVD_CHECK(IsUtf8(decoder.Finish()));
 }
 
-// Any bytes come back from their ids. The first byte picks the tokenizer: all of them for each
-// input would be slow, and the search would learn no more.
+// Any bytes come back from their ids. The first byte picks the tokenizer: running all of them for
+// each input would be slow, and the search would learn no more.
 void CheckText(std::string_view text) {
   static const auto& kTokenizers = *[] {
     auto* out = new std::vector<std::unique_ptr<inference::Tokenizer>>;
@@ -87,8 +87,8 @@ void CheckText(std::string_view text) {
   CheckStream(tokenizer, tokenizer.Encode(text, /*parse_special=*/true));
 }
 
-// The lines of the input are a vocabulary: kind, score and piece; then the text. Either it is
-// refused or every id lies in it and no control token comes of plain text.
+// The lines of the input are a vocabulary (kind, score and piece), followed by the text. Either it
+// is refused, or every id lies in it and plain text gives no control token.
 void CheckVocabulary(std::string_view input) {
   TestVocabulary vocabulary =
       input.front() % 2 == 0 ? TestVocabulary::Bytes("default") : TestVocabulary{};

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows and archives of the witness log: no input may pass as an archive, and what a row's decoder
-// accepts must encode and decode to the same again.
+// accepts must encode to bytes that decode to the same value.
 
 #include <array>
 #include <cstddef>

@@ -75,7 +75,7 @@ RC_GTEST_PROP(AdapterBytesTest, EveryDamageIsRefused, (uint64_t seed)) {
   RC_ASSERT(ReasonOf(DecodeAdapter(AsBytes(bytes)).status()) == reasons::kAdapterInvalid);
 }
 
-// Bytes with a correct checksum over wrong contents: what an attacker would send.
+// Returns bytes with a correct checksum over wrong contents, as an attacker would send them.
 std::string Resealed(std::string bytes) {
   bytes.resize(bytes.size() - sizeof(Digest));
   const Digest checksum = Sha256(bytes);
@@ -177,7 +177,7 @@ TEST(CheckAdapterTest, RefusesOtherModelsAndShapes) {
   EXPECT_EQ(ReasonOf(CheckAdapter(unknown, model)), reasons::kAdapterInvalid);
 }
 
-// Names come from files and peers: what ends lines or hides text must not reach a log.
+// Names come from files and peers: characters that end lines or hide text must not reach a log.
 TEST(CheckAdapterTest, NamesAreShownWithoutControlCharacters) {
   const test::TextModel model;
   const std::string name = "blk.0.attn_q.weight";

@@ -49,7 +49,7 @@ TEST(AdapterFileTest, RoundTrip) {
   EXPECT_EQ((*loaded)->version, adapter->version);
 }
 
-// llama.cpp has one alpha: other scales must survive as part of B.
+// llama.cpp has one alpha for all targets: other scales must survive as part of B.
 TEST(AdapterFileTest, DifferentScalesKeepTheirEffect) {
   const test::TextModel model;
   Adapter adapter = *Example(model);
@@ -232,8 +232,8 @@ TEST(AdapterFileTest, AFusedTargetChangesQueriesKeysAndValues) {
               HasSubstr("embeddings are not adapted"));
 }
 
-// Values were decoded, up to gigabytes of them, before anybody asked whether the model has such a
-// matrix: here they cannot be read at all.
+// Regression test: values were decoded, up to gigabytes of them, before it was checked that the
+// model has such a matrix. Here they cannot be read at all.
 TEST(AdapterFileTest, AShapeThatTheModelLacksIsRefusedBeforeItsValues) {
   const test::TextModel model;
   const auto parse = [&](const std::string& target, size_t in, size_t out) {

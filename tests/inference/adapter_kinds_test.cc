@@ -112,7 +112,7 @@ TEST_F(AdapterKindsTest, CoresBecomeAdaptersAndBack) {
   const auto adapter = AdapterFromCores(frame_, cores, "core", 2, 0.5F).value();
   EXPECT_EQ(adapter->kind, AdapterKind::kCore);
   EXPECT_TRUE(CheckAdapter(*adapter, model_).ok());
-  // P R Q by hand, with the leading columns of P.
+  // The product P R Q by hand, where only the leading columns of P count.
   const ModuleFrame& module = frame_.modules.at(kTarget);
   const DenseMatrix full = FullChange(adapter->targets.at(kTarget));
   const CoreSet::Core& core = cores.cores.at(kTarget);

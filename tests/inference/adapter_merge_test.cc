@@ -79,7 +79,7 @@ TEST(MergeTest, SumsAboveTheMatrixAreFactoredAgain) {
   EXPECT_LT(Difference(FullChange(Only(*sum)), Weighted(Only(*a), 1, Only(*b), 1)), 1e-5);
 }
 
-// Found by review: it was cut without a word.
+// Found by review: the merged adapter was cut without a warning.
 TEST(MergeTest, WhatIsTooLargeToBeExactIsNotCutUnasked) {
   std::vector<MergePart> parts;
   for (int i = 0; i < 2; ++i) {
@@ -147,7 +147,8 @@ TEST(MergeTest, ChangeDotIsThatOfTheMatrices) {
   EXPECT_NEAR(ChangeDot(a, b), Dot(x.values.data(), y.values.data(), x.values.size()), 1e-9);
 }
 
-// Two of three largest entries kept each; signs elected; mean of those that agree.
+// Each part keeps two of its three largest entries; signs are elected; the result is the mean of
+// the values that agree.
 TEST(MergeEntriesTest, TiesByHand) {
   std::vector<WeightedEntries> parts = {{.values = {4, -3, 0.1, 2}, .weight = 1},
                                         {.values = {2, 5, 0.2, -1}, .weight = 1}};

@@ -37,7 +37,7 @@ std::shared_ptr<const Adapter> MakeAdapter(const std::string& name, uint32_t ver
 
 class ResidencyTest : public ::testing::Test {
  protected:
-  // Publishes an adapter that can be read again; reads are counted.
+  // Publishes an adapter that can be read again, and counts the reads.
   absl::Status Publish(const std::string& name, uint32_t version) {
     return registry_.Publish(MakeAdapter(name, version), [this, name, version] {
       ++reads_[name + "@" + std::to_string(version)];
@@ -215,7 +215,8 @@ TEST(ResidencyRaceTest, ReadersOfColdVersionsMayRace) {
   EXPECT_EQ(registry.Stats().loads, static_cast<uint64_t>(reads));
 }
 
-// What was served while the earlier version was read did not count: one of the two was lost.
+// Regression test: what was served while the earlier version was read did not count, so one of the
+// two rollbacks was lost.
 TEST_F(ResidencyTest, OfTwoRollbacksAtOnceEachGoesBackByOne) {
   int inner = 0;
   for (const uint32_t version : {1U, 2U, 3U}) {

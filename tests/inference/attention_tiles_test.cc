@@ -28,7 +28,7 @@ using test::StoredToken;
 
 using Kind = Attention::Kind;
 
-// What one call of Attend is given, owned.
+// Owns what one call of Attend is given.
 struct Case {
   Attention attention;
   size_t heads, kv_heads, head_size, prefix, tokens, suffix;
@@ -90,7 +90,7 @@ Case MakeCase(Random& random, Attention attention, KvFormat format, size_t prefi
   return c;
 }
 
-// Straight from the definition of each kind: does the token at `row` see key `key`?
+// By the definition of each kind: whether the token at `row` sees key `key`.
 bool Sees(const Case& c, size_t row, size_t key) {
   const size_t position = c.prefix + row;
   const auto block = static_cast<size_t>(c.attention.block_length);
@@ -219,7 +219,7 @@ TEST(AttentionTest, NoisyAndCleanEqualsThePlainFormula) {
   }
 }
 
-// Found by review: what a row may not see must not change it, be it NaN.
+// Found by review: a value that a row may not see must not change the row, even if it is NaN.
 TEST_P(AttentionTilesTest, AHiddenValueThatIsNotFiniteChangesNothing) {
   Random random(11);
   for (const size_t prefix : {size_t{0}, size_t{7}}) {
@@ -301,7 +301,7 @@ TEST(AttentionTest, RowsBatchesAndThreadsDoNotChangeAnything) {
       const AttentionInput input = c.Input();
       Attend(SerialRunner(), std::span(&input, 1));
       const std::vector<float> alone = c.context;
-      // All rows and two copies with some of them, at once, on several threads.
+      // Attends to all rows and two copies with some of them, at once, on several threads.
       std::vector<size_t> rows;
       for (size_t row = 0; row < c.tokens; ++row) {
         if (random.Below(2) == 0) {

@@ -29,9 +29,9 @@ inline std::u32string CodePoints(std::string_view text) {
   return out;
 }
 
-// A slow and plain matcher of regular expressions by backtracking, for what pre-tokenisers use:
-// alternatives, (?:) (?i:) (?!), [] and [^], ranges, \s \S \r \n \p{L|M|N|P}, ? * + {m,n}, $.
-// Case is ignored for ASCII letters only.
+// A slow and simple backtracking matcher for the regular expressions of pre-tokenisers. The
+// supported syntax is alternatives, (?:) (?i:) (?!), [] and [^], ranges, \s \S \r
+//  \p{L|M|N|P}, $ and the repetitions `?` `*` `+` `{m,n}`. Case is ignored for ASCII letters only.
 class BacktrackingRegex {
  public:
   explicit BacktrackingRegex(std::string_view pattern) : pattern_(CodePoints(pattern)) {
@@ -39,7 +39,7 @@ class BacktrackingRegex {
     RUVD_CHECK(at_ == pattern_.size());
   }
 
-  // The end of the match that starts at `begin`, where there is one.
+  // Returns the end of the match that starts at `begin`, if there is one.
   std::optional<size_t> Match(std::u32string_view text, size_t begin) const {
     std::optional<size_t> end;
     Try(*root_, text, begin, [&](size_t at) {

@@ -143,8 +143,8 @@ TEST(BankGradientTest, MemoryAndPlacesOfGradientsDecideNothing) {
   }
 }
 
-// A residual learns from the sequences of its bank alone, and is for them what a change for all t
-// is.
+// A residual learns from the sequences of its bank alone. For these it acts as a change for all t
+// does.
 TEST(BankGradientTest, AResidualActsOnItsBankAlone) {
   const std::vector<TrainingSequence> batch = Batch();
   Network frozen(kDiscrete);

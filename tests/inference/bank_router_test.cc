@@ -106,7 +106,7 @@ TEST(BankRouterTest, TrainingLearnsWhichBankIsBest) {
   for (const RoutingSample& sample : held_out) {
     expected += router.AddGradient(sample.t, sample.query, sample.losses, unused);
   }
-  // 2 is perfect, the best fixed bank has about 2.5, uniform weights 2.67.
+  // The optimum is 2, the best fixed bank has about 2.5, uniform weights 2.67.
   EXPECT_LT(expected / 200, 2.1);
   const BankRouter again = TrainRouter(Lessons(1, 200), {}).value();
   EXPECT_TRUE(std::equal(router.parameters().begin(), router.parameters().end(),

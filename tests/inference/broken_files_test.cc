@@ -15,7 +15,8 @@
 #include "inference/gguf/writer.h"
 #include "inference/model/model.h"
 
-// A whole model file with exactly one fault, of every kind: refused with a message that names it.
+// A whole model file with exactly one fault, of every kind, is refused with a message that names
+// the fault.
 namespace ruvd::inference {
 namespace {
 
@@ -39,7 +40,7 @@ class BrokenFileTest : public testing::Test {
     EXPECT_TRUE(WriteFileAtomically(path_.string(), file).ok());
     return Model::Load(path_.string()).status();
   }
-  // What the loader says of the file with `replacement` written at `at`.
+  // Returns the loader's refusal of the file with `replacement` written at `at`.
   std::string Refusal(size_t at, std::string_view replacement,
                       const char* reason = reasons::kModelCorrupt) {
     std::string broken = file_;
@@ -63,7 +64,7 @@ class BrokenFileTest : public testing::Test {
   std::string file_;
 };
 
-// Positions within the description of a matrix.
+// Positions within the description of a matrix
 constexpr size_t kShape = 4;
 constexpr size_t kType = kShape + 2 * 8;
 constexpr size_t kOffset = kType + 4;
@@ -90,7 +91,8 @@ TEST_F(BrokenFileTest, HugeTensorCount) {
 }
 
 TEST_F(BrokenFileTest, MoreTensorsThanThereAre) {
-  // Within the limit, so that the reader runs into the data section, whose bytes are no header.
+  // The length is within the limit, so the reader runs into the data section, whose bytes are no
+  // header.
   EXPECT_FALSE(Refusal(8, Bytes64(60000)).empty());
 }
 

@@ -21,7 +21,7 @@
 namespace ruvd::test {
 
 // A small random autoregressive model over bytes, as a file: two layers of width 32. Token 256 ends
-// a text, 257 is of the kind and the spelling that the test asks for.
+// a text; token 257 has the kind and the spelling that the test asks for.
 struct CausalModelFile {
   static constexpr inference::TokenId kEnd = 256;
   static constexpr inference::TokenId kSpare = 257;

@@ -180,7 +180,7 @@ TEST(ChatTemplateTest, RefusesMarkersThatArePlainTextInTheVocabulary) {
   EXPECT_TRUE(ApplyChatTemplate(ChatFormat::kChatMl,
                                 std::vector<ChatMessage>{{"user", "<|im_end|"}}, true, *bytes)
                   .ok());
-  // User-defined tokens are recognised in any text, so they are no better.
+  // User-defined tokens are recognised in any text, so they are not safe either.
   const auto user_defined = MarkerVocabulary(TestVocabulary::kUserDefined).Build().value();
   EXPECT_THAT(Refusal(ChatFormat::kPhi3, {{"user", "<|assistant|>"}}, *user_defined),
               HasSubstr("<|assistant|>"));

@@ -86,7 +86,7 @@ TEST(ClusterTest, FindsWellSeparatedGroups) {
   }
 }
 
-// The same embedding in another bank or task is another thing to learn.
+// An embedding in another bank or task is a different thing to learn.
 TEST(ClusterTest, SeparatesBanksAndTasksByTheirWeight) {
   std::vector<ClusterItem> items(20, {.embedding = AtAngle(1.0)});
   for (size_t i = 0; i < items.size(); i += 2) {

@@ -64,7 +64,7 @@ class ConversionTest : public ::testing::Test {
     return Conversion::Create(
         Path("base.gguf"), [&](const Tokenizer&) { return texts; }, options_, SerialRunner());
   }
-  // The message of what Create refuses.
+  // Returns the message with which Create refuses.
   std::string Refusal(const CausalModelFile& base,
                       const ConversionTexts& texts = {.train = Stream(600), .held_out = {}}) {
     const auto conversion = Create(base, texts);
@@ -95,7 +95,7 @@ TEST_F(ConversionTest, ABaseBecomesABlockDiffusionModel) {
   EXPECT_EQ((*model)->tokenizer().mask_id(), CausalModelFile::kSpare);
   EXPECT_TRUE((*model)->tokenizer().IsControlText("<|spare|>"));
 
-  // The serving path agrees with what training measured, and decodes block by block.
+  // The serving path agrees with the training measurement, and decodes block by block.
   const auto transformer = DefaultBackend().Load(*model, {.runner = SerialRunner()});
   ASSERT_TRUE(transformer.ok()) << transformer.status();
   const auto scored = EvaluateText(**transformer, Stream(200),
@@ -116,8 +116,8 @@ TEST_F(ConversionTest, ABaseBecomesABlockDiffusionModel) {
   EXPECT_EQ(std::ranges::count(finished->tokens, CausalModelFile::kSpare), 0);
 }
 
-// Rounding is all that lies between the run's NELBO and that of the written file, tied or not and
-// whatever the format: none for float32.
+// Only rounding lies between the run's NELBO and that of the written file, tied or not and in every
+// format; float32 rounds nothing.
 TEST_F(ConversionTest, TheWrittenFileIsTheBaseWithItsChanges) {
   for (const bool tied : {true, false}) {
     for (const auto& [type, allowed] :
@@ -147,7 +147,7 @@ TEST_F(ConversionTest, TheTypeOfTheWrittenFileCanBeChosen) {
   EXPECT_EQ((*file)->Find("output_norm.weight")->type, TensorType::kF32);
 }
 
-// Quantised rows of the embedding are copied, not encoded again; so is what has no change.
+// Quantised rows of the embedding are copied, not encoded again; so are weights without a change.
 TEST_F(ConversionTest, WhatIsNotTrainedStaysAsItIs) {
   options_.steps = 3;
   auto conversion = Create({.type = TensorType::kQ4_0, .tied = true});
@@ -189,7 +189,7 @@ TEST_F(ConversionTest, ACheckpointGoesOnBitForBit) {
   ASSERT_TRUE((*second)->Advance(nullptr).ok());
   EXPECT_EQ((*second)->Checkpoint(), (*whole)->Checkpoint());
   EXPECT_EQ((*second)->held_out(), (*whole)->held_out());
-  // Another run's is refused: other blocks, text, base.
+  // The checkpoint of another run is refused: other blocks, text, base.
   options_.block_length = 8;
   EXPECT_FALSE((*Create({}))->Restore(AsBytes(checkpoint)).ok());
   options_.block_length = 4;

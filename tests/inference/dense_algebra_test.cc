@@ -33,7 +33,7 @@ double LargestDifference(const DenseMatrix& a, const DenseMatrix& b) {
   return largest;
 }
 
-// Largest entry of |rows rows^T - 1|.
+// Returns the largest entry of |rows rows^T - 1|.
 double Skew(const DenseMatrix& rows) {
   DenseMatrix gram = ProductTransposed(rows, rows);
   for (size_t i = 0; i < gram.rows; ++i) {
@@ -42,7 +42,7 @@ double Skew(const DenseMatrix& rows) {
   return LargestDifference(gram, DenseMatrix(gram.rows, gram.columns));
 }
 
-// sum of s_i left_i right_i^T.
+// Returns the sum of s_i left_i right_i^T.
 DenseMatrix Assembled(const SvdFactors& factors) {
   DenseMatrix scaled = factors.right;
   for (size_t i = 0; i < scaled.rows; ++i) {
@@ -53,7 +53,8 @@ DenseMatrix Assembled(const SvdFactors& factors) {
   return Product(Transposed(factors.left), scaled);
 }
 
-// A symmetric matrix with these eigenvalues and random eigenvectors, which `vectors` gets.
+// Returns a symmetric matrix with these eigenvalues and random eigenvectors, which are stored in
+// `vectors`.
 DenseMatrix WithSpectrum(const std::vector<double>& values, uint64_t seed, DenseMatrix* vectors) {
   const size_t n = values.size();
   Random random(seed);
@@ -166,7 +167,7 @@ TEST(DenseAlgebraTest, TopEigenFindsTheLeadingVectorsOfALargeMatrix) {
   EXPECT_EQ(TopEigen(single, 300, 12).vectors.values, pairs.vectors.values);
 }
 
-// Equal eigenvalues have no vectors of their own, only a space.
+// Equal eigenvalues have no eigenvectors of their own, only a common space.
 TEST(DenseAlgebraTest, TopEigenFindsMultipleEigenvalues) {
   std::vector<double> values(200, 0.1);
   std::fill_n(values.begin(), 5, 3.0);

@@ -13,7 +13,7 @@
 
 namespace ruvd::test {
 
-// What became of a generation.
+// How a generation ended.
 struct FinishedGeneration {
   std::vector<inference::TokenId> tokens;
   std::vector<inference::StepResult> steps;

@@ -55,7 +55,7 @@ TEST_F(FirstForwardTest, InTheMaskedModesItIsTheMeanOfTheFirstMasks) {
     EXPECT_LE(read.confidence, 1);
   }
   EXPECT_NE(one.confidence, more.confidence);
-  // More masks than it looks at change nothing.
+  // More masks than the reader looks at change nothing.
   EXPECT_EQ(Read(prompt, DecodingMode::kDiffusion, 16).confidence,
             Read(prompt, DecodingMode::kDiffusion, 1000).confidence);
 }

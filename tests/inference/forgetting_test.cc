@@ -55,7 +55,7 @@ struct Setting {
     parts[1] = {.objective = On(kNew)};
     return MixObjectives(std::move(parts)).value();
   }
-  // Trains to the end and gives the last checkpoint.
+  // Trains to the end and returns the last checkpoint.
   std::string Train(const Objective& objective, const RunOptions& options,
                     const EwcMemory* remembered = nullptr) {
     TrainingRun run(Parts(objective, remembered), options);
@@ -104,7 +104,7 @@ TEST(KlDivergenceTest, IsTheDivergenceWithItsDerivative) {
   EXPECT_GT(divergence(), 0.0);
   logits = reference;
   EXPECT_NEAR(divergence(), 0.0, 1e-12);
-  // By its definition.
+  // Computes the divergence by its definition.
   const Vector p = {std::log(0.25), std::log(0.75)};
   Vector q = {std::log(0.5), std::log(0.5)};
   Vector two(2);
@@ -112,7 +112,7 @@ TEST(KlDivergenceTest, IsTheDivergenceWithItsDerivative) {
               1e-12);
 }
 
-// Through the whole network, beside a sequence with a loss of its own, whatever the memory.
+// Goes through the whole network, beside a sequence with a loss of its own, for any memory limit.
 TEST(FollowFrozenTest, AgreesWithDifferences) {
   for (const uint64_t memory : {uint64_t{1} << 20, uint64_t{1}}) {
     DenseNetwork weights({});
@@ -140,7 +140,7 @@ TEST(FollowFrozenTest, AgreesWithDifferences) {
     ExpectGradient(&changes.parameters(), gradient,
                    [&] { return pass.Run(batch, {.changes = &changes, .frozen = &frozen}); });
     EXPECT_GT(pass.nats(1)[0], 0.0);
-    // Nothing has changed, nothing diverges.
+    // Nothing has changed, so nothing diverges.
     pass.Run(batch, {.frozen = &frozen});
     EXPECT_GT(pass.nats(0)[0], 0.1);
     EXPECT_NEAR(pass.nats(1)[0], 0.0, 1e-12);
@@ -209,8 +209,8 @@ TEST(EwcTest, TheRunningFisherIsOfExamples) {
   EXPECT_NEAR(fisher[1], 0.75 * 8 + 0.25, 1e-12);
 }
 
-// After one step: the mean square of the gradients of the first examples, each of its own loss. To
-// follow it changes nothing else but the order of sums.
+// After one step the Fisher is the mean square of the gradients of the first examples, each of its
+// own loss. Following it changes nothing else but the order of sums.
 TEST(EwcTest, ARunFollowsTheFisherOfItsExamples) {
   Setting setting;
   const auto objective = setting.On(kNew);
@@ -243,7 +243,7 @@ TEST(EwcTest, ARunFollowsTheFisherOfItsExamples) {
   EXPECT_EQ(ReasonOf(EwcMemoryOf(AsBytes(checkpoint)).status()), reasons::kInvalidArgument);
 }
 
-// Of parts with unequal shares of the loss, each example's gradient is that of its own loss, and no
+// If parts have unequal shares of the loss, each example's gradient is that of its own loss, and no
 // part is left out.
 TEST(EwcTest, TheFisherOfAMixtureIsOfItsExamplesOwnLosses) {
   Setting setting;
@@ -319,7 +319,7 @@ TEST(EwcTest, ACheckpointGoesOnBitForBit) {
       EXPECT_EQ(resumed.Checkpoint(), end);
     }
   }
-  // Another memory is another run.
+  // With another memory it is another run.
   EwcMemory other = memory;
   other.fisher[0] += 1;
   Setting third;

@@ -40,7 +40,7 @@ FrameBatches Batches(const Model& model, int batch = 3) {
   return [objective](uint64_t step) { return objective->Draw(step); };
 }
 
-// All rows that a pass shows of some layers.
+// Collects all rows that a pass shows of some layers.
 class Recorder final : public train::LinearObserver<float> {
  public:
   void Observe(const Site& site, size_t, std::span<const float> x,
@@ -123,7 +123,7 @@ TEST_F(FrameEstimateTest, GradientFramesAreTheSingularVectors) {
   }
 }
 
-// One group of layers or many, one thread or two.
+// The result is the same for one group of layers or many, for one thread or two.
 TEST_F(FrameEstimateTest, MemoryAndThreadsChangeNothing) {
   const FrameSet frame = Estimate({.rank = 4}).value();
   EXPECT_EQ(Estimate({.rank = 4, .memory_bytes = 1}).value().id, frame.id);

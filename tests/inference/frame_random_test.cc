@@ -35,7 +35,7 @@ TEST(FrameTest, FactorsAreOrthonormal) {
   }
 }
 
-// The first values, fixed: another machine or compiler must make the same frame.
+// The first values are fixed: another machine or compiler must make the same frame.
 TEST(FrameTest, IsTheSameEverywhere) {
   const test::TextModel model;
   const Frame frame = RandomFrame(model, 4, 99).value();

@@ -106,7 +106,7 @@ RC_GTEST_PROP(FrameSetTest, EveryDamageIsRefusedOrHarmless, (uint64_t seed)) {
     bytes[random.Below(bytes.size())] ^= static_cast<char>(1 + random.Below(255));
   }
   const auto parsed = ParseFrameSet(AsBytes(bytes));
-  // What is damaged outside of all that counts (padding, a key's name) leaves the frame as it was.
+  // Damage outside of what counts (padding, a key's name) leaves the frame as it was.
   const bool fine =
       parsed.ok() ? ContentId(*parsed) == id : ReasonOf(parsed.status()) == reasons::kFrameMismatch;
   RC_ASSERT(fine);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where a completion ends: tokens that end the text, and those that end a turn of a chat.
+// Tests where a completion ends: at tokens that end the text, and at tokens that end a turn of a
+// chat.
 
 #include <gtest/gtest.h>
 
@@ -55,7 +56,8 @@ SamplingOptions Options(DecodingMode mode) {
 constexpr DecodingMode kModes[] = {DecodingMode::kDiffusion, DecodingMode::kBlock,
                                    DecodingMode::kAutoregressive};
 
-// What a model without such a token writes first ends the text of one that has it.
+// Regression test: what a model without such a token writes first ends the text of a model that has
+// it.
 TEST(EndOfTurnTest, CompletionsWentOnBehindTheEndOfATurn) {
   for (const DecodingMode mode : kModes) {
     const FinishedGeneration plain =
@@ -75,7 +77,7 @@ TEST(EndOfTurnTest, CompletionsWentOnBehindTheEndOfATurn) {
     const int first = outcome.steps.front().commits.front().position;
     for (const StepResult& step : outcome.steps) {
       for (const Commit& commit : step.commits) {
-        EXPECT_LE(commit.position, first);  // nothing behind it
+        EXPECT_LE(commit.position, first);  // nothing after it
       }
     }
   }

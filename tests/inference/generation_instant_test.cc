@@ -113,7 +113,7 @@ TEST_P(GenerationInstantTest, TheTrailHasEveryCommitWithItsDistribution) {
 
 TEST_P(GenerationInstantTest, WhatASessionWasTaughtComesOut) {
   const Recorded before = Decode(model_, GetParam().options, nullptr, true);
-  // The user wants other tokens at the same places, none of which was committed anywhere.
+  // The user wants other tokens at the same places; none of these was committed anywhere.
   const std::vector<TokenId> committed = Window(before);
   std::vector<TokenId> wanted;
   for (TokenId token = 65; wanted.size() < committed.size(); ++token) {
@@ -140,13 +140,14 @@ TEST_P(GenerationInstantTest, WhatASessionWasTaughtComesOut) {
   if (GetParam().options.mode == DecodingMode::kAutoregressive) {
     EXPECT_EQ(first.token, wanted[static_cast<size_t>(first.position)]);
   }
-  // And it goes away again.
+  // The change goes away again.
   const Recorded undone = Decode(model_, GetParam().options, memory->Without("a"), false);
   EXPECT_EQ(undone.finished.tokens, before.finished.tokens);
 }
 
-// A position behind which others were committed before, and whose token occurs nowhere else: where
-// it ends the text, the completion is the same up to its step. -1 for none.
+// Returns a position after which others were committed earlier, and whose token occurs nowhere
+// else: where it ends the text, the completion is the same up to its step. Returns -1 if there is
+// no such position.
 int PositionToEndAt(const Recorded& run) {
   const std::vector<TokenId> window = Window(run);
   std::vector<size_t> step(window.size());
@@ -167,7 +168,7 @@ int PositionToEndAt(const Recorded& run) {
 
 TEST(GenerationInstantEndTest, TheTrailEndsWithTheText) {
   for (const DecodingMode mode : {DecodingMode::kDiffusion, DecodingMode::kBlock}) {
-    // Random tokens, so that some occur once.
+    // Tokens are random, so that some occur once.
     SamplingOptions options = {.mode = mode, .max_tokens = 32};
     options.temperature = 2;
     options.seed = 5;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a completion promises whatever the sampler does: where it ends, what is counted, and what
-// never occurs twice.
+// What a completion guarantees for every sampler: where it ends, what is counted, and what never
+// occurs twice.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ RC_GTEST_PROP(NgramTest, NoneOccursTwiceThoughSeveralAreCommittedAStep, (uint64_
   RC_ASSERT(generation->steps() >= 1);
 }
 
-// Found by review: the whole window was counted, whatever came behind the end of the text.
+// Found by review: the whole window was counted, even what came after the end of the text.
 TEST(CompletionTokensTest, AreThoseUpToTheEndOfText) {
   int ended = 0;
   for (const DecodingMode mode :
@@ -109,7 +109,7 @@ TEST(StepsTest, MoreThanTheLimitAreRefused) {
   EXPECT_LE(Finish(Generation::Create(*TinyTextModel(), {65}, options, nullptr))->forwards(), 4);
 }
 
-// Found by review: their inverse is infinite in float32.
+// Found by review: the inverse of such a temperature is infinite in float32.
 TEST(TemperatureTest, ThoseTooSmallForFloatsAreRefused) {
   const auto reason = [](const SamplingOptions& options) {
     return ReasonOf(Generation::Create(*TinyTextModel(), {65}, options, nullptr).status());

@@ -65,7 +65,8 @@ RC_GTEST_PROP(BlockGenerationTest, CacheChangesNothing, (uint64_t seed)) {
                                                     options.block_length, options.steps, nullptr));
 }
 
-// Adapters change keys and values: after a change of mix no cached prefix of the old one may serve.
+// Adapters change keys and values: after a change of mix, no cached prefix of the old mix may be
+// used.
 RC_GTEST_PROP(BlockGenerationTest, AChangingMixNeverMeetsAStaleCache, (uint64_t seed)) {
   const auto model = TinyTextModel();
   const std::vector<std::pair<std::string, const Matrix*>> targets = {
@@ -183,7 +184,7 @@ TEST(GenerationTest, StepsBoundTheForwards) {
   options.ignore_end_of_text = true;
   options.steps = 5;
   EXPECT_EQ(RunToEnd(TinyTextModel(), RandomPrompt(3, 1), options)->forwards, 5);
-  options.steps = 200;  // peer defect 5: no forward may be spent on committing nothing
+  options.steps = 200;  // no forward may be spent on committing nothing, as llama.cpp does
   EXPECT_EQ(RunToEnd(TinyTextModel(), RandomPrompt(3, 1), options)->forwards, 24);
   options.steps = 0;
   options.confidence_threshold = 1e-6F;  // everything is confident enough

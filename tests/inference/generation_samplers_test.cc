@@ -38,7 +38,7 @@ FinishedGeneration Infilled(std::vector<TokenId> canvas, const SamplingOptions& 
       Generation::CreateInfill(*TinyTextModel(), std::move(canvas), options, nullptr));
 }
 
-// Given tokens with gaps between them.
+// Returns given tokens with gaps between them.
 std::vector<TokenId> RandomCanvas(uint64_t seed, size_t length) {
   Random random(seed);
   std::vector<TokenId> canvas(length);
@@ -61,8 +61,8 @@ std::vector<float> LogitsAt(Transformer& transformer, std::span<const TokenId> t
   return logits;
 }
 
-// What greedy low-confidence decoding of a canvas means, one token a step, without caches, batches
-// or skipped rows: scope by scope, the whole text before the scope's end evaluated for every token.
+// Defines greedy low-confidence decoding of a canvas, one token a step, without caches, batches or
+// skipped rows: scope by scope, every token evaluates the whole text before the scope's end.
 std::vector<TokenId> PlainDecode(std::vector<TokenId> tokens, size_t block, float guidance) {
   CpuTransformer transformer(TinyTextModel(), SerialRunner());
   const size_t scope = block > 0 ? block : tokens.size();
@@ -128,7 +128,7 @@ RC_GTEST_PROP(InfillTest, GapsAnywhereEqualAPlainDecode, (uint64_t seed)) {
   options.sampler = SamplerKind::kLowConfidence;
   options.guidance_scale = *rc::gen::element(0.0F, 0.8F);
   const FinishedGeneration outcome = Infilled(canvas, options);
-  // Nothing behind an end-of-text token is decoded; compare what is before it.
+  // Nothing after an end-of-text token is decoded, so only what is before it is compared.
   const std::vector<TokenId> plain = PlainDecode(canvas, block ? 5 : 0, options.guidance_scale);
   const auto end = std::find(outcome.tokens.begin(), outcome.tokens.end(), kTinyEndOfText);
   RC_ASSERT(std::equal(outcome.tokens.begin(), end, plain.begin()));
@@ -179,7 +179,7 @@ TEST(InfillTest, RefusesWhatHasNoGapOrCannotLookAhead) {
             reasons::kModeUnsupported);
 }
 
-// Text that was streamed must stand, whatever is masked again behind it.
+// Text that was streamed must stay, whatever is masked again after it.
 RC_GTEST_PROP(RemdmTest, StreamedTextIsNeverTakenBack, (uint64_t seed)) {
   SamplingOptions options;
   options.mode = *rc::gen::element(DecodingMode::kDiffusion, DecodingMode::kBlock);
@@ -227,7 +227,7 @@ TEST(AncestralTest, IdleStepsCostNoForward) {
   EXPECT_EQ(outcome.steps.size(), static_cast<size_t>(outcome.forwards));
 }
 
-// What the study chose: left to right only where nothing says otherwise.
+// The study chose this default: left to right only where the request asks for nothing else.
 TEST(DefaultSamplerTest, WritesBlocksFromLeftToRightAtOneTokenAStep) {
   const std::vector<TokenId> canvas(24, kNoToken);
   SamplingOptions options;
@@ -247,7 +247,7 @@ TEST(DefaultSamplerTest, WritesBlocksFromLeftToRightAtOneTokenAStep) {
   }
   SamplingOptions drawn = options;
   drawn.steps = 0;
-  drawn.position_temperature = 0.5F;  // is read by rankings only, so it must not be refused
+  drawn.position_temperature = 0.5F;  // only rankings read it, so it must not be refused
   EXPECT_GT(Infilled(canvas, drawn).forwards, 0);
 }
 
@@ -267,7 +267,7 @@ TEST(LogprobsTest, ComeWithEveryCommit) {
   }
 }
 
-// llama.cpp parses options that it then ignores (defect 6): every one must act or be refused.
+// llama.cpp parses options that it then ignores: here every option must act or be refused.
 TEST(PeerDefectTest, ContradictingOptionsAreRefusedByName) {
   struct Case {
     std::string names;
@@ -302,7 +302,7 @@ TEST(PeerDefectTest, ContradictingOptionsAreRefusedByName) {
   }
 }
 
-// The same defect: guidance and position temperature change what is decoded.
+// llama.cpp ignores these as well: guidance and position temperature must change what is decoded.
 TEST(PeerDefectTest, GuidanceAndPositionTemperatureAct) {
   SamplingOptions options = {.mode = DecodingMode::kDiffusion, .max_tokens = 16};
   options.ignore_end_of_text = true;

@@ -112,7 +112,7 @@ RC_GTEST_PROP(CompletionTextTest, PiecesAddUp, ()) {
   RC_ASSERT(static_cast<size_t>(text.shown_tokens()) == streamed.size());  // a byte each
 }
 
-// The shipped test model, where the checkout has it.
+// The shipped test model, if the checkout has it.
 class GenerationShippedModelTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -195,7 +195,7 @@ TEST_F(GenerationShippedModelTest, EndOfTextEndsTheText) {
     const std::vector<TokenId> before(tokens.begin() + generation->prompt_length(), end);
     EXPECT_EQ(generation->text(), tokenizer.Decode(before));
     EXPECT_EQ(std::count(before.begin(), before.end(), *tokenizer.mask_id()), 0);
-    EXPECT_LT(generation->steps(), 12);  // nothing behind the end is decoded
+    EXPECT_LT(generation->steps(), 12);  // nothing after the end is decoded
     const auto ignoring = Run("The last words were",
                               {.mode = mode, .max_tokens = 12, .ignore_end_of_text = true}, mix);
     EXPECT_EQ(ignoring->finish_reason(), FinishReason::kLength);

@@ -42,7 +42,7 @@ SamplingOptions Options(DecodingMode mode) {
   return options;
 }
 
-// A completion that takes other adapters where its uncertainty asks for it, and the mix of every
+// A completion that takes other adapters where its uncertainty asks for it, with the mix of every
 // step.
 struct Guided {
   FinishedGeneration finished;
@@ -73,8 +73,8 @@ Guided RunGuided(const std::shared_ptr<TinyModel>& model, const SamplingOptions&
   return guided;
 }
 
-// The same steps without any cache: everything up to the end of the active part is evaluated with
-// the step's mix, and the most confident mask of the part is committed.
+// Decodes by equal steps without any cache: everything up to the end of the active part is
+// evaluated with the step's mix, and the most confident mask of the part is committed.
 std::vector<TokenId> DecodeWithoutCache(const std::shared_ptr<TinyModel>& model, DecodingMode mode,
                                         const std::vector<AdapterMix>& mixes) {
   CpuTransformer transformer(model, SerialRunner());
@@ -142,7 +142,7 @@ TEST(GenerationWatchTest, ASwitchOfAdaptersLeavesNoStaleCache) {
     ASSERT_EQ(guided.switches, 3);
     ASSERT_EQ(guided.mixes.size(), static_cast<size_t>(kTokens));
     EXPECT_EQ(guided.finished.tokens, DecodeWithoutCache(model, mode, guided.mixes));
-    // The switches matter, or the above would show nothing.
+    // The switches matter; otherwise the comparison above would show nothing.
     const std::vector<AdapterMix> constant(kTokens);
     EXPECT_NE(guided.finished.tokens, DecodeWithoutCache(model, mode, constant));
   }
@@ -157,7 +157,8 @@ TEST(GenerationWatchTest, TheApproximateCacheIsRefreshedBySwitches) {
   ASSERT_EQ(cached.switches, 3);
   options.approximate_cache_steps = 1;  // a full forward every step
   const Guided full = RunGuided(model, options, kEager);
-  // The step after a switch is a full forward, so its first difference is none of the cache.
+  // The step after a switch is a full forward, so the first difference to it does not come from the
+  // cache.
   EXPECT_EQ(cached.finished.steps[0].commits[0].token, full.finished.steps[0].commits[0].token);
   EXPECT_EQ(cached.finished.steps[1].commits[0].token, full.finished.steps[1].commits[0].token);
 }

@@ -22,7 +22,7 @@ constexpr TensorType kTypes[] = {TensorType::kF32,  TensorType::kF16,  TensorTyp
                                  TensorType::kQ5_0, TensorType::kQ5_1, TensorType::kQ4_K,
                                  TensorType::kQ5_K, TensorType::kQ6_K};
 
-// Every bit pattern of two neighbouring bytes anywhere in a block: the answer is that of the
+// Tests every bit pattern of two neighbouring bytes anywhere in a block: the answer is that of the
 // decoded values.
 TEST(GgufFiniteTest, AgreesWithTheDecodedValues) {
   Random random(5);

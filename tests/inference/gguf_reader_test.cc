@@ -166,7 +166,8 @@ TEST(GgufReaderTest, RefusesNamesThatAppearTwice) {
 
 TEST(GgufReaderTest, RefusesEveryTruncation) {
   const std::string file = SmallFile();
-  // The last tensor ends before its padding: its 102 bytes fill three and a bit units of 32.
+  // The last tensor ends before its padding: its 102 bytes fill three full units of 32 and part of
+  // a fourth.
   constexpr size_t kPadding = 4 * 32 - 3 * 34;
   for (size_t size = 0; size + kPadding < file.size(); ++size) {
     ASSERT_FALSE(ParseStatus(file.substr(0, size)).ok()) << "accepted " << size << " bytes";
@@ -213,7 +214,7 @@ TEST(GgufReaderTest, MissingFileSaysSo) {
   EXPECT_EQ(ReasonOf(GgufReader::Open("/nonexistent/model.gguf").status()), reasons::kFileNotFound);
 }
 
-// The prepared files of ../shared; absent in a bare checkout.
+// The prepared files of ../shared, which are absent in a bare checkout.
 class GgufFixtureTest : public testing::Test {
  protected:
   void SetUp() override {

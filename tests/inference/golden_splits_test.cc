@@ -13,7 +13,7 @@
 namespace ruvd::inference {
 namespace {
 
-// Cut by an independent program; see data/generate_golden_splits.py.
+// The words were cut by an independent program; see data/generate_golden_splits.py.
 TEST(GoldenSplitsTest, WordsAreThoseOfThePublishedExpressions) {
   const std::string path =
       std::string(RUVD_SOURCE_DIR) + "/tests/inference/data/golden_splits.json";

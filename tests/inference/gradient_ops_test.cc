@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The derivative of every operation against central differences in double, and the float kernels
-// against the operations in double.
+// Tests the derivative of every operation against central differences in double, and the float
+// kernels against the operations in double.
 
 #include <gtest/gtest.h>
 
@@ -158,7 +158,7 @@ void ExpectChangeGradient(const ChangeSpec<double>& spec) {
   change.Backward(SerialRunner(), parameters, x, z, dy, gradient, dx);
   ExpectGradient(&parameters, gradient, loss);
   ExpectGradient(&x, dx, loss);
-  // Without dx the gradient is the same; both are added.
+  // Without dx the gradient is the same. Both calls add to it.
   loss();
   change.Backward(SerialRunner(), parameters, x, z, dy, gradient, {});
   Vector twice(parameters.size());
@@ -202,7 +202,7 @@ TEST(GradientTest, ChangesOfEveryKind) {
                         .up = up});
 }
 
-// Attention of one sequence with all its buffers.
+// The attention of one sequence with all its buffers.
 struct AttentionCase {
   Attention attention;
   size_t tokens = 0;
@@ -246,7 +246,7 @@ struct AttentionCase {
   }
 };
 
-// softmax(q k^T / sqrt(d)) v, written down plainly.
+// Computes softmax(q k^T / sqrt(d)) v in the simplest way.
 Vector PlainAttention(AttentionCase& c) {
   const AttentionTask<double> task = c.Task();
   Vector context(c.q.size());
@@ -296,7 +296,7 @@ TEST_P(AttentionGradientTest, AgreesWithDifferences) {
     case 3:
       c = {.attention = {.kind = Kind::kBlockCausal, .block_length = 3}, .tokens = 8};
       break;
-    case 4:  // segments that rounding to vectors joins
+    case 4:  // segments that are joined when rounded to vectors
       c = {.attention = {.kind = Kind::kNoisyAndClean, .block_length = 3}, .tokens = 14};
       break;
     case 5:  // segments apart, the last block short

@@ -49,7 +49,7 @@ HfConfig Parsed(const json& config) {
   return parsed.ok() ? *std::move(parsed) : HfConfig{};
 }
 
-// The message of a refusal for this reason.
+// Returns the message of a refusal for this reason.
 std::string Refusal(const json& config, const char* reason = reasons::kModelUnsupported) {
   const absl::Status status = ParseHfConfig(config.dump()).status();
   EXPECT_EQ(ReasonOf(status), reason) << status << "\n" << config;

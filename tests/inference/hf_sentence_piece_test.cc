@@ -33,8 +33,8 @@ using ::testing::HasSubstr;
 
 const char* const kSpace = "\xE2\x96\x81";
 
-// As the Transformers library makes a tokenizer.json of SentencePiece's vocabulary: a merge for
-// every cut of a piece into two, the piece of the best score first.
+// Makes merges of SentencePiece's vocabulary as the Transformers library does for a tokenizer.json:
+// a merge for every cut of a piece into two, the piece with the best score first.
 json MergesOf(const std::map<std::string, float>& pieces) {
   std::vector<std::pair<float, std::string>> order;
   for (const auto& [piece, score] : pieces) {
@@ -160,7 +160,7 @@ TEST(HfSentencePieceTest, RefusesMergesThatNoScoresCanSay) {
   EXPECT_THAT(RefusalOf(file), HasSubstr("overlap"));
 }
 
-// Llama 2's vocabulary as a tokenizer.json gives the ids that llama.cpp computes from its scores.
+// A tokenizer.json of Llama 2's vocabulary gives the ids that llama.cpp computes from its scores.
 TEST(HfSentencePieceTest, ImportOfLlama2GivesLlamaCppsIds) {
   const auto folder = std::filesystem::path(RUVD_SOURCE_DIR) / "../shared/fixtures/tokenizers";
   if (!std::filesystem::exists(folder)) {

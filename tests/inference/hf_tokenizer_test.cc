@@ -28,7 +28,7 @@ json Split(const std::string& expression) {
   return {{"type", "Split"}, {"pattern", {{"Regex", expression}}}};
 }
 
-// The pre-tokeniser's name in GGUF, or the reason of the refusal.
+// Returns the pre-tokeniser's name in GGUF, or the reason of the refusal.
 std::string PreOf(const json& pre_tokenizer, bool ignore_merges = false) {
   const json file = {{"model",
                       {{"type", "BPE"},

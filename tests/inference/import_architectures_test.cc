@@ -110,8 +110,8 @@ TEST_F(ImportArchitecturesTest, RopeScalingBecomesKeys) {
   EXPECT_FALSE(file->Has("qwen2.rope.scaling.yarn_beta_slow"));
 }
 
-// Short wavelengths are kept, long ones divided by the factor; the pairs between follow the blend
-// of Llama 3.1's formula, here recomputed from frequencies.
+// Short wavelengths are kept, long ones are divided by the factor; the pairs in between follow the
+// blend of Llama 3.1's formula, which is recomputed here from frequencies.
 TEST_F(ImportArchitecturesTest, Llama3ScalingBecomesATensor) {
   PutWeights({});
   const char* const scaling = R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8.0,

@@ -86,7 +86,7 @@ TEST_F(ImportChecksTest, FormatsFollowTheScheme) {
   PutWeights({});
   const auto file = Import(ImportOptions{.type = "q4_k_m"}).value();
   EXPECT_EQ(file->GetUnsigned("general.file_type").value(), 15U);
-  EXPECT_EQ(file->Find("blk.0.attn_q.weight")->type, TensorType::kF16);  // rows of 24 fit nothing
+  EXPECT_EQ(file->Find("blk.0.attn_q.weight")->type, TensorType::kF16);  // rows of 24 fit no format
   EXPECT_EQ(Import(ImportOptions{.type = "bf16"}).value()->Find("blk.0.attn_q.weight")->type,
             TensorType::kBF16);
 }

@@ -74,7 +74,7 @@ class ImportModelTest : public ::testing::Test {
   absl::StatusOr<ImportResult> Import(const ImportOptions& options = {}) {
     return ImportModel(folder_.string(), options, Out());
   }
-  // The import must fail, leave no file, and say why.
+  // The import must fail, leave no file, and report the reason.
   std::string Refusal(const char* reason, const ImportOptions& options = {}) {
     const absl::Status status = Import(options).status();
     EXPECT_EQ(ReasonOf(status), reason) << status;
@@ -174,7 +174,7 @@ TEST_F(ImportModelTest, TheTemplateMayBeAFileOfItsOwn) {
   ASSERT_TRUE(Import().ok());
   auto gguf = GgufReader::Open(Out()).value();
   EXPECT_EQ(gguf->GetString("tokenizer.chat_template").value(), "<|im_start|> <|im_end|>");
-  EXPECT_FALSE(gguf->Has("tokenizer.ggml.eot_token_id"));  // no token is spelled so
+  EXPECT_FALSE(gguf->Has("tokenizer.ggml.eot_token_id"));  // no token has this spelling
   Put("tokenizer.json", Replaced(test::HfTokenizerJson(), "<|mask|>", "<|im_end|>"));
   ASSERT_TRUE(Import().ok());
   gguf = GgufReader::Open(Out()).value();
@@ -199,7 +199,7 @@ TEST_F(ImportModelTest, SameInputGivesTheSameFile) {
 TEST_F(ImportModelTest, RefusesBadOptions) {
   EXPECT_THAT(Refusal(reasons::kInvalidArgument, {.type = "q3"}), HasSubstr("\"q3\""));
   EXPECT_THAT(Refusal(reasons::kInvalidArgument, {.architecture = "gpt5"}), HasSubstr("gpt5"));
-  // It has norms of heads that the source lacks.
+  // The architecture has norms of heads, which the source lacks.
   EXPECT_THAT(Refusal(reasons::kInvalidArgument, {.architecture = "qwen3"}), HasSubstr("qwen3"));
 }
 
@@ -270,7 +270,7 @@ TEST_F(ImportModelTest, RefusesBadWeights) {
   EXPECT_THAT(Refusal(reasons::kModelCorrupt), HasSubstr("header length"));
 }
 
-// Overflow, strange shapes and foreign tensors, by header alone.
+// Refuses overflow, strange shapes and foreign tensors by the header alone.
 TEST_F(ImportModelTest, RefusesStrangeHeaders) {
   const auto with = [&](const std::string& header, const char* reason) {
     Put("model.safetensors",
@@ -292,7 +292,7 @@ TEST_F(ImportModelTest, RefusesStrangeHeaders) {
       HasSubstr("model.embed_tokens.weight is missing"));
 }
 
-// The shipped files are what the importer makes of the sources in ../shared.
+// The shipped files are equal to what the importer makes of the sources in ../shared.
 TEST(ShippedModelTest, IsTheImportOfItsSource) {
   const std::filesystem::path root(RUVD_SOURCE_DIR);
   const auto source = root / "../shared/models/ruvdllm-5m";

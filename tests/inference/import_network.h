@@ -24,7 +24,7 @@
 #include "tests/inference/hf_folder.h"
 #include "tests/inference/tiny_model.h"
 
-// Imports of every kind of network, judged by what the network computes: a plain transformer in
+// Judges imports of every kind of network by what the network computes: a plain transformer in
 // double precision reads the source (half-split RoPE) and the file.
 namespace ruvd::test {
 
@@ -46,7 +46,7 @@ class Network {
   Network(Tensors tensors, bool adjacent, bool causal)
       : tensors_(std::move(tensors)), adjacent_(adjacent), causal_(causal) {}
 
-  // Logits of every position, one row each.
+  // Returns the logits of every position, one row each.
   Rows Logits(const std::vector<int>& tokens) const {
     Rows x;
     for (const int token : tokens) {
@@ -325,7 +325,7 @@ class ImportNetworkTest : public ::testing::Test {
     }
     ExpectEngineLogits(tokens, causal, expected);
   }
-  // And so does our engine, in float32.
+  // Our engine computes it as well, in float32.
   void ExpectEngineLogits(const std::vector<int>& tokens, bool causal, const Rows& expected) {
     const auto model = inference::Model::Load((folder_ / "out.gguf").string());
     ASSERT_TRUE(model.ok()) << model.status();

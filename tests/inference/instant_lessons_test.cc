@@ -34,7 +34,7 @@ CommitTrail TrailOf(const std::vector<TokenId>& tokens) {
   return trail;
 }
 
-// Token and weight of lessons, behind the position whose state they use.
+// Returns token and weight of lessons, after the position whose state they use.
 std::vector<std::pair<int, std::pair<TokenId, float>>> Shown(
     const std::vector<InstantLesson>& lessons) {
   std::vector<std::pair<int, std::pair<TokenId, float>>> shown;
@@ -113,7 +113,7 @@ TEST(LessonsTest, AReplacedTokenIsRejectedAndItsSuccessorTaught) {
   const std::vector<TokenId> edited = {1, 77, 4};
   const std::vector<InstantLesson> lessons = LessonsOfEdit(trail.Positions(), edited);
   EXPECT_FLOAT_EQ(lessons[2].probability, 0.25F);  // as a candidate
-  EXPECT_FLOAT_EQ(lessons[4].probability, 0.0F);   // it was none
+  EXPECT_FLOAT_EQ(lessons[4].probability, 0.0F);   // it was not a candidate
 }
 
 TEST(LessonsTest, DeletedTokensAreRejectedAndInsertedOnesTeachNothing) {
@@ -127,14 +127,14 @@ TEST(LessonsTest, DeletedTokensAreRejectedAndInsertedOnesTeachNothing) {
 TEST(LessonsTest, WhatIsTooLongToAlignIsReplacedAsAWhole) {
   std::vector<TokenId> committed(1500, 1);
   std::vector<TokenId> edited(1500, 2);
-  committed[700] = 3;  // would be found by an alignment
+  committed[700] = 3;  // an alignment would find it
   edited[900] = 3;
   const auto lessons = Edit(committed, edited);
   EXPECT_EQ(lessons.size(), 3000U);
 }
 
-// Every committed token is either kept or rejected, kept ones are a common subsequence as long as
-// the longest.
+// Every committed token is either kept or rejected; the kept tokens are a longest common
+// subsequence.
 RC_GTEST_PROP(LessonsTest, AlignsByALongestCommonSubsequence, (uint64_t seed)) {
   Random random(seed);
   const auto draw = [&random] {

@@ -88,7 +88,7 @@ TEST(InstantMemoryTest, AnEmptyMemoryChangesNothing) {
   EXPECT_EQ(Adjusted(InstantMemory({}), request.hidden[0], logits), logits);
 }
 
-// dE built as a matrix, as the documentation of InstantStep has it, and applied to h'.
+// Builds dE as a matrix, as the documentation of InstantStep defines it, and applies it to h'.
 RC_GTEST_PROP(InstantMemoryTest, RowsAreTheGradientOfTheCrossEntropy, (uint64_t seed)) {
   Random random(seed);
   const Request first = Draw(random, 1 + random.Below(12));
@@ -231,7 +231,7 @@ TEST(InstantMemoryTest, AStepThatReplacesItselfTakesNoRoomFromOthers) {
   const std::vector<float> logits = RandomLogits(random);
   EXPECT_EQ(Adjusted(*memory, later.hidden[0], logits),
             Adjusted(*start.With(neighbour)->With(StepOf("b", later)), later.hidden[0], logits));
-  // Steps of another model are dropped, so they take none either.
+  // Steps of another model are dropped, so they displace no steps either.
   const InstantLesson narrow{
       .token = 1, .weight = 1, .hidden = std::span(later.hidden[0]).first(8)};
   const auto other = start.With(InstantStep::Make("n", 8, std::vector(10, narrow), {}))
@@ -240,7 +240,7 @@ TEST(InstantMemoryTest, AStepThatReplacesItselfTakesNoRoomFromOthers) {
   EXPECT_EQ(other->steps(), 2U);
 }
 
-// What gave way comes back, as far as the reserve goes.
+// Steps that were displaced come back, as far as the reserve goes.
 RC_GTEST_PROP(InstantMemoryTest, UndoIsExactWhereStepsGaveWay, (uint64_t seed)) {
   Random random(seed);
   InstantMemory start({.decay = 0.9F, .capacity = 12, .reserve = 6});
@@ -273,7 +273,7 @@ TEST(InstantMemoryTest, WhatGaveWayBeyondTheReserveIsGone) {
                           ->With(StepOf("large", Draw(random, 9)));
   EXPECT_EQ(memory->steps(), 1U);
   EXPECT_FALSE(memory->Has("a"));
-  EXPECT_EQ(memory->Without("large")->steps(), 1U);  // b alone
+  EXPECT_EQ(memory->Without("large")->steps(), 1U);  // only b
 }
 
 TEST(InstantMemoryTest, TheOldestStepsGoWhenThereAreMorePositionsThanItHolds) {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The integer kernels alone: every table that this processor can run against the scalar one, bit
-// for bit. Uses nothing but the kernels, so that deploy/cross-aarch64-kernels.sh can build it for
-// another processor.
+// Tests the integer kernels alone: every table that this processor can run is compared with the
+// scalar one, bit for bit. The test uses nothing but the kernels, so that
+// deploy/cross-aarch64-kernels.sh can build it for another processor.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ struct Candidate {
   void (*fill)(KernelTable* table);
 };
 
-// Those that this processor can run.
+// Returns the tables that this processor can run.
 std::vector<Candidate> Candidates() {
   const CpuFeatures& cpu = ThisCpu();
   std::vector<Candidate> all = {
@@ -53,7 +53,7 @@ std::vector<Candidate> Candidates() {
   return all;
 }
 
-// Memory that begins at a border of 64 bytes.
+// Memory that begins at a multiple of 64 bytes.
 template <typename T>
 class Aligned {
  public:
@@ -114,7 +114,7 @@ struct Activations {
   QuantizedOutput out;
 };
 
-// Everything from packing to the product with one table; the same operands for the same shape.
+// Runs everything from packing to the product with one table, with equal operands for equal shapes.
 std::vector<float> MultiplyWith(const KernelTable& table, const Shape& shape) {
   std::mt19937 random(static_cast<uint32_t>(shape.rows * 31 + shape.outputs));
   const PackedFormat format = PackedFormatOf(shape.type);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The integer products of every table that this machine can run.
+// Tests the integer products of every table that this machine can run.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,7 +58,8 @@ std::vector<float> Product(const Operands& o, ParallelRunner& runner = SerialRun
   return y;
 }
 
-// The value that an activation has after rounding, by packed.h's rules, written again.
+// Returns the value that an activation has after rounding by packed.h's rules, in a second
+// implementation.
 std::vector<double> Rounded(const std::vector<float>& x) {
   std::vector<double> out(x.size());
   for (size_t begin = 0; begin < x.size(); begin += 32) {

@@ -65,7 +65,8 @@ class KernelsTest : public ::testing::TestWithParam<size_t> {
   Random random_{7};
 };
 
-// Values 0..65535 as halves cover zeros, subnormals and all scales; infinities and NaNs left out.
+// The values 0..65535 as halves cover zeros, subnormals and all scales; infinities and NaNs are
+// left out.
 TEST_P(KernelsTest, DecodesEveryFiniteHalfBitForBit) {
   std::string bytes;
   for (uint32_t half = 0; half < 0x10000; ++half) {
@@ -85,7 +86,7 @@ TEST_P(KernelsTest, DecodesRandomBlocksBitForBit) {
   for (const TensorType type : kDecoded) {
     ASSERT_TRUE(kernels_.decodes(type));
     std::string bytes = BlocksOf(type, 4096, random_);
-    // Negative and negative-zero scales in the block formats.
+    // Sets negative and negative-zero scales in the block formats.
     if (type == TensorType::kQ8_0 || type == TensorType::kQ4_0) {
       bytes[1] = static_cast<char>(0x80);
       bytes[0] = 0;
@@ -362,7 +363,8 @@ TEST_P(KernelsTest, SumsExponentialsAndTheirEnergy) {
   }
 }
 
-// Found by review: a row of NaN, its length a multiple of a vector, gave the place behind its end.
+// Found by review: a row of NaN whose length is a multiple of a vector gave the place after its
+// end.
 TEST_P(KernelsTest, ARowOfNaNHasAPlaceInsideAndNoMass) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (size_t n = 1; n <= 130; ++n) {

@@ -35,7 +35,7 @@ uint64_t PageBytes(KvFormat format) {
   return KvLayout(CacheShape(), format).page_bytes();
 }
 
-// A row all of whose values tell which token was written.
+// Returns rows whose values tell which token was written.
 std::vector<float> RowsOf(const std::vector<int>& tokens) {
   std::vector<float> rows;
   for (const int token : tokens) {
@@ -82,7 +82,7 @@ TEST_P(KvRoundingTest, StoredValuesAreNear) {
       }
       const auto [key, value] = StoredToken(cache, 0, head, token);
       for (size_t i = 0; i < kHeadSize; ++i) {
-        // Half a unit in the last place, and half a step of 127.
+        // The bounds are half a unit in the last place, and half a step of 127.
         const double allowed = GetParam() == KvFormat::kF32   ? 0
                                : GetParam() == KvFormat::kF16 ? std::abs(value[i]) / 2048 + 1e-7
                                                               : bound / 253.9;
@@ -105,8 +105,8 @@ TEST(KvCacheTest, HugeValuesStayFiniteInHalves) {
   EXPECT_EQ(StoredToken(cache, 0, 0, 0).first.front(), 65504.0);
 }
 
-// Found by review: a NaN in a page, times the weight zero of who may not see it, was NaN for
-// others.
+// Found by review: a NaN in a page was multiplied by the weight zero of rows that may not see it,
+// and so became NaN for other rows.
 TEST_P(KvRoundingTest, ValuesThatAreNotFiniteAreStoredAsZero) {
   const float infinity = std::numeric_limits<float>::infinity();
   const float bad[] = {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()};
@@ -123,7 +123,7 @@ TEST_P(KvRoundingTest, ValuesThatAreNotFiniteAreStoredAsZero) {
   }
 }
 
-// Found by review: the pool went before the pages that return to it.
+// Found by review: the pool was destroyed before the pages that return to it.
 TEST(KvCacheTest, AssigningAnotherCacheEndsTheFirstOnesPoolLast) {
   const std::vector<float> rows(kRowWidth, 1.0F);
   KvCache cache(KvPool::Create(CacheShape(), KvFormat::kF16, 1U << 20).value(), 16);
@@ -148,7 +148,7 @@ TEST(KvCacheTest, ForksDivergeWithoutChangingEachOther) {
   EXPECT_EQ(pool->usage().pages, 3);
   EXPECT_EQ(pool->usage().shared_pages, 1);
   ASSERT_TRUE(AppendTokens(&first, {8, 9}).ok());
-  EXPECT_EQ(pool->usage().pages, 3);  // the other half is its own now
+  EXPECT_EQ(pool->usage().pages, 3);  // the other half is now its own
   std::vector<int> expected = tokens;
   expected.push_back(7);
   ExpectTokens(second, expected);
@@ -193,7 +193,7 @@ TEST(KvCacheTest, ReclaimerIsAskedForWhatIsMissing) {
   EXPECT_EQ(asked, 2);
 }
 
-// Random operations on several caches of one pool against plain vectors of tokens.
+// Compares random operations on several caches of one pool with plain vectors of tokens.
 TEST(KvCacheTest, RandomOperationsEqualPlainVectors) {
   Random random(3);
   const auto pool =

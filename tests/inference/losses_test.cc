@@ -30,13 +30,13 @@ TrainingExample Example(const std::string& prompt, const std::string& completion
   return {.prompt = tokens(prompt), .completion = tokens(completion), .weight = weight};
 }
 
-// -log p of a token given which of the others are seen: any function will do.
+// Returns -log p of a token given which of the others are seen: any function will do.
 double Nats(size_t position, unsigned seen) {
   return 1.0 + std::sin(static_cast<double>(7 * seen + 3 * position));
 }
 
-// Exact-count masking, the average over all orders of revealing and the integral over t of the
-// 1/t-weighted loss are one number.
+// Exact-count masking, the average over all orders of revealing, and the integral over t of the
+// 1/t-weighted loss are equal.
 TEST(MaskedDiffusionTest, ExactCountsEqualAllOrdersAndTheIntegral) {
   constexpr size_t kLength = 4;
   double exact = 0;
@@ -193,7 +193,7 @@ TEST(ObjectiveTest, ABatchDependsOnSeedAndStepOnly) {
   EXPECT_EQ(first_tokens[7], 8);
 }
 
-// The gradient of the objective by each loss, against differences of the published formula.
+// Compares the gradient of the objective by each loss with differences of the published formula.
 TEST(PreferenceTest, WeightsAreTheDerivativeOfTheObjective) {
   const test::TextModel model;
   const PreferencePair pair{.prompt = {1, 2}, .chosen = {3, 4, 5}, .rejected = {6, 7}};
@@ -224,7 +224,7 @@ TEST(PreferenceTest, WeightsAreTheDerivativeOfTheObjective) {
   }
 }
 
-// The bounds are of whole completions: with every token masked the weights of a sample add up to
+// The bounds are for whole completions: with every token masked the weights of a sample add up to
 // the length, divided by the samples.
 TEST(PreferenceTest, BoundsAreInNatsOfTheWholeCompletion) {
   const test::TextModel model;

@@ -107,7 +107,7 @@ TEST_F(ModelArchitecturesTest, TakesHeadNormsOfQwen3Only) {
   ExpectUnsupported(llama, "tensor blk.0.attn_");
 }
 
-// One tensor with the rows of all three gives the logits that three tensors give.
+// One fused tensor with the rows of all three gives the logits that three tensors give.
 TEST_F(ModelArchitecturesTest, SplitsFusedQueriesKeysAndValues) {
   const std::vector<TokenId> tokens = {0, 1, 3, 2, 2};
   const auto hidden = [&](const FileContents& contents) {
@@ -118,7 +118,8 @@ TEST_F(ModelArchitecturesTest, SplitsFusedQueriesKeysAndValues) {
     EXPECT_TRUE(transformer.Forward({.tokens = tokens}, &output).ok());
     return output.hidden;
   };
-  // A tensor's values are a stream from its seed, so the parts are cut from the whole by hand.
+  // A tensor's values are one stream from its seed, so the test cuts the parts from the whole
+  // itself.
   FileContents fused;
   for (const char* part : {"q", "k", "v"}) {
     fused.tensors.erase(std::string("blk.0.attn_") + part + ".weight");
@@ -186,7 +187,7 @@ TEST_F(ModelArchitecturesTest, ReadsTheDivisorsOfLlama3) {
   ExpectUnsupported(dream, "tensor rope_freqs.weight");
 }
 
-// Exactly what llama.cpp loads and never uses.
+// These are exactly the tensors that llama.cpp loads and never uses.
 TEST_F(ModelArchitecturesTest, IgnoresWhatLladaAndDreamCarryForNothing) {
   FileContents llada = Of("llada");
   llada.tensors["rope_freqs.weight"] = {.shape = {4}, .values = {1, 1, 4, 8}};

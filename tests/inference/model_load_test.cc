@@ -89,7 +89,7 @@ TEST_F(ModelLoadTest, ReadsOptionalKeysAndTensors) {
   contents.tensors["blk.0.attn_output.weight"].shape = {24, 32};
   contents.tensors["blk.0.attn_q.bias"] = {.shape = {24}, .seed = 50};
   contents.tensors["output.weight"] = {.type = TensorType::kQ8_0, .shape = {32, 4}, .seed = 51};
-  contents.tensors["output.bias"] = {.shape = {4}, .seed = 52};  // loaded nowhere, allowed
+  contents.tensors["output.bias"] = {.shape = {4}, .seed = 52};  // not loaded, but allowed
   const auto model = Load(contents).value();
   EXPECT_FALSE(model->config().shift_logits);
   EXPECT_EQ(model->config().block_length, 16);
@@ -101,7 +101,7 @@ TEST_F(ModelLoadTest, ReadsOptionalKeysAndTensors) {
   EXPECT_EQ(model->output().type, TensorType::kQ8_0);
 }
 
-// The same weights as a file and in memory give the same logits (order of tensors is the file's).
+// Equal weights in a file and in memory give equal logits (the order of tensors is the file's).
 TEST_F(ModelLoadTest, RunsWhatItLoaded) {
   const auto model = Load({}).value();
   CpuTransformer transformer(model, SerialRunner());
@@ -195,8 +195,8 @@ TEST_F(ModelLoadTest, NamesTheKeyThatIsWrong) {
   ExpectRefused(block, reasons::kModelCorrupt, "ruvd.block_length is 49");
 }
 
-// Found by fuzzing: only a size that the file names was checked, not the one that follows from the
-// width. Attention has room for the limit.
+// Found by fuzzing: only a head size that the file names was checked, not the one that follows from
+// the width. Attention has room for the limit only.
 TEST_F(ModelLoadTest, HeadsTooLargeWithoutAKeyForTheirSizeAreRefused) {
   FileContents wide;
   wide.numbers["embedding_length"] = 8192;
@@ -248,7 +248,7 @@ TEST_F(ModelLoadTest, RefusesEveryBrokenFixture) {
               HasSubstr("blk.0.ffn_up.weight has shape 64 x 48"));
 }
 
-// Computing with them would give nothing but such values.
+// Computing with such weights would give nothing but values that are not finite.
 TEST_F(ModelLoadTest, WeightsThatAreNoNumbersAreRefusedByName) {
   FileContents contents;
   contents.tensors["blk.0.ffn_down.weight"].type = TensorType::kQ8_0;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The network of training against the transformer that serves.
+// Compares the network of training with the transformer that serves.
 
 #include <gtest/gtest.h>
 
@@ -96,7 +96,8 @@ TEST(NetworkForwardTest, EqualsTheTransformerOnShippedModels) {
   }
 }
 
-// Changes on every linear above adapters beneath, against the transformer with both as adapters.
+// Compares changes on every linear layer above adapters beneath with the transformer, which has
+// both as adapters.
 TEST(NetworkForwardTest, ChangesAndAdaptersBeneathAreThoseOfTheTransformer) {
   const auto model = std::make_shared<const test::TextModel>();
   const std::vector<Site> sites = SitesFrom(model->config(), 0, true);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The whole backward pass in double: every kind of change at every site under every attention
-// against central differences, whatever the memory; per-sequence gradients; what observers see.
+// Tests the whole backward pass in double: every kind of change at every site under every attention
+// against central differences, for every memory limit; per-sequence gradients; what observers see.
 
 #include <gtest/gtest.h>
 
@@ -108,7 +108,7 @@ struct Network {
 class SiteGradientTest : public ::testing::TestWithParam<std::tuple<ChangeKind, size_t>> {
 };
 
-// One change alone: the way back ends at its site.
+// Tests one change alone: the backward pass ends at its site.
 TEST_P(SiteGradientTest, AgreesWithDifferences) {
   const auto& [kind, index] = GetParam();
   Network network;
@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(Sites, SiteGradientTest,
                                                               ChangeKind::kCore),
                                             ::testing::Range(size_t{0}, size_t{22})));
 
-// All at once, kinds taking turns, with and without what a layer may lack.
+// Tests all changes at once, kinds taking turns, with and without what a layer may lack.
 TEST(NetworkGradientTest, ChangesEverywhere) {
   for (const DenseNetwork::Options& options :
        {DenseNetwork::Options{}, DenseNetwork::Options{.norms = false, .biases = false},
@@ -168,8 +168,8 @@ TEST(NetworkGradientTest, AllRowsWanted) {
   network.ExpectGradients({sequence});
 }
 
-// A row of the embedding alone and beneath changes, as input and, tied, as the token's logit, too.
-// Token 3 stands in every sequence of the batch and is a target.
+// Tests a row of the embedding, alone and beneath changes, as input and, if tied, as the token's
+// logit. Token 3 occurs in every sequence of the batch and is a target.
 TEST(NetworkGradientTest, ARowOfTheEmbedding) {
   for (const bool tied : {false, true}) {
     for (const bool with_changes : {false, true}) {
@@ -196,7 +196,8 @@ TEST(NetworkGradientTest, ARowOfTheEmbedding) {
   }
 }
 
-// The frozen row as the trained one changes nothing; untied, one that no text has does not, either.
+// A trained row that is equal to the frozen one changes nothing; if untied, a row that no text has
+// changes nothing either.
 TEST(NetworkGradientTest, ARowIsReadInPlaceOfTheFrozenOne) {
   for (const bool tied : {false, true}) {
     Network network;
@@ -224,7 +225,8 @@ Network MakeFull(uint64_t memory) {
 TEST(NetworkGradientTest, MemoryDecidesNothingButTheOrderOfSums) {
   Vector expected;
   uint64_t least = 0;
-  // Everything kept; groups; one sequence at a time with layers computed again.
+  // The three limits keep everything, keep groups, and run one sequence at a time with layers
+  // computed again.
   for (const uint64_t memory : {uint64_t{1} << 20, uint64_t{90'000}, uint64_t{1}}) {
     Network network = MakeFull(memory);
     Random random(9);
@@ -247,7 +249,8 @@ TEST(NetworkGradientTest, MemoryDecidesNothingButTheOrderOfSums) {
   }
 }
 
-// A fixed number of rows of the head once took all memory, so that every sequence ran alone.
+// Regression test: a fixed number of rows of the head took all memory, so that every sequence ran
+// alone.
 TEST(NetworkGradientTest, TheHeadOfALargeVocabularyLeavesMemoryToTheLayers) {
   constexpr uint64_t kMemory = 1 << 20;
   constexpr size_t kVocabulary = 4000;
@@ -269,7 +272,8 @@ TEST(NetworkGradientTest, TheHeadOfALargeVocabularyLeavesMemoryToTheLayers) {
   for (; !network.pass.Advance(); ++slices) {
   }
   EXPECT_LE(network.pass.bytes(), kMemory);
-  // One group: its layers there and back once, and the head some rows at a time.
+  // There is one group: its layers run forwards and backwards once, and the head some rows at a
+  // time.
   EXPECT_LT(slices, 2 * network.weights.shape().layers + batch.size());
   Network roomy({.vocabulary = kVocabulary}, uint64_t{64} << 20);
   Random again(12);
@@ -332,7 +336,7 @@ TEST(NetworkGradientTest, ALossFromBehindTheFrozenLayersIsTheSame) {
   }
 }
 
-// Long prompts once made it grow without a limit.
+// Regression test: long prompts made it grow without a limit.
 TEST(NetworkGradientTest, WhatIsKeptOfTheFrozenLayersHasALimit) {
   Network network = MakeFull(1);  // every sequence is a group
   Random random(13);
@@ -350,7 +354,7 @@ TEST(NetworkGradientTest, WhatIsKeptOfTheFrozenLayersHasALimit) {
   }
 }
 
-// Keeps the gradient by the whole weight matrix: the sum of dy x^T.
+// Keeps the gradient with respect to the whole weight matrix: the sum of dy x^T.
 class WeightGradients final : public LinearObserver<double> {
  public:
   explicit WeightGradients(const NetworkShape& shape) : shape_(shape) {}
@@ -418,8 +422,8 @@ TEST(LinearObserverTest, BeginsAtItsLayer) {
   EXPECT_EQ(observer.sums.begin()->first.layer, 2U);
 }
 
-// The mask of block diffusion, by perturbation: a noisy block ignores clean tokens of its own and
-// later blocks and all other noisy blocks, and reads exactly the clean blocks before it.
+// Tests the mask of block diffusion by perturbation: a noisy block ignores clean tokens of its own
+// and later blocks and all other noisy blocks, and reads exactly the clean blocks before it.
 TEST(BlockDiffusionMaskTest, ANoisyBlockSeesTheCleanTextBeforeIt) {
   Network network;
   constexpr size_t kLength = 6;
@@ -439,7 +443,8 @@ TEST(BlockDiffusionMaskTest, ANoisyBlockSeesTheCleanTextBeforeIt) {
   }
 }
 
-// The same loss as a decoder gets: clean text before the block, then the noisy block, block-causal.
+// The loss is equal to that of a decoder: clean text before the block, then the noisy block,
+// block-causal.
 TEST(BlockDiffusionMaskTest, EqualsTheNoisyBlockBehindACleanPrefix) {
   Network network;
   constexpr size_t kLength = 6;

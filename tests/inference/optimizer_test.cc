@@ -13,8 +13,8 @@ namespace {
 
 using Kind = ScheduleOptions::Kind;
 
-// One step of the published algorithm by hand: after bias correction the first step has length
-// lr * (sign(g) + decay * x) up to epsilon.
+// Computes one step of the published algorithm by hand: after bias correction the first step has
+// length lr * (sign(g) + decay * x) up to epsilon.
 TEST(OptimizerTest, AdamWFollowsTheFormula) {
   Optimizer optimizer(2, {.beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8, .weight_decay = 0.1});
   std::vector<float> x = {1.0F, -2.0F};
@@ -69,7 +69,7 @@ TEST(OptimizerTest, GoesOnFromItsState) {
   EXPECT_EQ(second.state(), first.state());
 }
 
-// Groups have rates of their own, and decay whatever the rate.
+// Groups have learning rates of their own; they decay independently of the rate.
 TEST(OptimizerTest, GroupsLearnAtTheirRates) {
   for (const auto kind : {OptimizerOptions::Kind::kAdamW, OptimizerOptions::Kind::kSgd}) {
     Optimizer whole(3, {.kind = kind});

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Completions that give their keys and values back and compute them again.
+// Completions that give their keys and values back and compute them again give the same result.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using test::TinyTextModel;
 
 std::shared_ptr<PrefixTree> Tree(uint64_t pages) {
   const ModelConfig& config = TinyTextModel()->config();
-  constexpr KvFormat kFormat = KvFormat::kQ8;  // what is rounded must be rounded again alike
+  constexpr KvFormat kFormat = KvFormat::kQ8;  // rounding again must give the same values
   return std::make_shared<PrefixTree>(
       KvPool::Create(config, kFormat, pages * KvLayout(config, kFormat).page_bytes()).value());
 }
@@ -85,8 +85,8 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-// `release(round)`: whether the pages go back before that round; `prepared`: after the forward was
-// asked for.
+// `release(round)` says whether the pages go back before that round; with `prepared`, after the
+// forward was asked for.
 template <typename Release>
 Outcome RunToEnd(const Request& request, const Release& release) {
   const auto tree = Tree(100);

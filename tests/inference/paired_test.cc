@@ -92,7 +92,7 @@ TEST_F(EvaluateNelboTest, TheTableByTHoldsEveryMaskedToken) {
               (5 * table.nats[0] + 3 * table.nats[1] + 7 * table.nats[2]) / 15, 1e-12);
 }
 
-// Adapters are chosen by t: with an adapter above 0.5 only, a document whose masks all lie below
+// Adapters are chosen by t: with an adapter above 0.5 only, a document whose masks are all below
 // keeps its value.
 TEST_F(EvaluateNelboTest, AdaptersAreThoseOfT) {
   const auto adapter = test::RandomAdapter(
@@ -114,7 +114,8 @@ TEST_F(EvaluateNelboTest, AdaptersAreThoseOfT) {
   EXPECT_EQ(none.nats_by_t[1], banks.nats_by_t[1]);
 }
 
-// They were asked with the share of the whole completion; serving asks with that of a block.
+// Regression test: adapters were asked for with the masked share of the whole completion; serving
+// asks with that of a block.
 TEST_F(EvaluateNelboTest, AdaptersOfTCannotBeScoredBlockByBlock) {
   const auto one = test::RandomAdapter(
       *model_, {{"blk.0.attn_q.weight", FindMatrix(*model_, "blk.0.attn_q.weight")}}, 1);

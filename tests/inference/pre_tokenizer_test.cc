@@ -80,8 +80,8 @@ constexpr char kDeepSeekLetters[] =
     "\U00010C80-\U00010CB2\U00010CC0-\U00010CF2\U000118A0-\U000118DF\U0001E900-\U0001E943"
     "]+";
 
-// [\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+ without the white space in it: the peer does not see
-// that as such here.
+// White space is left out of [\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+: llama.cpp does not see it
+// as white space here.
 constexpr char kIdeographs[] =
     "[\u0800-\u167F\u1681-\u1FFF\u200B-\u2027\u202A-\u202E\u2030-\u205E\u2060-\u2FFF"
     "\u3001-\u9FA5\uAC00-\uD7FF]+";
@@ -92,7 +92,7 @@ const std::vector<std::pair<PreTokenizer, std::vector<std::string>>>& Expression
       {PreTokenizer::kGpt2, {kGpt2}},
       {PreTokenizer::kQwen2,
        {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"}},
-      // bailingmoe's, which must come to the same.
+      // The expression of bailingmoe, which must give the same cuts.
       {PreTokenizer::kQwen2,
        {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)"}},
       {PreTokenizer::kQwen35,
@@ -114,7 +114,7 @@ const std::vector<std::pair<PreTokenizer, std::vector<std::string>>>& Expression
   return kAll;
 }
 
-// Cuts every part at the matches of one expression, as the rows are defined.
+// Cuts every part at the matches of one expression, as the table defines.
 std::vector<std::u32string> Cut(const test::BacktrackingRegex& regex,
                                 const std::vector<std::u32string>& parts) {
   std::vector<std::u32string> out;
@@ -139,7 +139,7 @@ std::vector<std::u32string> Cut(const test::BacktrackingRegex& regex,
   return out;
 }
 
-// Characters of every class, with those often that the expressions speak of.
+// Makes text with characters of every class; those that the expressions name occur often.
 std::string RandomText(Random& random) {
   static const std::u32string kAlphabet =
       U"aZstdmrevl  '\n\r\t  0129!.,$+<=>^~|`(_-/:@[\u00A0\u0085\u3000\u2028\u4E00\u9FA5\u9FA6"
@@ -183,7 +183,7 @@ TEST(PreTokenizerTest, AgreesWithThePublishedExpressions) {
   }
 }
 
-// A matcher that looked at the rest of a run for each of its characters would not come back.
+// A matcher that looked at the rest of a run for each of its characters would not finish.
 TEST(PreTokenizerTest, LongRunsOfOneCharacterTakeLinearTime) {
   for (const char* character :
        {"7", " ", "\n", "a", "!", "'", "\u3000", "\u0661", "\u0301", "\xFF"}) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Completions that share keys and values, and those behind the approximate cache.
+// Tests completions that share keys and values, and completions that use the approximate cache.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -75,7 +75,8 @@ SamplingOptions Options(DecodingMode mode) {
 
 class PrefixSharingTest : public ::testing::TestWithParam<std::tuple<DecodingMode, KvFormat>> {};
 
-// Whatever is found in the tree, the tokens and confidences are those of a computation without it.
+// Whatever is found in the tree, tokens and confidences are equal to those of a computation without
+// it.
 TEST_P(PrefixSharingTest, SharedPrefixesChangeNothing) {
   const auto [mode, format] = GetParam();
   const SamplingOptions options = Options(mode);
@@ -133,7 +134,7 @@ TEST(PrefixSharingTest, OldPrefixesGiveWayAndTooLongTextsAreRefused) {
   const absl::Status status =
       RunShared(Prompt(20, 9), options, SharedTree(KvFormat::kF16, 3)).status();
   EXPECT_EQ(ReasonOf(status), reasons::kKvBudgetExceeded);
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);  // trying again is no use
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);  // trying again does not help
   EXPECT_THAT(MessageOf(status), ::testing::HasSubstr("(4 pages of 16 tokens)"));
 }
 
@@ -163,7 +164,8 @@ TEST(ApproximateCacheTest, EvaluatesTheActiveBlockOnly) {
       RunShared(Prompt(24, 3), Options(DecodingMode::kDiffusion), nullptr).value();
   const SharedOutcome all = RunShared(Prompt(24, 3), Approximate(1000, 5), nullptr).value();
   EXPECT_EQ(exact.rows, 20U * 44U);
-  // Four blocks of five steps: one full forward each, then the block and the row before it.
+  // There are four blocks of five steps: one full forward each, then the block and the row before
+  // it.
   EXPECT_EQ(all.rows, 4U * (44U + 4U * 6U));
   EXPECT_EQ(all.forwards, 20);
   const SharedOutcome often = RunShared(Prompt(24, 3), Approximate(2, 5), nullptr).value();

@@ -30,7 +30,8 @@ std::shared_ptr<KvPool> Pool(uint64_t pages) {
   return KvPool::Create(shape, KvFormat::kF32, pages * page).value();
 }
 
-// A value that depends on the token and all before it, as keys and values do; exact in float32.
+// Returns values that depend on the token and all tokens before it, as keys and values do; they are
+// exact in float32.
 std::vector<float> Fingerprints(size_t key, const Tokens& tokens) {
   std::vector<float> values;
   uint64_t hash = key + 1;
@@ -41,7 +42,7 @@ std::vector<float> Fingerprints(size_t key, const Tokens& tokens) {
   return values;
 }
 
-// Computes what `cache` lacks of `tokens`.
+// Computes the part of `tokens` that `cache` lacks.
 absl::Status Fill(size_t key, const Tokens& tokens, KvCache* cache) {
   const std::vector<float> prints = Fingerprints(key, tokens);
   std::vector<float> rows;
@@ -83,7 +84,7 @@ TEST(PrefixTreeTest, WholePrefixComesBackWithItsHiddenState) {
   EXPECT_EQ(match.length, 37);
   EXPECT_EQ(match.last_hidden, (std::vector<float>{1, 2}));
   EXPECT_EQ(pool->usage().pages, 3);
-  // Going on copies the page that is not full, and changes nobody else's.
+  // Appending copies the page that is not full, and changes the pages of no other cache.
   Tokens longer = tokens;
   longer.push_back(99);
   ASSERT_TRUE(Fill(0, longer, &second).ok());
@@ -165,7 +166,7 @@ TEST(PrefixTreeTest, EvictsTheLeastRecentlyUsedAndNeverPagesInUse) {
   ExpectPrefix(0, Range(0, 32), used);
 }
 
-// What the tree knows, as a plain list of prefixes.
+// A plain list of the prefixes that the tree knows.
 struct Known {
   size_t key;
   Tokens tokens;
@@ -198,8 +199,9 @@ struct Request {
   KvCache cache;
 };
 
-// Random requests that begin like earlier ones, against the plain list while nothing is evicted;
-// under pressure, what is found must still be right and no longer than what the list knows.
+// Makes random requests that begin like earlier ones. While nothing is evicted they are compared
+// with the plain list; under pressure, what is found must still be right and no longer than what
+// the list knows.
 class RandomRequests {
  public:
   RandomRequests(uint64_t seed, uint64_t budget, bool evicts)
@@ -227,7 +229,7 @@ class RandomRequests {
   }
 
  private:
-  // Often the beginning of a known prefix, then some more, up to a block's end.
+  // Often returns the beginning of a known prefix, then some more, up to a block's end.
   Tokens AnyTokens(size_t block) {
     Tokens tokens;
     if (!known_.empty() && random_.Below(5) != 0) {

@@ -21,7 +21,7 @@
 #include "inference/gguf/quantize.h"
 #include "inference/gguf/reader.h"
 
-// What Quantize promises of every format: bytes, error bounds, stability, refusals.
+// What Quantize promises for every format: bytes, error bounds, stability, refusals.
 namespace ruvd::inference {
 namespace {
 
@@ -83,8 +83,8 @@ TEST_P(EveryFormatTest, ConstantsKeepTheirValue) {
 }
 
 TEST_P(EveryFormatTest, TinyValuesComeBackTiny) {
-  // Below the least half-precision number; their scales underflow, and the inverse of the least is
-  // infinite.
+  // The values are below the least half-precision number; their scales underflow, and the inverse
+  // of the least scale is infinite.
   std::vector<float> values(256, 0.0F);
   values[3] = 1e-44F;
   values[4] = -1e-40F;
@@ -94,8 +94,8 @@ TEST_P(EveryFormatTest, TinyValuesComeBackTiny) {
   }
 }
 
-// A sub-block whose range is far below every scale had an infinite inverse, and zero times that
-// became a quant (found by UBSan).
+// Found by UBSan: a sub-block whose range is far below every scale had an infinite inverse, and
+// zero times that became a quant.
 TEST_P(EveryFormatTest, RangesWithAnInfiniteInverse) {
   for (const float range : {1e-45F, 1e-42F, 1e-39F, 1e-37F}) {
     std::vector<float> values(256, 0.0F);
@@ -109,8 +109,8 @@ TEST_P(EveryFormatTest, RangesWithAnInfiniteInverse) {
   }
 }
 
-// The reference's rounding of the formats of 32 values does not heed how coarse a scale becomes
-// below 2^-14; the search of the larger ones does.
+// The reference's rounding of the formats of 32 values ignores how coarse a scale becomes below
+// 2^-14; the search of the larger formats does not.
 TEST_P(EveryFormatTest, ScalesThatAreSubnormalHalves) {
   for (const double size : {1e-7, 1e-6, 1e-5, 1e-4}) {
     const std::vector<float> values = RandomValues(256, size, 5);
@@ -171,8 +171,8 @@ TEST_P(EveryFormatTest, ErrorStaysInItsBound) {
   }
 }
 
-// Root mean square errors of normal values in units of their deviation; a few percent above what
-// was measured.
+// Root mean square errors of normal values in units of their deviation; the bounds are a few
+// percent above the measured values.
 TEST_P(EveryFormatTest, MeanErrorOfNormalValues) {
   const std::map<TensorType, double> largest = {
       {TensorType::kF32, 0},       {TensorType::kF16, 0.0003}, {TensorType::kBF16, 0.002},
@@ -208,7 +208,7 @@ TEST_P(EveryFormatTest, RefusesWhatIsNotFinite) {
 
 TEST_P(EveryFormatTest, RefusesWhatIsTooLarge) {
   if (GetParam() == TensorType::kF32) {
-    return;  // it holds everything
+    return;  // the format holds every value
   }
   for (const float sign : {1.0F, -1.0F}) {
     std::vector<float> values(256, 0.0F);
@@ -359,8 +359,8 @@ TEST(QuantizeBytesTest, BF16RoundsToNearestEven) {
             std::string("\x80\x3F\x80\x3F\x82\x3F\x00\xC0", 8));
 }
 
-// llama.cpp's own files of the same weights, from ../shared: equal bytes where the format leaves no
-// choice, no larger error where it does.
+// Compares with llama.cpp's own files of the same weights, from ../shared: bytes are equal where
+// the format leaves no choice, and errors are not larger where it does.
 class PeerFileTest : public testing::TestWithParam<TensorType> {};
 INSTANTIATE_TEST_SUITE_P(Formats, PeerFileTest,
                          testing::ValuesIn(std::vector(kAllTypes.begin() + 1, kAllTypes.end())),

@@ -39,8 +39,8 @@ std::vector<float> RandomWeights(size_t count, uint64_t seed) {
   return values;
 }
 
-// A dream model of four layers that Model::Load takes; ffn_down has rows of 288 values, which K
-// formats do not divide. Tests change the source's formats and values.
+// A dream model of four layers that Model::Load accepts; ffn_down has rows of 288 values, which the
+// block size of the K formats does not divide. Tests change the source's formats and values.
 struct Source {
   TensorType matrices = TensorType::kF16;
   TensorType vectors = TensorType::kF32;
@@ -276,7 +276,7 @@ TEST_F(QuantizeModelTest, RefusesToQuantiseTwiceUnlessTold) {
                 ->Find("blk.0.attn_q.weight")
                 ->type,
             TensorType::kQ4_0);
-  // The same format is copied, and float32 loses nothing.
+  // An equal format is copied, and float32 loses nothing.
   EXPECT_TRUE(Quantized({.matrices = TensorType::kQ8_0}, OptionsFor("q8_0")).ok());
   for (const TensorPlan& tensor : plan_) {
     EXPECT_EQ(tensor.error.squared_error, 0);
@@ -412,7 +412,7 @@ TEST_F(QuantizeModelTest, TheStreamPadsLikeTheWriterInMemory) {
     ASSERT_TRUE(stream->Append(AsBytes(bytes).first(3)).ok());
     ASSERT_TRUE(stream->Append(AsBytes(bytes).subspan(3)).ok());
   }
-  EXPECT_FALSE(std::filesystem::exists(Path("out.gguf")));  // not before it is whole
+  EXPECT_FALSE(std::filesystem::exists(Path("out.gguf")));  // it must not exist before it is whole
   ASSERT_TRUE(stream->Finish().ok());
   EXPECT_EQ(ReadFile(Path("out.gguf"), 1 << 20).value(), whole.Serialize().value());
 }

@@ -18,7 +18,7 @@ using Rows = std::vector<std::vector<double>>;
 // Whether query i may look at key j.
 using Sees = std::function<bool(size_t i, size_t j)>;
 
-// The graphs of all architectures in double precision, written for reading and apart from the
+// The graphs of all architectures in double precision, written to be read and independent of the
 // implementation.
 class Reference {
  public:
@@ -72,7 +72,7 @@ class Reference {
       }
     }
   }
-  // Norms `count` values from `begin` on.
+  // Normalises `count` values from `begin` on.
   void NormPart(std::vector<double>* row, size_t begin, size_t count,
                 const std::vector<float>& weight) const {
     double squares = 0;
@@ -114,7 +114,7 @@ class Reference {
     return static_cast<size_t>(config_.rope_dimensions > 0 ? config_.rope_dimensions
                                                            : config_.head_size);
   }
-  // Turn of pair p per position.
+  // Returns the angle by which pair p turns per position.
   double Speed(size_t p) const {
     const double base = std::pow(static_cast<double>(config_.rope_base),
                                  -2.0 * static_cast<double>(p) / static_cast<double>(Rotated()));
@@ -129,8 +129,8 @@ class Reference {
       case inference::RopeScaling::Kind::kYarn:
         break;
     }
-    // The last pair that turns beta_fast times and the first that turns only beta_slow times within
-    // the original context, found by looking.
+    // Searches for the last pair that turns beta_fast times and the first pair that turns only
+    // beta_slow times within the original context.
     const auto turns = [&](size_t pair) {
       return scaling.original_context *
              std::pow(static_cast<double>(config_.rope_base),

@@ -65,7 +65,7 @@ TEST(ScorerTest, GradientsAreThoseOfCentralDifferences) {
   }
 }
 
-// One step of the cell for hidden 1, rank 1, written out.
+// Writes out one step of the cell for hidden size 1 and rank 1.
 TEST(ScorerTest, FastGrnnIsTheCellOfThePaper) {
   Random random(1);
   const auto cell = Scorer::Create({.kind = ScorerKind::kFastGrnn,
@@ -103,7 +103,8 @@ TEST(ScorerTest, ImpossibleShapesAreRefused) {
   }
 }
 
-// Good where x0 > 0 (learnable by all but the cascade, which sees x2 only) or x0 x1 > 0.
+// Examples are good where x0 > 0 (learnable by all but the cascade, which sees x2 only) or x0 x1 >
+// 0.
 std::vector<RoutingExample> Examples(Random& random, size_t count, bool exclusive) {
   std::vector<RoutingExample> examples;
   for (size_t i = 0; i < count; ++i) {
@@ -143,7 +144,8 @@ TEST(TrainScorerTest, LearnsWhatItsKindCanExpress) {
   }
 }
 
-// A batch was divided by its own weights: in batches of one all examples counted alike.
+// Regression test: a batch was divided by its own weights, so in batches of one all examples
+// counted alike.
 TEST(TrainScorerTest, TheWeightedMeanIsMinimisedWhateverTheBatch) {
   for (const int batch : {1, 4, 1000}) {
     std::vector<RoutingExample> examples;
@@ -226,7 +228,8 @@ TEST(CalibrationTest, NeverTurnsAScorerRound) {
   EXPECT_DOUBLE_EQ(calibration.Probability(1), 0.5);
 }
 
-// Targets were made of weights, so that two examples that weigh much were taken for many.
+// Regression test: targets were made of weights, so two examples with large weights were taken for
+// many.
 TEST(CalibrationTest, HeavyExamplesAreNotManyExamples) {
   Random random(8);
   const auto scorer = Scorer::Create({.kind = ScorerKind::kLogistic, .inputs = 1}, random).value();

@@ -19,7 +19,7 @@ namespace {
 
 using Features = std::array<double, kRouterFeatures>;
 
-// Good with probability sigmoid(slope * x0 + offset).
+// Returns a scorer for examples that are good with probability sigmoid(slope * x0 + offset).
 std::shared_ptr<const Scorer> Linear(double slope, double offset) {
   Random random(1);
   std::unique_ptr<Scorer> scorer =
@@ -86,7 +86,7 @@ TEST(RouterTest, ExploringDrawsFromTheOpenWaysAlike) {
   EXPECT_EQ(drawn[0] + drawn[3], 0);
   EXPECT_NEAR(drawn[1], 0.1 * kDraws, 0.01 * kDraws);
   EXPECT_NEAR(drawn[4], 0.1 * kDraws, 0.01 * kDraws);
-  // Where nothing else is open nothing is drawn.
+  // Where no other route is open, nothing is drawn.
   EXPECT_EQ(Explore({.route = 1}, RouteSet(0b10), 1, random).propensity, 1);
 }
 
@@ -100,7 +100,7 @@ TEST(RouterTest, RefusesWhatItCannotChooseFrom) {
     std::shared_ptr<const Scorer> other =
         Scorer::Create({.kind = ScorerKind::kMlp, .inputs = inputs}, random).value();
     EXPECT_FALSE(Router::Create({{.scorer = Linear(1, 0)}, {.scorer = other}}, {}).ok());
-    // Features are kRouterFeatures values: it would read behind them, or not all.
+    // Features have kRouterFeatures values: the scorer would read past them, or not all of them.
     EXPECT_FALSE(Router::Create({{.scorer = other}}, {}).ok());
   }
 }
@@ -185,14 +185,14 @@ TEST(RouterBytesTest, BrokenBytesAreRefused) {
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(Router::Parse(bytes.substr(0, size), {}).ok());
   }
-  // With a checksum that fits.
+  // The changed bytes get a checksum that fits.
   for (size_t at = 0; at + sizeof(Digest) < bytes.size(); ++at) {
     std::string changed = bytes.substr(0, bytes.size() - sizeof(Digest));
     changed[at] = static_cast<char>(changed[at] ^ 0x55);
     const Digest digest = Sha256(changed);
     changed += AsText(digest);
     const auto parsed = Router::Parse(changed, {});
-    if (parsed.ok()) {  // another router, but a sound one
+    if (parsed.ok()) {  // another router, but a valid one
       EXPECT_EQ(Router::Parse(parsed->Serialize(), {})->entries().size(), parsed->entries().size());
     }
   }

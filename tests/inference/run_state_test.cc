@@ -28,7 +28,7 @@ RunState Some() {
   return state;
 }
 
-// With a checksum that fits what was changed.
+// Returns the content with a checksum that fits.
 std::string Sealed(std::string content) {
   content += AsText(Sha256(content));
   return content;

@@ -108,8 +108,8 @@ RC_GTEST_PROP(TokenChoiceTest, TopPAgreesWithAPlainImplementation, (uint64_t see
   }
 }
 
-// What the choice is by its definition: all tokens sorted, cut, drawn from by inversion, with the
-// same floating-point operations in the same order.
+// Defines the choice: all tokens are sorted, cut, and drawn from by inversion, with the same
+// floating-point operations in the same order.
 TokenId ChooseBySorting(const std::vector<float>& row, const TokenChoiceOptions& options,
                         Random& random) {
   const RowSummary summary = Summarise(row, options.excluded);
@@ -154,7 +154,8 @@ TokenId ChooseBySorting(const std::vector<float>& row, const TokenChoiceOptions&
   return summary.best;
 }
 
-// Peaked, flat and all but equal rows, coarse ones with many ties, with a few hopeless tokens.
+// Returns peaked, flat and almost equal rows, and coarse rows with many ties, with a few hopeless
+// tokens.
 std::vector<float> AnyRow(Random& random) {
   constexpr std::array<double, 5> kSpreads = {0, 0.01, 1, 3, 10};
   const double spread = kSpreads[random.Below(kSpreads.size())];
@@ -186,14 +187,14 @@ RC_GTEST_PROP(TokenChoiceTest, TruncationDrawsWhatSortingTheWholeRowWould, (uint
   }
 }
 
-// llama.cpp samples at temperature 1 when told 0 (peer-llamacpp.md, defect 2).
+// llama.cpp samples at temperature 1 when it is given 0.
 TEST(PeerDefectTest, TemperatureZeroIsGreedyWhateverTheSeed) {
   const std::vector<float> row = LogOf({0.3F, 0.36F, 0.34F});
   EXPECT_EQ(Histogram(row, {.temperature = 0.0F}, 100)[1], 100);
   EXPECT_EQ(Histogram(row, {.temperature = 0.0F, .top_k = 40, .top_p = 0.95F}, 100)[1], 100);
 }
 
-// llama.cpp perturbs row 0 only (defect 7): every masked row must get randomness of its own.
+// llama.cpp perturbs row 0 only: here every masked row must get randomness of its own.
 TEST(PeerDefectTest, RandomnessReachesEveryRow) {
   Proposer proposer({.choice = {.temperature = 1.0F}, .seed = 11});
   std::vector<float> row(64, 0.0F);
@@ -205,7 +206,7 @@ TEST(PeerDefectTest, RandomnessReachesEveryRow) {
   EXPECT_GT(std::unique(tokens.begin(), tokens.end()) - tokens.begin(), 4);
 }
 
-// With top-k 1 llama.cpp's confidences all become 1 and the order degenerates (defect 2).
+// With top-k 1, llama.cpp's confidences all become 1 and the order degenerates.
 TEST(PeerDefectTest, ConfidenceIsTakenBeforeTruncation) {
   Proposer proposer({.choice = {.temperature = 1.0F, .top_k = 1}});
   std::vector<float> row = LogOf({0.6F, 0.4F});
@@ -225,7 +226,8 @@ TEST(ProposerTest, SameSeedSameTokens) {
   }
 }
 
-// LLaDA draws by argmax(logit + T * gumbel): the same distribution as ours at temperature T.
+// LLaDA draws by argmax(logit + T * gumbel), which is the distribution that ours has at temperature
+// T.
 TEST(ProposerTest, TemperatureEqualsGumbelNoiseOfThatScale) {
   const std::vector<float> row = {0.4F, 1.5F, -0.7F, 0.9F};
   const double temperature = 0.8;
@@ -308,7 +310,7 @@ TEST(SortByLikelihoodTest, SurvivesInfinitiesAndTinySpreads) {
   }
 }
 
-// What the interface promises: the full softmax at temperature 1, before penalties.
+// The interface promises the full softmax at temperature 1, before penalties.
 TEST(ProposerTest, LogprobsIgnoreTemperatureTruncationAndPenalties) {
   Proposer proposer({.choice = {.temperature = 0.5F, .top_k = 2},
                      .penalties = {.repetition = 5.0F, .presence = 1.0F},
@@ -352,8 +354,8 @@ TEST(ScheduleTest, EvenGivesTheRemainderFirst) {
   EXPECT_THAT(counts, ElementsAre(3, 3, 2, 2));
 }
 
-// llama.cpp leaves masks behind (defect 4), draws with probability 0 (defect 8) and evaluates steps
-// that commit nothing (defect 5: their count is known before the forward here).
+// llama.cpp leaves masks behind, draws with probability 0 and evaluates steps that commit nothing;
+// here the count of such steps is known before the forward.
 RC_GTEST_PROP(PeerDefectTest, SchedulesCommitEveryMaskExactlyOnce, ()) {
   const int masks = *rc::gen::inRange(0, 200);
   const int steps = *rc::gen::inRange(1, 300);

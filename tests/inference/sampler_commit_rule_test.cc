@@ -24,7 +24,7 @@ Proposal ProposalAt(int position, float confidence, float margin = 0, float entr
   return {.position = position, .confidence = confidence, .margin = margin, .entropy = entropy};
 }
 
-// The positions that `rule` commits of `proposals` in the first of `steps` steps.
+// Returns the positions that `rule` commits from `proposals` in the first of `steps` steps.
 std::vector<int> Chosen(CommitRule& rule, const std::vector<Proposal>& proposals, int steps,
                         uint64_t seed = 1) {
   std::vector<int> masked;
@@ -56,12 +56,12 @@ TEST(RankedRuleTest, OrdersBestFirstWithTiesToTheLowerPosition) {
   EXPECT_THAT(Chosen({.kind = SamplerKind::kLowConfidence}, kThree, 2), ElementsAre(3, 2));
 }
 
-// llama.cpp commits the most uncertain positions first (defect 1).
+// llama.cpp commits the most uncertain positions first.
 TEST(PeerDefectTest, LowestEntropyComesFirst) {
   EXPECT_THAT(Chosen({.kind = SamplerKind::kEntropy}, kThree, 1), ElementsAre(4, 3, 2));
 }
 
-// llama.cpp draws with replacement and leaves masks behind (defect 4).
+// llama.cpp draws with replacement and leaves masks behind.
 TEST(PeerDefectTest, PositionTemperatureDrawsWithoutReplacement) {
   std::vector<Proposal> proposals;
   for (int i = 0; i < 32; ++i) {
@@ -98,7 +98,7 @@ TEST(ThresholdRuleTest, TakesAllAboveButAtLeastOne) {
 }
 
 TEST(FactorRuleTest, TakesTheLargestNumberWithinTheFactor) {
-  // (n + 1)(1 - c_n): 0.2, 0.6, 2.0.
+  // The values (n + 1)(1 - c_n) are 0.2, 0.6 and 2.0.
   const std::vector<Proposal> proposals = {ProposalAt(0, 0.9F), ProposalAt(1, 0.8F),
                                            ProposalAt(2, 0.5F)};
   EXPECT_THAT(Chosen({.kind = SamplerKind::kFactor, .factor = 1.0F}, proposals, 3),
@@ -109,7 +109,7 @@ TEST(FactorRuleTest, TakesTheLargestNumberWithinTheFactor) {
 TEST(EntropyBoundedRuleTest, TakesTheLongestPrefixWithinTheBound) {
   const std::vector<Proposal> proposals = {ProposalAt(0, 0, 0, 0.5F), ProposalAt(1, 0, 0, 0.1F),
                                            ProposalAt(2, 0, 0, 0.2F)};
-  // Sorted 0.1, 0.2, 0.5: sum - max is 0, 0.1, 0.3.
+  // The sorted values are 0.1, 0.2, 0.5; sum - max is 0, 0.1, 0.3.
   const auto chosen = [&](float bound) {
     return Chosen({.kind = SamplerKind::kEntropyBounded, .entropy_bound = bound}, proposals, 3);
   };
@@ -133,7 +133,7 @@ TEST(KlassRuleTest, WantsConfidenceAndStability) {
   EXPECT_THAT(Chosen(*rule, proposals(0.01F, 0.01F), 2), ElementsAre(1, 0));
 }
 
-// Found by review: stable positions were thrown away where the schedule wanted more of them.
+// Found by review: stable positions were dropped where the schedule wanted more of them.
 TEST(KlassRuleTest, TakesAllStableOnesFirstAndFillsUpByConfidence) {
   const auto rule = MakeCommitRule(
       {.kind = SamplerKind::kKlass, .threshold = 0.6F, .stability_kl = 0.1F, .stability_steps = 1});
@@ -151,7 +151,7 @@ struct Walk {
   int prepared = 0;                        // steps that the rule was asked for
 };
 
-// All steps of a rule on `masks` positions, committing whatever it evaluates and chooses.
+// Runs all steps of a rule on `masks` positions, committing whatever it evaluates and chooses.
 Walk WalkThrough(const CommitRuleOptions& options, int masks, int steps, uint64_t seed) {
   const auto rule = MakeCommitRule(options);
   rule->EnterScope();
@@ -172,7 +172,7 @@ Walk WalkThrough(const CommitRuleOptions& options, int masks, int steps, uint64_
     RUVD_CHECK(intent.step >= step && intent.step < steps);
     ++walk.prepared;
     scope.step = step = intent.step;
-    walk.remasked.resize(static_cast<size_t>(step));  // those that did nothing
+    walk.remasked.resize(static_cast<size_t>(step));  // steps that did nothing
     walk.evaluated.resize(static_cast<size_t>(step));
     walk.evaluated.push_back(intent.evaluate.size());
     std::vector<Proposal> proposals;
@@ -207,7 +207,7 @@ RC_GTEST_PROP(CommitRuleTest, EveryRuleCommitsEveryMask, (uint64_t seed)) {
   RC_ASSERT(WalkThrough(options, masks, steps, seed).evaluated == walk.evaluated);
 }
 
-// Found by review: a million steps kept the engine spinning through those that do nothing.
+// Found by review: with a million steps the engine kept looping through steps that do nothing.
 TEST(CommitRuleTest, StepsThatDoNothingArePassedOver) {
   constexpr int kManySteps = 1 << 14;
   for (int kind = 0; kind < kKinds; ++kind) {
@@ -217,7 +217,7 @@ TEST(CommitRuleTest, StepsThatDoNothingArePassedOver) {
   }
 }
 
-// What the schedule chooses blindly needs no other position's logits.
+// A position that the schedule chooses blindly does not need the logits of other positions.
 TEST(BlindRuleTest, EvaluatesOnlyWhatItCommits) {
   for (const SamplerKind kind : {SamplerKind::kRandom, SamplerKind::kPosition}) {
     EXPECT_THAT(WalkThrough({.kind = kind}, 8, 4, 1).evaluated, ElementsAre(2, 2, 2, 2));
@@ -234,8 +234,8 @@ TEST(BlindRuleTest, PositionGoesFromLeftToRight) {
       ElementsAre(3, 5));
 }
 
-// llama.cpp's origin draws with floor(k) / masked, which is 0 with more steps than masks (defect
-// 8); ours reveals each mask with probability 1 - s/t: uniform over the steps.
+// llama.cpp's origin draws with floor(k) / masked, which is 0 with more steps than masks; ours
+// reveals each mask with probability 1 - s/t: uniformly over the steps.
 TEST(PeerDefectTest, AncestralRevealsUniformlyOverTheSteps) {
   constexpr int kSteps = 10;
   constexpr int kRuns = 4000;
@@ -255,8 +255,8 @@ TEST(PeerDefectTest, AncestralRevealsUniformlyOverTheSteps) {
   EXPECT_NEAR(static_cast<double>(idle), kRuns * kSteps * 0.729, 6 * std::sqrt(kRuns * kSteps));
 }
 
-// ReMDM leaves the marginals of the process as they are: at time s a position is masked with
-// probability s (cap and rescale).
+// ReMDM keeps the marginals of the process: at time s a position is masked with probability s (cap
+// and rescale).
 TEST(RemdmRuleTest, KeepsTheMarginals) {
   for (const RemaskKind remask : {RemaskKind::kCap, RemaskKind::kRescale}) {
     constexpr int kSteps = 8;

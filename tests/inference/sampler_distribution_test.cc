@@ -71,7 +71,7 @@ RC_GTEST_PROP(SummariseTest, EqualsASoftmaxInDouble, (uint64_t seed)) {
   RC_ASSERT(std::abs(summary.margin - (first - *std::max_element(p.begin(), p.end()))) < 1e-5);
 }
 
-// The mask's mass stays in the denominator: that is what the model was trained with.
+// The mask's mass stays in the denominator, because the model was trained that way.
 TEST(SummariseTest, NeverProposesTheMaskButCountsItsMass) {
   const std::vector<float> row = {1.0F, 9.0F, 2.0F};
   const RowSummary summary = Summarise(row, 1);
@@ -96,7 +96,7 @@ TEST(SummariseTest, SurvivesInfinities) {
   EXPECT_NEAR(summary.entropy, 0.0, 1e-6);
 }
 
-// Found by review: the place behind a row of NaN was taken for a token, or for the mask itself.
+// Found by review: the place after a row of NaN was taken for a token, or for the mask itself.
 TEST(SummariseTest, ARowOfNaNGivesAnotherTokenThanTheMaskAndSaysSo) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (size_t size = 2; size <= 130; ++size) {
@@ -121,7 +121,7 @@ TEST(ProposerTest, LogitsThatAreNoNumbersMakeNoSoundProposal) {
   }
 }
 
-// llama.cpp's margin reads the first two entries of an unsorted array (peer-llamacpp.md, defect 3).
+// llama.cpp's margin reads the first two entries of an unsorted array.
 TEST(PeerDefectTest, MarginUsesTheTwoLikeliestTokens) {
   const std::vector<float> row = {0.0F, 0.0F, 5.0F, 4.0F};
   const std::vector<double> p = Softmax(row);

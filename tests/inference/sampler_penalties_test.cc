@@ -87,7 +87,7 @@ RC_GTEST_PROP(PenaltiesTest, UndoBringsBackTheRowAndItsMass, (uint64_t seed)) {
   }
 }
 
-// The same over all penalties that requests may ask for: some leave nothing of the other tokens.
+// Tests all penalties that requests may ask for; some leave no probability for the other tokens.
 RC_GTEST_PROP(PenaltiesTest, UndoHoldsForEveryPenaltyThatIsAllowed, (uint64_t seed)) {
   Random random(seed);
   std::vector<float> row(40);

@@ -45,7 +45,7 @@ DiffusionRun Timestep(int steps) {
   return {.steps = steps, .eps = 0.001, .vocabulary = kVocabulary, .mask = kMaskToken};
 }
 
-// Peer defect 5: with more steps than masks most forwards would commit nothing.
+// With more steps than masks most forwards would commit nothing, as they do in llama.cpp.
 TEST(PeerDefectTest, StepsThatCommitNothingNeedNoForward) {
   const std::vector<TokenId> prompt = {1, 2, 3};
   const auto trace = DecodeTrace(FakeModel(), Timestep(32), prompt, 16);

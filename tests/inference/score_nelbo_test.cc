@@ -25,8 +25,8 @@ namespace {
 
 using test::TinyModel;
 
-// A pretend model over four positions: -log p of position i given which positions are masked. Any
-// numbers will do; the three forms of the NELBO agree for every such table.
+// A pretend model over four positions returns -log p of position i given which positions are
+// masked. Any numbers will do; the three forms of the NELBO agree for every such table.
 constexpr size_t kLength = 4;
 double FakeNats(size_t position, uint32_t mask) {
   return 1.0 + std::sin(static_cast<double>(7 * position + 3 * mask)) +
@@ -44,7 +44,8 @@ absl::Status FakeScorer(const Corruption& corruption, std::span<double> nats) {
   return absl::OkStatus();
 }
 
-// Every k with every k-subset, repeated so that each k is equally frequent: 12 = lcm(4, 6, 1).
+// Returns every k with every k-subset, repeated so that each k is equally frequent: 12 = lcm(4, 6,
+// 1).
 std::vector<Corruption> AllCorruptions() {
   std::vector<Corruption> all;
   for (uint32_t mask = 1; mask < 16; ++mask) {
@@ -63,7 +64,8 @@ std::vector<Corruption> AllCorruptions() {
   return all;
 }
 
-// Mean over all orders of revealing of the nats of each token when it is revealed, per token.
+// Returns the mean over all orders of revealing of the nats of each token when it is revealed, per
+// token.
 double AllOrdersAverage() {
   std::vector<size_t> order(kLength);
   std::iota(order.begin(), order.end(), size_t{0});
@@ -80,9 +82,9 @@ double AllOrdersAverage() {
   return sum / orders / kLength;
 }
 
-// Integral over t of (1/t) E[sum over masked of nats], each token masked with probability t: a
-// polynomial in t, so Simpson's rule on a fine grid is exact enough. The limit at t = 0 is the sum
-// over single masks.
+// Returns the integral over t of (1/t) E[sum over masked of nats], each token masked with
+// probability t: a polynomial in t, so Simpson's rule on a fine grid is exact enough. The limit at
+// t = 0 is the sum over single masks.
 double IntegralOverT() {
   const auto integrand = [](double t) {
     double sum = 0;
@@ -176,7 +178,7 @@ TEST(NelboTest, SpansFollowTheGridOfBlocks) {
 
 class ScoreTest : public ::testing::Test {
  protected:
-  // -log softmax of one row of logits at `target`.
+  // Returns -log softmax of one row of logits at `target`.
   double Nats(const std::vector<float>& hidden, size_t row, TokenId target) {
     std::vector<float> logits(40);
     transformer_.Logits(std::span(hidden).subspan(row * 64, 64), nullptr, logits);
@@ -198,8 +200,8 @@ class ScoreTest : public ::testing::Test {
   const std::vector<TokenId> completion_ = {2, 6, 5, 3, 5};
 };
 
-// One completion token can be masked in one way only, so the score has a closed form: that of the
-// row before it (shift).
+// One completion token can be masked in one way only, so the score has a closed form: it is that of
+// the row before it (shift).
 TEST_F(ScoreTest, SingleTokenIsReadFromTheRowBefore) {
   std::vector<TokenId> tokens = prompt_;
   tokens.push_back(TinyModel::kMask);
@@ -223,7 +225,7 @@ TEST_F(ScoreTest, IsGivenUpBetweenTwoForwards) {
 }
 
 TEST_F(ScoreTest, FirstTokenOfABlockIsReadFromTheCleanTokenBefore) {
-  // Prompt of six, blocks of three: the completion starts a block.
+  // The prompt has six tokens and blocks have three: the completion starts a block.
   std::vector<TokenId> tokens = prompt_;
   const double expected =
       Nats(Hidden(tokens, {.kind = Attention::Kind::kBlockCausal, .block_length = 3}), 5, 2);
@@ -231,7 +233,7 @@ TEST_F(ScoreTest, FirstTokenOfABlockIsReadFromTheCleanTokenBefore) {
   const ScoreOptions options{.mode = DecodingMode::kBlock, .samples = 2, .block_length = 3};
   EXPECT_NEAR(ScoreCompletion(transformer_, prompt_, one, nullptr, options).value(), expected,
               1e-5);
-  // Blocks of four: it is the third of its block, read from the noisy token before it.
+  // With blocks of four the token is the third of its block, read from the noisy token before it.
   tokens.push_back(TinyModel::kMask);
   ScoreOptions four = options;
   four.block_length = 4;

@@ -49,7 +49,7 @@ TEST(SentencePieceTest, MergesTheHighestScoreFirst) {
   EXPECT_THAT(tokenizer->Encode("aab"), ElementsAre(small.space_a, small.ab));
   EXPECT_THAT(tokenizer->Encode("a b"), ElementsAre(small.space_a, small.space, small.b));
   EXPECT_THAT(tokenizer->Encode(""), IsEmpty());
-  // Equal scores: the leftmost pair.
+  // With equal scores, the leftmost pair is merged.
   SmallPieces ties;
   const TokenId aa = ties.vocabulary.Add("aa", 1, 9);
   ties.vocabulary.extra = [](GgufWriter* w) {
@@ -81,7 +81,7 @@ TEST(SentencePieceTest, RemovesExtraSpacesWhereTheFileSaysSo) {
   };
   const auto tokenizer = small.vocabulary.Build().value();
   EXPECT_THAT(tokenizer->Encode("  a   ab  "), ElementsAre(small.space_a, small.space_ab));
-  // The space between a text and what goes on from it is no extra one.
+  // No extra space is put between a text and its continuation.
   EXPECT_THAT(tokenizer->EncodeContinuation("  ab"), ElementsAre(small.space_ab));
   small.vocabulary.extra = [](GgufWriter* w) {
     w->SetBool("tokenizer.ggml.remove_extra_whitespaces", true);
@@ -105,8 +105,8 @@ TEST(SentencePieceTest, UnknownCharactersBecomeBytes) {
   EXPECT_THAT(no_bytes.Build().value()->Encode("éa"), ElementsAre(2U, 0U, a));
 }
 
-// Found by tokenizer_fuzz: the first token is the unknown one by convention, also where it is no
-// such.
+// Found by tokenizer_fuzz: by convention the first token is the unknown one, even where it is not
+// of that kind.
 TEST(SentencePieceTest, TextNeverBecomesAControlTokenThatHappensToComeFirst) {
   TestVocabulary vocabulary;
   vocabulary.model = "llama";
@@ -114,7 +114,7 @@ TEST(SentencePieceTest, TextNeverBecomesAControlTokenThatHappensToComeFirst) {
   const TokenId a = vocabulary.Add("a");
   const TokenId space = vocabulary.Add("▁");
   EXPECT_THAT(vocabulary.Build().value()->Encode("éa"), ElementsAre(space, a));
-  // The file may say that it is.
+  // The file may declare it to be the unknown token.
   vocabulary.extra = [](GgufWriter* writer) {
     writer->SetUnsigned32("tokenizer.ggml.unknown_token_id", 0);
   };
@@ -123,7 +123,7 @@ TEST(SentencePieceTest, TextNeverBecomesAControlTokenThatHappensToComeFirst) {
 
 TEST(SentencePieceTest, MergingNeverForgesASpecialToken) {
   SmallPieces small;
-  // All the pieces on the way to "</s>" and "[u]" and "<0x41>" exist.
+  // All intermediate pieces of "</s>", "[u]" and "<0x41>" exist.
   for (const char* piece : {"<", "/", "s", ">", "</", "</s", "0", "<0", "x", "<0x", "4", "1", "41",
                             "<0x41", "u", "n", "k"}) {
     small.vocabulary.Add(piece, 1, 7);
@@ -159,7 +159,8 @@ TEST(SentencePieceTest, PiecesMayGoAcrossTheBeginningOfAWord) {
   EXPECT_THAT(tokenizer->Encode("ab ab"), ElementsAre(small.space_a, across, small.b));
 }
 
-// What a model continues a text with begins with the space that belongs there, and only with that.
+// Regression test: what a model continues a text with begins with the space that belongs there, and
+// with no other.
 TEST(SentencePieceTest, ContinuationsHadASpaceTooMany) {
   SmallPieces small;
   const auto tokenizer = small.vocabulary.Build().value();
@@ -193,7 +194,7 @@ TEST(SentencePieceTest, RefusesWhatItWouldGetWrong) {
   EXPECT_THAT(refusal([](auto* v) { v->Add(std::string(513, 'x')); }), HasSubstr("513 bytes"));
 }
 
-// The definition, by strings: merge the neighbours whose concatenation has the highest score.
+// Defines the result by strings: merge the neighbours whose concatenation has the highest score.
 std::vector<std::string> NaivePieces(const std::string& text,
                                      const std::map<std::string, float>& scores) {
   std::vector<std::string> parts;
@@ -235,7 +236,7 @@ RC_GTEST_PROP(SentencePieceProperty, AgreesWithTheDefinition, ()) {
     ids[piece] = vocabulary.Add(spelled, 1, score);
   }
   const auto tokenizer = vocabulary.Build().value();
-  // Long enough for both ways of merging.
+  // The text is long enough for both ways of merging.
   const auto text = *rc::gen::scale(
       3.0, rc::gen::container<std::string>(rc::gen::elementOf(std::string("aab b"))));
   std::vector<TokenId> expected;
@@ -251,7 +252,7 @@ RC_GTEST_PROP(SentencePieceProperty, DecodingGivesBackEveryText, (const std::str
   RC_ASSERT(kTokenizer->Decode(kTokenizer->Encode(text)) == text);
 }
 
-// Streams of random tokens, whatever they decode to, come out whole and as Decode joins them.
+// Streams of random tokens come out whole and equal to what Decode joins, whatever they decode to.
 void CheckStream(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens) {
   StreamDecoder decoder(tokenizer);
   std::string streamed;
@@ -280,7 +281,7 @@ RC_GTEST_PROP(StreamDecoderProperty, NeverEmitsHalfACharacter, ()) {
   }();
   static const auto kBytes = TestVocabulary::Bytes().Build().value();
   for (const Tokenizer* tokenizer : {kPieces.get(), kBytes.get()}) {
-    // Tokens of real text, cut anywhere and shuffled a little, and arbitrary ones.
+    // Takes tokens of real text, cut anywhere and shuffled a little, and arbitrary ones.
     std::vector<TokenId> tokens = tokenizer->Encode(*rc::gen::element<std::string>(
         "naïve 🙂🙂 ab", "日本語 ab [u] é", " \xF0\x9F\x99\xE2\x82 a", "🏳️‍🌈"));
     tokens.resize(tokens.size() - *rc::gen::inRange<size_t>(0, tokens.size()));

@@ -21,7 +21,7 @@ Vocabulary Tokens(const std::vector<std::pair<std::string, TokenKind>>& tokens) 
   return out;
 }
 
-// Fragments as text; special tokens as "#id".
+// Returns fragments as text and special tokens as "#id".
 std::vector<std::string> Cut(const SpecialTokens& special, std::string_view text,
                              const std::vector<TextSpan>& trusted) {
   std::vector<std::string> out;
@@ -54,7 +54,7 @@ TEST(SpecialTokensTest, ControlTokensMustLieInTrustedText) {
   EXPECT_FALSE(special.IsControl("<s"));
   EXPECT_FALSE(special.IsControl("<u>"));
   EXPECT_FALSE(special.IsControl(""));
-  // Half of it is a user's.
+  // Half of the marker is a user's text.
   EXPECT_THAT(Cut(special, "<s>", {{0, 2}}), ElementsAre("<s>"));
   EXPECT_THAT(Cut(special, "<s>", {{1, 3}}), ElementsAre("<s>"));
 }
@@ -76,7 +76,7 @@ TEST(SpecialTokensTest, StripRulesOfKnownModels) {
   EXPECT_THAT(Cut(SpecialTokens(bert), " [MASK] <mask>", {}), ElementsAre("#3", " ", "#2"));
 }
 
-// The definition: every token in turn, the longest first, cuts what plain text there is.
+// Defines the cut: every token in turn, the longest first, cuts the plain text that is left.
 std::vector<std::string> NaiveCut(std::vector<std::pair<std::string, TokenId>> tokens,
                                   const std::string& text) {
   std::stable_sort(tokens.begin(), tokens.end(),

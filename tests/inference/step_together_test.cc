@@ -211,7 +211,7 @@ TEST(StepTogetherTest, AutoregressiveDecodingComputesTheLastRowOnly) {
   EXPECT_THAT(transformer.logit_rows, ::testing::ElementsAre(1));
 }
 
-// Found by review: logits that are no numbers committed the mask token for ever.
+// Found by review: logits that are not numbers committed the mask token for ever.
 TEST(StepTogetherTest, LogitsThatAreNoNumbersEndOneCompletionOnly) {
   const std::string target = "blk.0.attn_output.weight";
   auto poison = std::make_shared<Adapter>(
@@ -246,7 +246,7 @@ TEST(StepTogetherTest, LogitsThatAreNoNumbersEndOneCompletionOnly) {
   }
 }
 
-// A mix that the model refuses fails its own completion only.
+// A mix that the model refuses fails only the completion that asked for it.
 TEST(StepTogetherTest, AFailureStaysWithWhoCausedIt) {
   auto wrong = std::make_shared<Adapter>(*SomeAdapter(1));
   wrong->targets.emplace("blk.99.attn_v.weight", wrong->targets.begin()->second);

@@ -75,7 +75,8 @@ std::vector<TokenId> Tokens(const std::shared_ptr<const Model>& model,
   return test::RunToEnd(*generation, transformer)->tokens;
 }
 
-// Every strategy, with fewer caches than mixes: the cached decode is the one without any cache.
+// Tests every strategy with fewer caches than mixes: the cached decode is equal to one without any
+// cache.
 RC_GTEST_PROP(TaloraGenerationTest, CachesChangeNothing, (uint64_t seed)) {
   const auto model = TinyTextModel();
   const Talora talora =

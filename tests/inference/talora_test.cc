@@ -74,7 +74,8 @@ RC_GTEST_PROP(BankWeightsTest, SumToOneForEveryStrategyAndT, (uint64_t seed)) {
   }
 }
 
-// All but discrete: a small step of t is a small step of the weights, at the boundaries, too.
+// Tests all strategies but discrete: a small step of t is a small step of the weights, at the
+// boundaries as well.
 RC_GTEST_PROP(BankWeightsTest, AreContinuousInT, (uint64_t seed)) {
   Random random(seed);
   BankSchedule schedule;
@@ -195,7 +196,7 @@ TEST(TaloraTest, SpecialCases) {
   EXPECT_TRUE(SameMix(static_mix, AdapterMix{{{plain, 1.0F}}}));
 }
 
-// With a residual that is the same everywhere every strategy is the static sum.
+// With residuals that are equal everywhere, every strategy is the static sum.
 TEST(TaloraTest, EqualBanksAreOneBank) {
   const test::TextModel model;
   for (const BankStrategy strategy : kStrategies) {
@@ -264,7 +265,7 @@ Talora WideTalora(const Model& model, BankStrategy strategy) {
   return talora;
 }
 
-// Found by review: it was loaded, and every request that chose it refused.
+// Found by review: the adapter was loaded, and every request that chose it was refused.
 TEST(TaloraTest, RefusesRanksThatNoMixMayHave) {
   const test::TextModel model;
   for (const BankStrategy strategy : {BankStrategy::kDiscrete, BankStrategy::kLinear}) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A trunk and bank residuals from training to serving.
+// Tests a trunk and bank residuals from training to serving.
 
 #include <gtest/gtest.h>
 
@@ -83,8 +83,8 @@ TEST(TaloraTrainingTest, TrunkAndResidualsAreLearntTogether) {
   }
 }
 
-// What is served at every t is what was trained: NELBO and table by t of the serving path against
-// the pass of training on the same masks.
+// What is served at every t is what was trained: NELBO and table by t of the serving path are
+// compared with the pass of training on the same masks.
 TEST(TaloraTrainingTest, ServesWhatWasTrained) {
   for (const BankSchedule& schedule : {kDiscrete, kLinear}) {
     JointRun joint(schedule, {.steps = 10, .learning_rate = 0.02});
@@ -205,10 +205,10 @@ TEST(BeginFromTest, GoesOnWhereAnAdapterIs) {
   EXPECT_EQ(wider.parameters(), before);
 }
 
-// Training goes on from a TALoRA in every bank, bit for bit.
+// Training continues from a TALoRA in every bank, bit for bit.
 TEST(BeginFromTest, GoesOnWhereATaloraIs) {
   TaloraPlan plan = kPlan;
-  plan.residual_ranks = {1, 1, 3};  // a bank without changes would get one that is not trained
+  plan.residual_ranks = {1, 1, 3};  // a bank without changes would get one that was not trained
   ChangeSet<float> trained(NetworkShape::Of(TestModel()->config()));
   ASSERT_TRUE(AddTalora(*TestModel(), Sites(), plan, nullptr, 5, &trained).ok());
   for (size_t i = 0; i < trained.parameters().size(); ++i) {
@@ -227,7 +227,7 @@ TEST(BeginFromTest, GoesOnWhereATaloraIs) {
   const std::vector<float> before = others.parameters();
   EXPECT_EQ(ReasonOf(BeginFrom(*talora, &others)), reasons::kInvalidArgument) << "other banks";
   EXPECT_EQ(others.parameters(), before);
-  // A static adapter is the trunk; the residuals begin as they are.
+  // A static adapter becomes the trunk; the residuals begin unchanged.
   ASSERT_TRUE(BeginFrom(*StaticTalora(talora->trunk), &others).ok());
   EXPECT_NE(others.parameters(), before);
 }

@@ -17,11 +17,11 @@
 
 namespace ruvd::test {
 
-// The tokenizer part of a GGUF file, token by token.
+// Builds the tokenizer part of a GGUF file, token by token.
 struct TestVocabulary {
   enum Type : int32_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5 };
 
-  // Byte-level BPE that knows the 256 bytes.
+  // A byte-level BPE vocabulary with the 256 bytes.
   static TestVocabulary Bytes(const std::string& pre = "qwen2") {
     TestVocabulary out;
     out.pre = pre;
@@ -30,7 +30,7 @@ struct TestVocabulary {
     }
     return out;
   }
-  // SentencePiece that knows <unk>, <s>, </s> and the 256 bytes.
+  // A SentencePiece vocabulary with <unk>, <s>, </s> and the 256 bytes.
   static TestVocabulary Pieces() {
     TestVocabulary out;
     out.model = "llama";

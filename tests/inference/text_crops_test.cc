@@ -44,7 +44,7 @@ TokenId BeginOf(const TrainingSequence& sequence) {
 
 TEST(TextCropsTest, AnEpochHasEveryCropOnce) {
   const auto objective = MakeCropObjective(Numbers(249), Options());
-  // 249 tokens less an offset of up to 9 are 24 crops: 6 steps.
+  // 249 tokens without an offset of up to 9 are 24 crops: 6 steps.
   std::set<TokenId> offsets;
   for (int epoch = 0; epoch < 4; ++epoch) {
     std::set<TokenId> begins;
@@ -109,7 +109,7 @@ TEST(TextCropsTest, BlocksGrowFromOne) {
   EXPECT_EQ(BlockLengthAt(options, 50), 6);
 }
 
-// Why blocks of one are where the growth begins: their losses are the causal ones.
+// This is why growth begins with blocks of one: their losses are the causal ones.
 TEST(TextCropsTest, BlocksOfOneAreNextTokenPrediction) {
   const auto model = std::make_shared<const test::TextModel>();
   const auto weights = train::ModelWeights::Create(model, nullptr, SerialRunner()).value();

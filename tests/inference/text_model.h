@@ -77,7 +77,7 @@ class TextModel final : public inference::Model {
   Digest hash_;
 };
 
-// One with the defaults, shared by all who ask.
+// Returns a model with the defaults, shared by all callers.
 inline std::shared_ptr<const TextModel> TinyTextModel() {
   static const auto model = std::make_shared<const TextModel>();
   return model;

@@ -168,7 +168,7 @@ inline std::vector<float> Values(const inference::Matrix& w) {
   return values;
 }
 
-// sqrt(sum((a - b)^2) / sum(b^2)).
+// Returns sqrt(sum((a - b)^2) / sum(b^2)).
 inline double RelativeRms(const std::vector<float>& a, const std::vector<float>& b) {
   RUVD_CHECK(a.size() == b.size());
   double difference = 0;

@@ -13,7 +13,7 @@
 #include "inference/tokenizer/word_table.h"
 #include "tests/inference/test_vocabulary.h"
 
-// Files that are small and would cost much, were they taken.
+// Small files that would cost much if they were accepted.
 namespace ruvd::inference {
 namespace {
 
@@ -73,7 +73,7 @@ TEST(TokenizerLimitsTest, SpecialTokensAreShort) {
   }
 }
 
-// Every place of the text begins as many tokens as one can hold.
+// Every position of the text begins as many tokens as one can hold.
 TEST(TokenizerLimitsTest, NestedSpecialTokensAreCutAsTheLongestSay) {
   TestVocabulary vocabulary = TestVocabulary::Bytes();
   for (size_t length = 1; length <= limits::kMaxSpecialTokenBytes; ++length) {
@@ -81,7 +81,7 @@ TEST(TokenizerLimitsTest, NestedSpecialTokensAreCutAsTheLongestSay) {
   }
   const auto tokenizer = vocabulary.Build().value();
   const auto ids = tokenizer->Encode(std::string(20'000, 'a') + "b");
-  // 78 of 256 bytes, one of 32, one b
+  // The ids are 78 of 256 bytes, one of 32 and one b.
   ASSERT_EQ(ids.size(), 80U);
   EXPECT_EQ(ids.front(), 256U + 255);
   EXPECT_EQ(ids[78], 256U + 31);

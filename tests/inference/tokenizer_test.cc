@@ -31,7 +31,7 @@ using ::testing::HasSubstr;
 
 constexpr TokenId kAb = 256, kAbc = 257, kMask = 258, kEmoji = 259, kLong = 260, kPad = 261;
 
-// All bytes, two merges, and special tokens of every kind.
+// The vocabulary has all bytes, two merges, and special tokens of every kind.
 struct Vocabulary {
   Vocabulary() {
     for (int byte = 0; byte < 256; ++byte) {
@@ -87,9 +87,9 @@ TEST(TokenizerTest, ControlTokensOnlyWhenAsked) {
   const auto tokenizer = Small();
   EXPECT_THAT(tokenizer->Encode("a<|mask|>b", true), ElementsAre('a', kMask, 'b'));
   EXPECT_THAT(tokenizer->Encode("<|mask|>").size(), 8U);
-  // The longest special token wins, though it is not the first in the vocabulary.
+  // The longest special token wins, although it is not the first in the vocabulary.
   EXPECT_THAT(tokenizer->Encode("<|mask|>!<|mask|>", true), ElementsAre(kLong, kMask));
-  // User-defined tokens are always found; unused ones never.
+  // User-defined tokens are always found, unused ones never.
   EXPECT_THAT(tokenizer->Encode("[user]ab"), ElementsAre(kEmoji, kAb));
   EXPECT_EQ(tokenizer->Encode("[pad]", true).size(), 5U);
 }
@@ -160,13 +160,13 @@ TEST(TokenizerTest, AFileWithoutPreTokeniserIsReadWithAWarning) {
   vocabulary.pre = "";
   const auto tokenizer = vocabulary.Build().value();
   EXPECT_THAT(tokenizer->warnings(), ElementsAre(HasSubstr("tokenizer.ggml.pre")));
-  // The default rules: digits in threes, punctuation by itself.
+  // The default rules group digits in threes and separate punctuation.
   EXPECT_EQ(tokenizer->Decode(tokenizer->Encode("1234, ab")), "1234, ab");
 }
 
 TEST(TokenizerTest, Llama3TakesAWordThatIsATokenWhole) {
   Vocabulary vocabulary;
-  vocabulary.merges.pop_back();  // "abc" cannot be merged any more
+  vocabulary.merges.pop_back();  // "abc" can no longer be merged
   EXPECT_THAT(vocabulary.Build().value()->Encode("abc"), ElementsAre(kAb, 'c'));
   vocabulary.pre = "llama-bpe";
   EXPECT_THAT(vocabulary.Build().value()->Encode("abc"), ElementsAre(kAbc));
@@ -181,7 +181,7 @@ TEST(TokenizerTest, SegmentsAreOneTextWithTrustedParts) {
     expected.push_back(static_cast<TokenId>(c));
   }
   EXPECT_EQ(tokenizer->EncodeSegments(segments), expected);
-  // A token half of which a user wrote is none.
+  // A special token is not recognised if a user wrote half of it.
   const std::vector<TextSegment> forged = {{"<|ma", true}, {"sk|>", false}};
   EXPECT_EQ(tokenizer->EncodeSegments(forged).size(), 8U);
   const std::vector<TextSegment> whole = {{"<|ma", true}, {"sk|>", true}};
@@ -213,7 +213,8 @@ RC_GTEST_PROP(TokenizerProperty, DecodingGivesBackEveryText, (const std::string&
   RC_ASSERT(kTokenizer->Decode(kTokenizer->Encode(text)) == text);
 }
 
-// The definition, quadratic: merge the pair of lowest rank, leftmost first, until none is left.
+// Defines the result in quadratic time: merge the pair of lowest rank, leftmost first, until no
+// pair is left.
 std::vector<std::string> NaiveMerge(const std::string& word,
                                     const std::vector<std::string>& merges) {
   std::vector<std::string> parts;
@@ -240,7 +241,7 @@ std::vector<std::string> NaiveMerge(const std::string& word,
 }
 
 RC_GTEST_PROP(BytePairProperty, QueueAgreesWithTheDefinition, ()) {
-  // Random merges over three letters, each built from pieces that exist by then.
+  // Makes random merges over three letters, each built from pieces that exist by then.
   std::vector<std::string> pieces = {"a", "b", "c"};
   std::vector<std::string> merges;
   WordTable ids;
@@ -269,7 +270,8 @@ RC_GTEST_PROP(BytePairProperty, QueueAgreesWithTheDefinition, ()) {
 }
 
 RC_GTEST_PROP(MergeTableProperty, LongWordsAreMergedLikeShortOnes, ()) {
-  // The same symbols, in a word short enough to be searched and behind enough that never merge.
+  // Tries equal symbols in a word short enough to be searched, and followed by enough symbols that
+  // never merge.
   MergeTable table;
   for (uint32_t i = *rc::gen::inRange(0U, 30U); i > 0; --i) {
     table.Add(*rc::gen::inRange(0U, 8U), *rc::gen::inRange(0U, 8U),

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tokenizer is built from: character classes, UTF-8, the byte alphabet.
+// Tests the parts of the tokenizer: character classes, UTF-8, the byte alphabet.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ bool IsValidUtf8(std::string_view text) {
 }
 
 RC_GTEST_PROP(Utf8AssemblerProperty, AlwaysValidAndIndependentOfTheCuts, ()) {
-  // Lead and continuation bytes often enough to meet every state.
+  // Lead and continuation bytes are frequent enough to reach every state.
   const auto text = *rc::gen::container<std::string>(rc::gen::oneOf(
       rc::gen::arbitrary<char>(),
       rc::gen::elementOf(std::string("a\x80\x9F\xA0\xBF\xC2\xE0\xE2\xED\xF0\xF4\xF5"))));

@@ -54,7 +54,8 @@ TEST(TrainerTest, LowersTheHeldOutLossOnATinyModel) {
   EXPECT_EQ(again->held_out_after, result->held_out_after);
 }
 
-// The scores are those of the adapter that is returned: training again on top of it starts there.
+// The scores are those of the adapter that is returned: training again on top of it starts from
+// them.
 TEST(TrainerTest, TheAdapterDoesWhatTheScoreSays) {
   CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
@@ -87,7 +88,7 @@ TEST(TrainerTest, CoreIsTheOnlyTrainedPart) {
   EXPECT_NEAR(more->held_out_before, result->held_out_after, 1e-4);
 }
 
-// One token is masked or not: t is 1, and what is learned is the core of the last bank.
+// A single token is either masked or not: t is 1, so the core of the last bank learns.
 TEST(TrainerTest, CoresOfBanksAreTrainedOnTheMaskingsOfTheirT) {
   CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const Frame frame = RandomFrame(transformer.model(), 4, 3).value();
@@ -145,7 +146,7 @@ TEST(TrainerTest, ACoreIsMeasuredOnWhatItWasNeverTaught) {
   const TrainingOptions options{.steps = 10, .batch = 2};
   const auto own = TrainLastLayerCore(transformer, frame, examples, {}, nullptr, options);
   const auto other = TrainLastLayerCore(transformer, frame, examples, held_out, nullptr, options);
-  // What another training measures of the same text under the same masks.
+  // Another training measures this on the same text under equal masks.
   const auto held_back = TrainLastLayerCore(transformer, frame, held_out, {}, nullptr, options);
   ASSERT_TRUE(other.ok()) << other.status();
   EXPECT_EQ(other->core, own->core) << "measuring teaches nothing";
@@ -153,7 +154,8 @@ TEST(TrainerTest, ACoreIsMeasuredOnWhatItWasNeverTaught) {
   EXPECT_EQ(other->held_out_before, held_back->held_out_before);
 }
 
-// Only completions were counted: prompts of a thousand tokens then took any memory.
+// Regression test: only completions were counted, so prompts of a thousand tokens could take any
+// amount of memory.
 TEST(TrainerTest, LongPromptsCountAmongTheHeldOutRows) {
   CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example(std::string(90, 'p'), "ab")};
@@ -225,8 +227,8 @@ TEST(TrainerTest, RefusesBadInput) {
       reasons::kFrameMismatch);
 }
 
-// The claim behind the learning loop, on the shipped test model: one corrected text, the default
-// options, masks never trained on.
+// Tests the claim behind the learning loop on the shipped test model: one corrected text, the
+// default options, masks never trained on.
 TEST(TrainerTest, OneCorrectionIsLearntByTheShippedModel) {
   const std::string path = std::string(RUVD_SOURCE_DIR) + "/deploy/models/ruvdllm-5m.q8_0.gguf";
   const auto model = Model::Load(path);

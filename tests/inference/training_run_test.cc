@@ -93,8 +93,7 @@ TEST(TrainingRunTest, EveryOptimiserAndScheduleLowersTheLoss) {
   }
 }
 
-// Wherever a run stops, what is resumed from its checkpoint in a new process ends with the same
-// bits.
+// Wherever a run stops, resuming from its checkpoint in a new process ends with the same bits.
 TEST(TrainingRunTest, ACheckpointGoesOnBitForBit) {
   const RunOptions options{.steps = 6, .learning_rate = 0.02, .evaluate_every = 2, .patience = 2};
   TextRun whole(options);
@@ -133,7 +132,7 @@ TEST(TrainingRunTest, RefusesCheckpointsOfOtherRuns) {
 }
 
 TEST(TrainingRunTest, StopsEarlyWithTheBestParameters) {
-  // A rate far too high: it gets worse after a while.
+  // The rate is far too high, so the run gets worse after a while.
   TextRun text_run({.steps = 200,
                     .learning_rate = 1.0,
                     .schedule = {.kind = ScheduleOptions::Kind::kConstant, .warm_up = 0},
@@ -157,7 +156,7 @@ TEST(TrainingRunTest, CancellationEndsIt) {
   EXPECT_EQ(polls, 10);
 }
 
-// What it says is what the throttle holds against the memory that learning may take.
+// The throttle compares this number with the memory that learning may take.
 TEST(TrainingRunTest, ItsBytesAreAllThatItHolds) {
   const auto model = std::make_shared<const test::TextModel>();
   const auto weights = ModelWeights::Create(model, nullptr, SerialRunner()).value();
@@ -184,7 +183,8 @@ TEST(TrainingRunTest, ItsBytesAreAllThatItHolds) {
   pass.Run(held_out, {.changes = &changes, .prefix = &prefix});
   ASSERT_EQ(prefix.bytes(), 8 * 86 * NetworkShape::Of(model->config()).width * sizeof(float));
   EXPECT_GE(bytes(held_out, {}), pass.bytes() + prefix.bytes());
-  // The gradients of three examples, and a Fisher that is followed while another one counts.
+  // This counts the gradients of three examples, and a Fisher that is followed while another one
+  // counts.
   const size_t parameters = changes.parameters().size();
   EXPECT_GE(bytes({}, {.fisher_rate = 0.1, .examples = 3}),
             bytes({}, {}) + parameters * (3 * sizeof(float) + 2 * sizeof(double)));
@@ -213,7 +213,8 @@ TEST(TrainingRunTest, PreferencesAreLearnt) {
   EXPECT_LT(run.loss(), 0.5 * first);
 }
 
-// They were trained with the share of the whole completion, which serving never asks for.
+// Regression test: banks were trained with the masked share of the whole completion, which serving
+// never asks for.
 TEST(TrainingRunTest, RefusesTimestepBanksInBlockDiffusion) {
   const auto model = std::make_shared<const test::TextModel>();
   const auto weights = ModelWeights::Create(model, nullptr, SerialRunner()).value();

@@ -22,7 +22,7 @@ using test::RelativeRms;
 using test::TinyModel;
 using test::Values;
 
-// Every matrix that an adapter may change, as the model names it.
+// Returns any matrix that an adapter may change, by the model's name for it.
 const Matrix& MatrixNamed(const TinyModel& model, const std::string& name) {
   if (name == "output.weight") {
     return model.output();

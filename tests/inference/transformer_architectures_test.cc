@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What architectures and keys change, against a double-precision transformer.
+// Compares what architectures and keys change with a double-precision transformer.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -60,7 +60,7 @@ std::vector<float> Hidden(const std::shared_ptr<const TinyModel>& model,
   return output.hidden;
 }
 
-// The change makes a difference, and the one that the reference says.
+// The change makes a difference, and it is the difference that the reference has.
 void ExpectAsReference(const std::shared_ptr<TinyModel>& model, const Attention& attention,
                        const test::Sees& sees) {
   const auto plain = std::make_shared<TinyModel>(TinyModel::Options{});
@@ -88,7 +88,7 @@ TEST(TransformerArchitecturesTest, RotatesAPartOfAHead) {
 }
 
 TEST(TransformerArchitecturesTest, NormsEveryHeadBeforeRopeAsQwen3Does) {
-  // Heads wider than the embedding allows, as in Qwen3-0.6B.
+  // The heads are wider than the embedding allows, as in Qwen3-0.6B.
   const auto model = std::make_shared<TinyModel>(
       TinyModel::Options{.heads = 4, .kv_heads = 2, .head_size = 40, .biases = false});
   for (int l = 0; l < 2; ++l) {
@@ -122,8 +122,8 @@ TEST(TransformerArchitecturesTest, ScalesRopeLinearlyAndByYarnAndByDivisors) {
   }
 }
 
-// Heads of 128 values, base 1e6, a context of 32768 stretched by 4, as Qwen2.5's documentation
-// asks for. Its program leaves pairs up to 23 alone and divides those from 40 on: a pair turns
+// Heads of 128 values, base 1e6, and a context of 32768 stretched by 4, as Qwen2.5's documentation
+// asks for. Its program leaves pairs up to 23 unchanged and divides those from 40 on: a pair turns
 // 32768 * 1e6^(-i/64) / 2 pi times, which is above 32 up to i = 23.6 and below 1 from 39.7 on.
 TEST(RopeTest, YarnHasItsPublishedValues) {
   ModelConfig config{.head_size = 128, .rope_base = 1e6F};

@@ -51,8 +51,8 @@ class TransformerBatchTest : public ::testing::Test {
   CpuTransformer transformer_{model_, SerialRunner()};
 };
 
-// What a sequence gets depends on nothing but itself, bit for bit: alone or with others, whatever
-// their lengths, attention, adapters and wanted rows, with any number of threads.
+// The result of a sequence depends on nothing but itself, bit for bit: alone or with others, for
+// any lengths, attention, adapters and wanted rows, and with any number of threads.
 TEST_F(TransformerBatchTest, SequencesOfABatchDoNotMeet) {
   const AdapterMix one{{{RandomAdapter(*model_, 4), 1.0F}}};
   const AdapterMix two{{{RandomAdapter(*model_, 5), 0.5F}, {one.parts[0].adapter, -0.25F}}};
@@ -116,9 +116,9 @@ TEST_F(TransformerBatchTest, NoWantedRowStillFillsTheCache) {
   EXPECT_EQ(next_token(std::vector<int>()), next_token(std::nullopt));
 }
 
-// With every token's keys and values recomputed from the same text, replacing changes nothing; with
-// other tokens, the layers above the first see stale keys, but a call that does not extend leaves
-// no trace.
+// If every token's keys and values are recomputed from the same text, replacing changes nothing.
+// With other tokens, the layers above the first see stale keys, but a call that does not extend the
+// cache leaves no trace.
 TEST_F(TransformerBatchTest, ReplacesCachedPositions) {
   const std::vector<TokenId> text = RandomTokens(24, 8);
   const std::vector<float> whole = Outputs(transformer_, {.tokens = text}).hidden;

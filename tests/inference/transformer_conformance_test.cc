@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The golden logits that llama.cpp and a float64 program computed (../shared/fixtures/README.md).
+// Compares with the golden logits that llama.cpp and a float64 program computed
+// (../shared/fixtures/README.md).
 #include <gtest/gtest.h>
 
 #include <cstring>

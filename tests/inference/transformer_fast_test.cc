@@ -25,13 +25,13 @@ using test::TinyModel;
 
 constexpr Attention kCausal{.kind = Attention::Kind::kCausal};
 
-// Whole blocks of every format along every input.
+// Every input has whole blocks of every format.
 std::shared_ptr<const TinyModel> ModelOf(TensorType type) {
   return std::make_shared<TinyModel>(TinyModel::Options{
       .width = 256, .heads = 4, .kv_heads = 2, .head_size = 64, .ffn = 512, .type = type});
 }
 
-// Hidden states and the logits of all rows.
+// Returns hidden states and the logits of all rows.
 std::vector<float> HiddenAndLogits(Transformer& transformer, const ForwardInput& input) {
   ForwardOutput output;
   const absl::Status status = transformer.Forward(input, &output);
@@ -117,7 +117,7 @@ TEST(TransformerFastTest, ResultsDependOnNeitherThreadsNorBatch) {
   }
 }
 
-// Found by review: with q packed and k and v not, the last layer's adapters were computed in
+// Found by review: with q packed and k and v not packed, the last layer's adapters were computed in
 // another precision when another sequence of the batch wanted fewer rows.
 TEST(TransformerFastTest, AGroupOfMixedFormatsDoesNotDependOnTheBatch) {
   auto model = std::make_shared<TinyModel>(
@@ -143,7 +143,7 @@ TEST(TransformerFastTest, AGroupOfMixedFormatsDoesNotDependOnTheBatch) {
   EXPECT_EQ(alone.hidden, all);
 }
 
-// Found by review: factors beyond what Q8_0 can scale stopped the process.
+// Found by review: factors too large for the scale of Q8_0 stopped the process.
 TEST(TransformerFastTest, AnAdapterWithHugeFactorsIsComputedInFloat) {
   const auto model = ModelOf(TensorType::kQ8_0);
   Adapter adapter = *RandomAdapter(*model, 7);
@@ -168,7 +168,7 @@ TEST(BackendTest, TransformersOfAModelShareItsPackedWeights) {
   auto first = DefaultBackend().Load(model, options).value();
   const long holders = model.use_count();
   auto second = DefaultBackend().Load(model, options).value();
-  // The second transformer holds the model itself; weights of its own would hold it once more.
+  // The second transformer refers to the model itself; its own weights would be a second copy.
   EXPECT_EQ(model.use_count() - holders, 2) << "its own reference and that of its adapters";
   const std::vector<TokenId> tokens = RandomTokens(5, 6);
   const std::vector<float> expected = HiddenAndLogits(*first, {.tokens = tokens});

@@ -78,7 +78,8 @@ TEST(TransformerTest, MatchesTheReferenceInEveryAttentionKindAndFormat) {
 }
 
 TEST(TransformerTest, TakesEveryHeadFromItsFileSizes) {
-  // Heads wider than the embedding allows, one key-value head, no biases, odd feed-forward width.
+  // The heads are wider than the embedding allows; one key-value head, no biases, odd feed-forward
+  // width.
   const TinyModel::Options options{
       .width = 48, .heads = 3, .kv_heads = 1, .head_size = 10, .ffn = 37, .biases = false};
   const auto model = std::make_shared<TinyModel>(options);
@@ -103,7 +104,7 @@ void CheckCachedEqualsWhole(const Attention& attention, size_t piece) {
                              .attention = attention,
                              .cache = &cache,
                              .extend_cache = true};
-    // A look ahead that does not extend the cache leaves no trace.
+    // A forward that does not extend the cache leaves no trace.
     ForwardInput look = input;
     look.extend_cache = false;
     const std::vector<float> first = Hidden(transformer, look);
@@ -130,7 +131,7 @@ TEST(TransformerTest, CachedBlockCausalEqualsOnePass) {
   CheckCachedEqualsWhole(kBlocks, 10);
 }
 
-// Which rows of the output change when the token at `changed` does.
+// Returns which rows of the output change when the token at `changed` does.
 std::vector<bool> ChangedRows(Transformer& transformer, std::vector<TokenId> tokens,
                               const Attention& attention, size_t changed) {
   const std::vector<float> before = Hidden(transformer, {.tokens = tokens, .attention = attention});
@@ -144,7 +145,7 @@ std::vector<bool> ChangedRows(Transformer& transformer, std::vector<TokenId> tok
   return rows;
 }
 
-// The BD3-LM mask, by perturbation: a noisy block sees itself and the clean blocks before it.
+// Tests the BD3-LM mask by perturbation: a noisy block sees itself and the clean blocks before it.
 TEST(TransformerTest, NoisyBlocksSeeThemselvesAndEarlierCleanBlocksOnly) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
   CpuTransformer transformer(model, SerialRunner());
@@ -263,8 +264,8 @@ TEST(TransformerTest, EmbeddingIsTheNormalisedMeanOfTheHiddenStates) {
   }
 }
 
-// Found by review: a model with a sliding window refused its own embedding, so nothing of it could
-// be served.
+// Found by review: a model with a sliding window refused its own embedding, so it could not be
+// served.
 TEST(TransformerTest, EmbedsWithTheAttentionOfTheFile) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
   model->mutable_config().causal = true;
@@ -287,7 +288,7 @@ TEST(TransformerTest, EmbedsWithTheAttentionOfTheFile) {
   EXPECT_NEAR(product, std::sqrt(squares), 1e-5 * std::sqrt(squares));
 }
 
-// Found by review: the whole prompt was embedded in one forward whose memory stayed for ever.
+// Found by review: the whole prompt was embedded in one forward, whose memory was never freed.
 TEST(TransformerTest, EmbedsTheEndOfALongTextOnly) {
   TinyModel::Options options;
   options.context = 4000;

@@ -48,7 +48,7 @@ RC_GTEST_PROP(TimestepStatisticsTest, AreTheWeightedMomentsOfTheirBin, (uint64_t
       statistics.Add(0.55F, value);
       values.push_back(value);
     } else {
-      statistics.Add(0.65F, 100 * value);  // of another bin
+      statistics.Add(0.65F, 100 * value);  // in another bin
     }
   }
   double weight = 0;

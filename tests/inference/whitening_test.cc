@@ -28,7 +28,7 @@ constexpr int kWidth = 6;
 constexpr size_t kRows = 4000;
 const Digest kModel{1, 2, 3};
 
-// Rows with a mean far from zero and strongly correlated values, as hidden states have.
+// Returns rows with a mean far from zero and strongly correlated values, as hidden states have.
 std::vector<float> SkewedRows(uint64_t seed) {
   Random random(seed);
   std::vector<double> map(kWidth * kWidth);
@@ -92,8 +92,8 @@ TEST(WhiteningTest, DirectionsOfWhitenedTextAreUniform) {
   EXPECT_NEAR(whitened, 0, 0.03);
 }
 
-// Whitening sees only how rows lie to each other: any invertible affine map before it changes no
-// cosine.
+// Whitening depends only on the relative position of rows: an invertible affine map before it
+// changes no cosine.
 TEST(WhiteningTest, CosinesDoNotDependOnAnAffineMapBefore) {
   const std::vector<float> rows = SkewedRows(2);
   std::vector<float> mapped(rows.size());

@@ -13,7 +13,7 @@
 
 namespace ruvd {
 
-// One call of the callback API, whose end can be waited for. Outlives the call.
+// One call of the callback API whose end can be waited for. The object must outlive the call.
 template <typename Request, typename Response>
 class AsyncCall {
  public:
@@ -21,7 +21,7 @@ class AsyncCall {
   Request request;
   Response response;
 
-  // What the stub is given.
+  // Returns the callback for the stub.
   auto OnEnd() {
     return [this](const grpc::Status& end) {
       const std::unique_lock lock(mutex_);
@@ -30,7 +30,7 @@ class AsyncCall {
       ended_.notify_all();
     };
   }
-  // Waits.
+  // Waits for the end of the call.
   absl::Status End() {
     std::unique_lock lock(mutex_);
     ended_.wait(lock, [this] { return done_; });

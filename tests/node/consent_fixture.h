@@ -13,7 +13,7 @@
 
 namespace ruvd {
 
-// A user says under the tier dp what own lessons may be used for, from `now_ms` on.
+// Records that a user allows these uses of the user's lessons under the tier dp from `now_ms` on.
 inline void SayUnderDp(storage::ConsentBook& book, const std::string& user, uint8_t purposes,
                        int64_t now_ms) {
   ASSERT_TRUE(book.Record({.subject = {.id = user},

@@ -16,8 +16,9 @@
 
 namespace ruvd {
 
-// A folder of its own for every test, and in it a database that refuses no write. Both go after the
-// members of the test that derives from this: what a test opens on the database needs no TearDown.
+// Gives every test a folder of its own with a database that refuses no write. Both are destroyed
+// after the members of the test class that derives from this one, so what a test opens on the
+// database needs no TearDown.
 class DatabaseTest : public ::testing::Test {
  protected:
   DatabaseTest() { std::filesystem::remove_all(folder_); }
@@ -27,7 +28,7 @@ class DatabaseTest : public ::testing::Test {
   }
   void SetUp() override { OpenDatabase(Options()); }
 
-  // What SetUp opens, for those whose time or disk is another.
+  // The options that SetUp uses, for tests with another clock or disk.
   virtual storage::DatabaseOptions Options() {
     return {.path = (folder_ / "store").string(),
             .seal_key = privacy::SealKey::Generate(),

@@ -112,7 +112,7 @@ class DeepRoundFixture : public DatabaseTest {
     EXPECT_TRUE(result.ok()) << result.status();
     return result.value_or(learning::DeepResult{});
   }
-  // As if the round before had not been.
+  // Runs as if the round before had not taken place.
   learning::DeepResult RunAnew(const learning::DeepResult& before, uint64_t seed) {
     if (before.change) {
       EXPECT_TRUE(catalog_->Unload(serving::kDeepAdapter, before.version).ok());
@@ -136,7 +136,7 @@ class DeepRoundFixture : public DatabaseTest {
                                  .learning_rate = 1e-3,
                                  .guard = learning::DeepGuard::kReplay,
                                  .checkpoint_every = 1};
-  // Time goes on with the work.
+  // Time advances with the work.
   std::function<bool()> cancelled_ = [this] {
     clock_.Advance(Duration(1));
     return false;

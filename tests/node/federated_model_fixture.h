@@ -56,7 +56,7 @@ class FederatedModelTest : public DatabaseTest {
     id[0] = number;
     return id;
   }
-  // Lessons that judge, `count` of them, each with a prompt of its own.
+  // Adds `count` lessons that judge, each with its own prompt.
   void AddJudges(size_t count) {
     for (size_t i = 0; count > 0; ++i) {
       const std::string id = fmt::format("lesson {}", i);
@@ -74,7 +74,7 @@ class FederatedModelTest : public DatabaseTest {
       ASSERT_TRUE(trajectories_->SetFeedback(id, {.accepted = true}).ok());
     }
   }
-  // A core for each half of t that has learned the lesson.
+  // Returns a core for each half of t that has learned the lesson.
   const federation::BankedValues& Learned() {
     if (learned_.empty()) {
       const inference::TrainingExample example{
@@ -93,7 +93,7 @@ class FederatedModelTest : public DatabaseTest {
     }
     return learned_;
   }
-  // A core that changes next to nothing.
+  // Returns a core that has almost no effect.
   static std::vector<float> Small(float value) { return std::vector<float>(kModelValues, value); }
   static std::vector<float> Times(std::vector<float> values, float factor) {
     for (float& value : values) {
@@ -113,13 +113,13 @@ class FederatedModelTest : public DatabaseTest {
     item.payload = std::make_shared<const std::string>(std::move(payload));
     items_.push_back(std::move(item));
   }
-  // What every node of five says, so that it is combined as it is.
+  // Adds the same update for each of five nodes, so that combining them does not change it.
   void AddFive(const federation::BankedValues& banks) {
     for (uint8_t node = 1; node <= 5; ++node) {
       Add(node, banks);
     }
   }
-  // A masked sum of these nodes, which says little.
+  // Returns a masked sum of these nodes that has almost no effect.
   std::shared_ptr<const sharing::MaskedMean> SumOf(const std::vector<uint8_t>& members) const {
     sharing::MaskedMean mean{
         .name = IdOf(0xff),
@@ -159,7 +159,7 @@ class FederatedModelTest : public DatabaseTest {
     }
     return verdicts;
   }
-  // What is served at a masked share.
+  // Returns what is served at a masked share.
   std::vector<float> ServedAt(const inference::Talora& adapter, float t) const {
     inference::AdapterMix mix;
     inference::AppendMix(adapter, t, {}, 1, &mix);

@@ -42,7 +42,7 @@ inline constexpr char kOtherModel[] = RUVD_SOURCE_DIR "/deploy/models/ruvdllm-29
 // A sanitizer build on a busy machine takes a hundred times as long as a release build.
 inline constexpr Duration kDrain = std::chrono::seconds(120);
 
-// A node in this process, on a folder of its own for every test.
+// Runs a node in this process, with a folder of its own for every test.
 class NodeTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -117,7 +117,7 @@ class PatternServiceTest : public DatabaseTest {
     EXPECT_TRUE(stream->Read(&event));
     return event;
   }
-  // The error of a stream that gives nothing any more.
+  // Returns the error of a stream that has ended.
   static absl::Status EndOf(const Stream& stream) {
     pattern::v1::WatchPatternsResponse event;
     EXPECT_FALSE(stream->Read(&event)) << event.ShortDebugString();
@@ -127,8 +127,8 @@ class PatternServiceTest : public DatabaseTest {
   const Digest package_ = Sha256("package");
   const privacy::NodeId self_ = Sha256("self");
   ThreadPool pool_{{.name = "queries", .threads = 2}};
-  Executor* calls_ = &pool_;                      // of every call but a watch
-  serving::InferenceActor* inference_ = nullptr;  // of searches by text
+  Executor* calls_ = &pool_;                      // for every call but a watch
+  serving::InferenceActor* inference_ = nullptr;  // for searches by text
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<api::PatternFeed> feed_;
   std::unique_ptr<grpc::Service> service_;

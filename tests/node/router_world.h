@@ -14,7 +14,7 @@
 
 namespace ruvd::test {
 
-// A router that takes one way wherever it is open.
+// Returns a router that takes one route wherever it is open.
 inline std::shared_ptr<const inference::Router> RouterThatTakes(size_t route) {
   std::vector<inference::Router::Entry> entries;
   for (const size_t number : {serving::kRouteAsAsked, route}) {
@@ -33,9 +33,9 @@ inline std::shared_ptr<const inference::Router> RouterThatTakes(size_t route) {
       inference::Router::Create(std::move(entries), {.value = 10}).value());
 }
 
-// A world in which half of the steps do for long prompts, and for short ones hardly ever: they cost
-// half, too. Without adapters nothing is better, until the world changes: then half of the steps
-// never do, and short prompts are served best without.
+// A world in which half of the steps are enough for long prompts, and hardly ever for short ones;
+// they cost half. Serving without adapters is never better until the world changes: then half of
+// the steps are never enough, and short prompts are served best without adapters.
 class RouterWorld {
  public:
   explicit RouterWorld(uint64_t seed) : random_(seed) {}
@@ -58,12 +58,12 @@ class RouterWorld {
                                                 : kUsual;
   }
   static double Cost(size_t route) { return route == serving::kRouteHalfSteps ? 0.5 : 1; }
-  // What a request is worth where it is served so, on average.
+  // Returns the average value of a request that is served by this route.
   static double Worth(const inference::RequestFacts& facts, size_t route, double value) {
     return value * GoodShare(facts, route) - Cost(route);
   }
 
-  // A request that the router chose for, served and rated.
+  // Returns a request that the router chose for, served and rated.
   storage::Trajectory Serve(serving::RequestRouter& router, const std::string& response_id) {
     const inference::RequestFacts facts = Request();
     const serving::RoutedRequest routed = router.Choose(facts, Open());

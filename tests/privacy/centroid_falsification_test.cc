@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Attempts to refute the privacy that a release of centroids claims, as dp_falsification_test does
-// for updates: all that the passes publish, along the direction in which one example moves them.
-// Groups that the data itself makes, half the noise and an account of one pass for two are caught
-// by the same test.
+// Tries to refute the privacy that a release of centroids claims, as dp_falsification_test does for
+// updates: it looks at everything that the passes publish, along the direction in which one example
+// moves them. The test must also catch groups that the data itself makes, half the noise, and an
+// account of one pass for two.
 
 #include <gtest/gtest.h>
 
@@ -23,11 +23,11 @@ namespace {
 
 constexpr size_t kRepeats = 4'000;
 constexpr double kClaimedMultiplier = 1;
-// A false alarm needs one of some hundred half lines this many standard errors off.
+// A false alarm needs one of some hundred half lines to be this many standard errors off.
 constexpr double kErrors = 5;
 
 using Examples = std::vector<std::vector<float>>;
-// Over the data set with or without the one record.
+// A statistic of the data set with or without the one record.
 using Statistic = std::function<double(bool with, const RandomBytes& random)>;
 
 std::vector<double> Sorted(const Statistic& statistic, bool with, uint64_t seed) {
@@ -50,7 +50,7 @@ double Above(const std::vector<double>& sorted, double threshold) {
          static_cast<double>(sorted.size());
 }
 
-// By how many standard errors the worst half line, of either of the data sets over the other,
+// Returns by how many standard errors the worst half line, of either data set over the other,
 // breaks the claim.
 double Violation(const Statistic& statistic) {
   const std::vector<double> with = Sorted(statistic, true, 11);
@@ -74,7 +74,7 @@ double Violation(const Statistic& statistic) {
   return worst;
 }
 
-// Two values, and half of the centres to the right, half to the left.
+// The examples have two values; half of the centres are to the right, half to the left.
 Examples Anchors() {
   Examples anchors(limits::kCentroidCells, {-1, 0});
   std::fill_n(anchors.begin(), limits::kCentroidCells / 2, std::vector<float>{1, 0});
@@ -89,7 +89,8 @@ Examples Records(bool with) {
   return examples;
 }
 
-// The cell that the record goes to in the pass after this one, as everybody can tell.
+// Returns the cell that the record goes to in the pass after this one, which every reader of the
+// release can tell.
 size_t NextCell(const NoisedSums& sums) {
   size_t next = 0;
   double best = -2;
@@ -104,8 +105,8 @@ size_t NextCell(const NoisedSums& sums) {
   return next;
 }
 
-// How far the passes together lie in the direction of the record, where it would be if it is there.
-// `centres` says where an example belongs, from all examples.
+// Returns how far the passes together lie in the direction of the record, at the place where it
+// would be. `centres` decides where an example belongs, from all examples.
 Statistic AlongTheRecord(const CentroidTerms& terms,
                          const std::function<Examples(const Examples&)>& centres, Examples common) {
   const DiscreteGaussian noise = DiscreteGaussian::Create(terms.grid.sigma_units).value();
@@ -114,7 +115,7 @@ Statistic AlongTheRecord(const CentroidTerms& terms,
     examples.insert(examples.end(), common.begin(), common.end());
     const std::vector<std::span<const float>> views(examples.begin(), examples.end());
     double along = 0;
-    size_t cell = 0;  // of centres at one side the first takes everything
+    size_t cell = 0;  // if all centres are on one side, the first takes everything
     const auto passes = NoisedPasses(views, centres(examples), terms, noise, random).value();
     for (const NoisedSums& pass : passes) {
       along += std::ldexp(static_cast<double>(pass[cell][0]), terms.grid.exponent);
@@ -128,7 +129,7 @@ Examples Public(const Examples&) {
   return Anchors();
 }
 
-// Where an example belongs depends on how many there are: one more, and the others move over.
+// Where an example belongs depends on how many there are: with one more, the others move.
 Examples OfTheData(const Examples& examples) {
   Examples anchors = Anchors();
   if (examples.size() % 2 == 0) {
@@ -147,14 +148,15 @@ TEST(CentroidFalsification, CatchesHalfTheNoise) {
   EXPECT_GT(Violation(AlongTheRecord(terms, Public, {})), kErrors);
 }
 
-// The first pass alone is within the account; two passes of such noise are not.
+// The first pass alone is within the account; two passes with such noise are not.
 TEST(CentroidFalsification, CatchesPassesThatArePaidForAsOne) {
   CentroidTerms terms = MakeCentroidTerms(kClaimedMultiplier, 2, 10).value();
   terms.grid = MakeNoiseGrid(1, kClaimedMultiplier, 2).value();
   EXPECT_GT(Violation(AlongTheRecord(terms, Public, {})), kErrors);
 }
 
-// Why stored patterns are no groups to release: one lesson more would move others.
+// This is why stored patterns must not be the groups of a release: one more lesson would move
+// others.
 TEST(CentroidFalsification, CatchesGroupsThatTheDataMakes) {
   const CentroidTerms terms = MakeCentroidTerms(kClaimedMultiplier, 2, 10).value();
   EXPECT_GT(Violation(AlongTheRecord(terms, OfTheData, Examples(6, {1, 0}))), kErrors);

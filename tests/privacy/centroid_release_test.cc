@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kValues = 32;
 
-// Sixty examples that are all alike, of somebody who agreed.
+// Sixty equal examples of a user who agreed.
 class CentroidReleaseTest : public testing::Test {
  protected:
   CentroidReleaseTest() {
@@ -38,7 +38,7 @@ class CentroidReleaseTest : public testing::Test {
     return PrepareCentroids(terms_, world_.Guards(),
                             {.embeddings = views, .contributors = world_.contributors});
   }
-  // Nothing was paid, nothing drawn.
+  // Nothing was charged and no noise drawn.
   void ExpectRefused(const absl::Status& status, std::string_view reason) {
     EXPECT_EQ(ReasonOf(status), reason) << status;
     EXPECT_TRUE(world_.events.empty());
@@ -72,7 +72,7 @@ TEST_F(CentroidReleaseTest, AllPassesAndGroupsAreOneChargeOfTheUnitExample) {
   EXPECT_EQ(charge.epsilon, dp::EpsilonOfRho(limits::kCentroidPasses * pass, 1e-6).value());
   EXPECT_EQ(charge, ChargeOf(terms_).value());
   EXPECT_EQ(world_.ledger.spent_q32, charge.rho_q32);
-  ASSERT_TRUE(Prepare().ok());  // the same examples again cost again
+  ASSERT_TRUE(Prepare().ok());  // releasing the same examples again costs again
   EXPECT_EQ(world_.ledger.spent_q32, 2 * charge.rho_q32);
 }
 
@@ -93,7 +93,8 @@ TEST_F(CentroidReleaseTest, NothingLeavesWhereTheChargeIsNotSpentOnDisk) {
 TEST_F(CentroidReleaseTest, FewerExamplesThanOneGroupNeedsCostNothing) {
   ExpectRefused(Prepare(19).status(), reasons::kSignalTooWeak);
   ExpectRefused(Prepare(0).status(), reasons::kSignalTooWeak);
-  // Twenty alike may begin, so that a twentieth cannot be told by that, and leave nothing.
+  // A release of twenty equal examples is not refused, so that a refusal cannot reveal the
+  // twentieth; nothing of them leaves.
   EXPECT_TRUE(Prepare(20).value().centroids.empty());
 }
 
@@ -109,7 +110,7 @@ TEST_F(CentroidReleaseTest, EveryConsentIsAskedAtTheRelease) {
   ExpectRefused(Prepare().status(), reasons::kConsentMissing);
   world_.contributors = {{.user = "ann", .session = ""}};
   world_.now_ms = 5000;
-  ExpectRefused(Prepare().status(), reasons::kConsentMissing);  // over
+  ExpectRefused(Prepare().status(), reasons::kConsentMissing);  // it has expired
 }
 
 TEST_F(CentroidReleaseTest, TheOperatorAndTheSitePolicyDecide) {

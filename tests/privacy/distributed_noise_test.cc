@@ -26,7 +26,7 @@ TEST(ShareNoise, TheHonestReachWhatWasAskedFor) {
       EXPECT_GE(sum, grid.sigma_units);
       EXPECT_LT(sum, grid.sigma_units + std::sqrt(contributors));
       EXPECT_GE(shares.noise_multiplier, grid.NoiseMultiplier());
-      // What sums of discrete Gaussians lose is nothing at shares of many units.
+      // The loss of sums of discrete Gaussians vanishes at shares of many units.
       EXPECT_NEAR(shares.rho, GaussianRho(shares.noise_multiplier), 1e-12);
       EXPECT_EQ(ShareGrid(grid, shares).clip_units, grid.clip_units);
       EXPECT_EQ(ShareGrid(grid, shares).sigma_units, shares.share_units);
@@ -34,8 +34,8 @@ TEST(ShareNoise, TheHonestReachWhatWasAskedFor) {
   }
 }
 
-// Figures of the formula from a computation of its own: sigma 1 and 2 contributors give a distance
-// of 10 e^(-pi^2), 5.1723e-4.
+// The figures of the formula were computed independently: sigma 1 and 2 contributors give a
+// distance of 10 e^(-pi^2), 5.1723e-4.
 TEST(ShareNoise, CoarseSharesAreChargedForNotBeingGaussian) {
   const NoiseGrid grid = {.exponent = 0, .clip_units = 1, .sigma_units = 1};
   const NoiseShares shares = ShareNoise(grid, 2, 0, 1).value();
@@ -46,7 +46,7 @@ TEST(ShareNoise, CoarseSharesAreChargedForNotBeingGaussian) {
   EXPECT_GT(shares.rho, GaussianRho(shares.noise_multiplier));
   EXPECT_NEAR(ShareNoise(grid, 2, 0, 10'000).value().rho,
               std::pow(std::sqrt(0.5) + 100 * distance, 2) / 2, 1e-12);
-  // Where the sensitivity is above the root of the dimension the additive form is the lesser.
+  // Where the sensitivity is above the root of the dimension, the additive form is smaller.
   const NoiseGrid strong = {.exponent = 0, .clip_units = 4, .sigma_units = 1};
   EXPECT_NEAR(ShareNoise(strong, 2, 0, 1).value().rho, 4 + distance, 1e-12);
 }
@@ -86,17 +86,17 @@ TEST(ShareNoise, DrawnSharesAddUpToItsVariance) {
     }
     squares += sum * sum;
   }
-  // Five standard errors of a variance: sqrt(2 / runs).
+  // The bound is five standard errors of a variance: sqrt(2 / runs).
   EXPECT_NEAR(squares / kRuns / (90.0 * 90), 1, 5 * std::sqrt(2.0 / kRuns));
 }
 
-// Before the second clip rounding may raise a norm to the bound that others charge for (the same
-// paper, proposition 26): the clip norm plus half the root of the dimension here, as this rounding
-// is to the nearest. The second clip takes that back.
+// Before the second clip, rounding may raise a norm to the bound that others charge for (Kairouz,
+// Liu and Steinke 2021, proposition 26): the clip norm plus half the root of the dimension here, as
+// this rounding is to the nearest. The second clip takes that back.
 TEST(ShareNoise, NoRoundingRaisesTheSensitivity) {
   constexpr size_t kDimension = 10'000;
   const NoiseGrid grid = MakeNoiseGrid(1, 0.5, kDimension).value();
-  // Every value lies above the half of a unit, so that rounding raises all of them.
+  // Every value lies above half a unit, so that rounding raises all of them.
   std::vector<int32_t> units(kDimension);
   const double value = static_cast<double>(grid.clip_units) / std::sqrt(kDimension);
   double before = 0;

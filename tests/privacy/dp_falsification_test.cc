@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Attempts to refute the privacy that a release claims: it is run many times over two adjacent data
-// sets, and for every half line of outputs the share that falls in must obey p <= e^epsilon p' +
-// delta, delta the exact one of the claimed noise. What has too little noise, or clips its banks
-// one by one, is caught by the same test.
+// Tries to refute the privacy that a release claims: it runs many times over two adjacent data
+// sets, and for every half line of outputs the share that falls into it must obey p <= e^epsilon p'
+// + delta, where delta is the exact one of the claimed noise. The test must also catch a release
+// that has too little noise, or that clips its banks one by one.
 
 #include <gtest/gtest.h>
 
@@ -26,10 +26,11 @@ namespace ruvd::privacy::dp {
 namespace {
 
 constexpr size_t kRuns = 20'000;
-// Of the whole path, which makes its table of noise anew each time: enough to see half the noise.
+// Runs of the whole path, which makes its table of noise each time: enough to detect half the
+// noise.
 constexpr size_t kPathRuns = 500;
 constexpr double kClaimed = 1;  // noise multiplier
-// A false alarm needs one of some hundred half lines this many standard errors off.
+// A false alarm needs one of some hundred half lines to be this many standard errors off.
 constexpr double kStandardErrors = 5;
 
 RandomBytes Seeded(Random& random) {
@@ -60,7 +61,8 @@ double ShareAbove(const std::vector<double>& sorted, double threshold) {
          static_cast<double>(sorted.size());
 }
 
-// By how many standard errors the worst half line breaks the claim; negative where none does.
+// Returns by how many standard errors the worst half line breaks the claim; negative where no half
+// line does.
 double WorstViolation(const Mechanism& mechanism, size_t runs = kRuns) {
   const std::vector<double> with = SortedOutputs(mechanism, true, 11, runs);
   const std::vector<double> without = SortedOutputs(mechanism, false, 22, runs);
@@ -80,12 +82,12 @@ double WorstViolation(const Mechanism& mechanism, size_t runs = kRuns) {
   return worst;
 }
 
-// What the record adds: more than the clip norm of 1, spread over two banks.
+// Returns what the record adds: more than the clip norm of 1, spread over two banks.
 std::array<std::vector<float>, 2> Record(bool with) {
   return {std::vector<float>{with ? 5.0F : 0.0F}, std::vector<float>{with ? 5.0F : 0.0F}};
 }
 
-// The real release, along the direction of the record.
+// Runs the real release, along the direction of the record.
 Mechanism Release(const NoiseGrid& grid) {
   const DiscreteGaussian noise = DiscreteGaussian::Create(grid.sigma_units).value();
   return [grid, noise](bool with, const RandomBytes& random) {
@@ -101,8 +103,8 @@ TEST(DpFalsification, TheReleaseKeepsItsClaim) {
   EXPECT_LT(WorstViolation(Release(MakeNoiseGrid(1, kClaimed, 2).value())), kStandardErrors);
 }
 
-// What a receiver reads from the bytes that left, over the whole path from a consented update on.
-// The world's ledger takes what a run costs; `terms` as of the world.
+// Returns what a receiver reads from the bytes that left, over the whole path from a consented
+// update on. The world's ledger accepts what a run costs; `terms` are those of the world.
 Mechanism WholePath(const std::function<void(ReleaseTerms*)>& change) {
   return [change](bool with, const RandomBytes& random) {
     ReleaseWorld world;
@@ -134,7 +136,8 @@ TEST(DpFalsification, CatchesAPathThatNoisesLessThanItClaims) {
   EXPECT_GT(WorstViolation(WholePath(less), kPathRuns), kStandardErrors);
 }
 
-// A sum of four, of whom one knows its own share of the noise: what the others add must do.
+// A sum of four members, one of whom knows its own share of the noise: the shares of the others
+// must be enough.
 TEST(DpFalsification, TheSharesOfTheHonestKeepTheClaimOfTheSum) {
   const NoiseGrid grid = MakeNoiseGrid(1, kClaimed, 2).value();
   const auto sum = [&grid](uint32_t colluders) -> Mechanism {

@@ -173,7 +173,7 @@ TEST(DpAdaptiveClip, TheCountIsNoised) {
 }
 
 TEST(DpAdaptiveClip, SharesOneBudgetWithTheSum) {
-  // The published setting: multiplier 1 with noise 5 on the count.
+  // This is the published setting: multiplier 1 with noise 5 on the count.
   EXPECT_NEAR(SumMultiplier(1, 5).value(), 1.0050378, 1e-7);
   const double sum = SumMultiplier(1.3, 2).value();
   EXPECT_NEAR(1 / (sum * sum) + 1 / 16.0, 1 / (1.3 * 1.3), 1e-12);
@@ -194,7 +194,8 @@ TEST(DpAdaptiveClip, RefusesANodeAloneAndWrongCounts) {
 }
 
 TEST(DpSnr, DimensionDecides) {
-  // 64 nodes at epsilon 8 and 1: the dimension at which signal and noise are equal.
+  // The noise multipliers are those of epsilon 8 and 1. At these dimensions, signal and noise of 64
+  // nodes are equal.
   SnrQuestion question{.noise_multiplier = 0.6002290722, .dimension = 178, .contributors = 64};
   EXPECT_NEAR(PredictSnr(question).value(), 1, 0.002);
   question.place = NoisePlace::kSum;
@@ -202,7 +203,7 @@ TEST(DpSnr, DimensionDecides) {
   EXPECT_NEAR(PredictSnr(question).value(), 1, 0.001);
   question = {.noise_multiplier = 3.7306316348, .dimension = 5, .contributors = 64};
   EXPECT_NEAR(PredictSnr(question).value(), 0.96, 0.01);
-  // Example-level training as measured: batches of 8, 60 steps of 6 nodes.
+  // Example-level training as it was measured: batches of 8, 60 steps of 6 nodes.
   question = {.place = NoisePlace::kSum,
               .noise_multiplier = 0.458,
               .dimension = 1792,

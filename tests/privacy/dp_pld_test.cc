@@ -93,7 +93,7 @@ TEST(DpPld, WithoutSamplingItIsTheAnalyticGaussian) {
       EXPECT_LE(epsilon, exact + 1e-4);
     }
   }
-  // Many steps of much noise are one of little.
+  // Many steps with much noise equal one step with little noise.
   EXPECT_NEAR(PldEpsilon({.sigma = 10, .steps = 100}, 1e-5), PldEpsilon({.sigma = 1}, 1e-5), 1e-9);
 }
 

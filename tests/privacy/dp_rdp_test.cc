@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Uniform over [low, high].
+// Returns a number uniform over [low, high].
 double OrdersBetween(double low, double high) {
   return low + (high - low) * *rc::gen::inRange(0, 1'000'001) / 1e6;
 }
@@ -31,8 +31,8 @@ double Epsilon(std::vector<double> orders, const SampledGaussian& mechanism, dou
   return accountant.Epsilon(delta).value().value;
 }
 
-// ln A by the trapezoid rule, which is exact to rounding for such integrands. A - 1 is the mean of
-// r^a - 1 - a (r - 1), r the ratio of densities, whose mean is 1.
+// Computes ln A by the trapezoid rule, which is exact to rounding for such integrands. A - 1 is the
+// mean of r^a - 1 - a (r - 1), where r is the ratio of densities, whose mean is 1.
 double LogMomentByQuadrature(double q, double sigma, double order) {
   const double from = -12 * sigma;
   const double to = order + 12 * sigma;
@@ -50,7 +50,8 @@ double LogMomentByQuadrature(double q, double sigma, double order) {
 TEST(DpLogSpace, NormalDistributionIsContinuousWhereTheSeriesTakesOver) {
   EXPECT_NEAR(LogNormalCdf(0), std::log(0.5), 1e-15);
   EXPECT_NEAR(LogNormalCdf(-10), -53.23128515051247, 1e-12);
-  // On both sides of the place where the asymptotic series begins: the slope there is 37.03.
+  // The points are on both sides of the place where the asymptotic series begins: the slope there
+  // is 37.03.
   EXPECT_NEAR(LogNormalCdf(-36.9999999) - LogNormalCdf(-37.0000001), 2e-7 * 37.027, 1e-10);
   EXPECT_NEAR(LogNormalCdf(9), -1.1285884059538324e-19, 1e-30);
   EXPECT_EQ(LogAdd(-std::numeric_limits<double>::infinity(), 2), 2);
@@ -70,13 +71,13 @@ TEST(DpRdp, OneStepAtOneOrder) {
   }
 }
 
-// An accountant that takes the absolute values of the coefficients says 6.7058e-4.
+// An accountant that takes the absolute values of the coefficients gives 6.7058e-4.
 TEST(DpRdp, FractionalOrdersKeepTheSignOfTheCoefficients) {
   const SampledGaussian mechanism{.q = 0.01, .sigma = 2.5, .steps = 50};
   EXPECT_NEAR(SampledGaussianRdp(mechanism, 1.5), 6.5007090e-4, 1e-11);
 }
 
-// Other libraries say 0 here, which is no privacy loss at all.
+// Other libraries give 0 here, which would mean no privacy loss at all.
 TEST(DpRdp, OrdersJustAboveOneAreNotFree) {
   const SampledGaussian mechanism{.q = 0.1, .sigma = 1};
   EXPECT_GE(SampledGaussianRdp(mechanism, 1 + 1e-8), 0.0072);  // Kullback-Leibler
@@ -179,7 +180,7 @@ RC_GTEST_PROP(DpRdp, DeltaInvertsEpsilon, ()) {
 }
 
 TEST(DpRdp, FindsTheNoiseForABudget) {
-  // Other libraries find 1.416 and 1.3562 to the tolerances of their searches.
+  // Other libraries find 1.416 and 1.3562, within the tolerances of their searches.
   EXPECT_NEAR(SampledGaussianSigma(8, 1e-5, 0.04, 2250).value(), 1.416, 0.003);
   const double sigma = SampledGaussianSigma(8, 1e-5, 0.04, 2000).value();
   EXPECT_NEAR(sigma, 1.3562, 0.003);

@@ -25,7 +25,7 @@ RandomBytes Seeded(Random& random) {
   };
 }
 
-// The probability of k, by floating point.
+// Returns the probability of k, in floating point.
 double Probability(double sigma, int k) {
   double sum = 0;
   for (int i = -static_cast<int>(40 * sigma); i <= static_cast<int>(40 * sigma); ++i) {
@@ -34,7 +34,7 @@ double Probability(double sigma, int k) {
   return std::exp(-0.5 * k * k / (sigma * sigma)) / sum;
 }
 
-// Pearson's statistic over the values -bound to bound and one bin for the rest, in standard
+// Returns Pearson's statistic over the values -bound to bound and one bin for the rest, in standard
 // deviations above its mean: 2 * bound + 1 degrees of freedom.
 double ChiSquareExcess(std::span<const int32_t> draws, double sigma, int bound) {
   std::map<int, double> counts;
@@ -67,7 +67,7 @@ TEST(DpThresholds, AreTheDistributionToTheDigitsOfADouble) {
       EXPECT_NEAR(mass, exact, exact * 1e-12 + 0x1p-90) << sigma << " " << k;
       before = thresholds[k];
     }
-    // What is beyond the table.
+    // This is the probability beyond the table.
     EXPECT_LT(std::ldexp(static_cast<double>((Uint128{1} << 127) - before), -127), 0x1p-90);
   }
 }
@@ -137,7 +137,7 @@ TEST(DpDiscreteGaussian, DrawsFromTheSystemsGenerator) {
   for (const int32_t draw : draws) {
     squares += static_cast<double>(draw) * draw;
   }
-  // Standard error of the variance is 1 %.
+  // The standard error of the variance is 1 %.
   EXPECT_NEAR(squares / static_cast<double>(draws.size()), 100, 8);
 }
 

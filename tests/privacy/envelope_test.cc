@@ -100,7 +100,7 @@ TEST_F(EnvelopeTest, UnknownAndForgedSenders) {
   Envelope forged = Sealed();
   forged.signature = AsText(mallory.Sign(AsBytes(EncodeHeader(header))));
   EXPECT_EQ(ReasonFor(forged), reasons::kSignatureInvalid);
-  // A swapped body under a good signature.
+  // The envelope has a swapped body under a good signature.
   Envelope swapped = Sealed();
   swapped.body = "THE BODY";
   EXPECT_EQ(ReasonFor(swapped), reasons::kSignatureInvalid);

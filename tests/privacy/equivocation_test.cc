@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Two messages under one number.
+// Tests the detection of two messages under one number.
 
 #include "privacy/envelope/equivocation.h"
 
@@ -46,7 +46,7 @@ TEST_F(EquivocationTest, TwoBodiesUnderOneNumberAreEvidence) {
   EXPECT_EQ(Equivocation::Parse(AsBytes(evidence->Encode())).value(), *evidence);
 }
 
-// The same evidence, whoever saw which message first.
+// The evidence is equal whichever message a node saw first.
 TEST_F(EquivocationTest, EvidenceDoesNotDependOnTheOrder) {
   EquivocationDetector other;
   const auto yes = Message(1, "yes");

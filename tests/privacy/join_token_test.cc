@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Joining a cluster: one token, one node.
+// Tests joining a cluster: one token admits one node.
 
 #include "privacy/identity/join_token.h"
 
@@ -54,7 +54,7 @@ TEST_F(JoinTokenTest, OnlyTheHashIsKept) {
   const std::string secret = FromHex(token.substr(token.size() - 64)).value();
   EXPECT_EQ(kept_.find(secret), std::string::npos);
   EXPECT_EQ(kept_.find(token), std::string::npos);
-  // What was kept goes on after a restart, used or not.
+  // Stored tokens continue after a restart, used or not.
   JoinTokens again = Tokens(DecodeGrants(AsBytes(kept_)).value());
   EXPECT_TRUE(again.Redeem(Request(token, node_), 2000, 7).ok());
   JoinTokens after = Tokens(DecodeGrants(AsBytes(kept_)).value());
@@ -142,7 +142,7 @@ TEST_F(JoinTokenTest, TokensHaveRolesAndAnEnd) {
   }
   ASSERT_TRUE(tokens.Issue(roles::kMember, 1000, 1000).ok());
   ASSERT_TRUE(tokens.Issue(roles::kMember, 2000, 1000).ok());
-  EXPECT_EQ(tokens.grants().size(), 1U);  // the first is over
+  EXPECT_EQ(tokens.grants().size(), 1U);  // the first has expired
 }
 
 TEST_F(JoinTokenTest, GrantsReadAsTheyWere) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keys that follow each other, and nodes that are no longer taken.
+// Tests keys that follow each other, and nodes that are no longer accepted.
 
 #include "privacy/identity/key_rotation.h"
 
@@ -49,7 +49,7 @@ TEST_F(KeyRotationTest, WhatDoesNotFollowChangesNothing) {
   EXPECT_EQ(reason(KeyRotation::Sign(node, 1, 1000, second_, third_)), reasons::kKeyInvalid);
   EXPECT_EQ(reason(KeyRotation::Sign(NodeId{7}, 1, 1000, first_, second_)), reasons::kKeyInvalid);
   EXPECT_EQ(reason(KeyRotation::Sign(node, 1, 1000, first_, first_)), reasons::kKeyInvalid);
-  // Whoever stole only one of the keys cannot rotate.
+  // An attacker who stole only one of the keys cannot rotate.
   KeyRotation half = to_second_;
   half.next_signature = KeyRotation::Sign(node, 1, 1000, first_, third_).next_signature;
   EXPECT_EQ(reason(half), reasons::kSignatureInvalid);
@@ -118,13 +118,13 @@ TEST_F(RevocationsTest, AListOnlyGrows) {
   ASSERT_TRUE(revocations_.Take(two).ok());
   ASSERT_TRUE(revocations_.Take(two).ok());  // again
   EXPECT_EQ(ReasonOf(revocations_.Take(one)), reasons::kRevocationInvalid);
-  // A list that leaves somebody out, even where the issuer signed it.
+  // A list that leaves out a revoked node is refused, even if the issuer signed it.
   RevocationList other = After({}, {NodeId{3}}, 3000);
   other = After(other, {}, 3000);
   other = After(other, {}, 3000);
   ASSERT_EQ(other.number, 3U);
   EXPECT_EQ(ReasonOf(revocations_.Take(other)), reasons::kRevocationInvalid);
-  // Another list of the same number.
+  // This is another list with the same number.
   EXPECT_EQ(ReasonOf(revocations_.Take(After(one, {NodeId{4}}, 2000))),
             reasons::kRevocationInvalid);
   EXPECT_EQ(revocations_.list(), two);

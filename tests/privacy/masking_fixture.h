@@ -48,7 +48,7 @@ class MaskingTest : public testing::Test {
     }
   }
 
-  // The clique of the first `nodes`, as the first proposes it.
+  // Returns the clique of the first `nodes`, as the first node proposes it.
   Clique FirstOf(size_t nodes) {
     std::vector<NodeId> others;
     for (size_t node = 1; node < nodes; ++node) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Masked sums: what adds up, what a share alone says, and what is refused.
+// Tests masked sums: what adds up, what a share alone reveals, and what is refused.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,8 +48,8 @@ TEST_F(MaskingTest, ASumIsCompleteOrNothing) {
   EXPECT_EQ(ReasonOf(sum.Result().status()), reasons::kMaskedSumIncomplete);
 }
 
-// The statistic of Pearson's chi-square over the bytes of shares of many sessions. For uniform
-// bytes it has mean 255 and variance 510.
+// Returns the statistic of Pearson's chi-square over the bytes of shares of many sessions. For
+// uniform bytes it has mean 255 and variance 510.
 double ByteStatistic(const std::vector<std::vector<uint32_t>>& shares) {
   std::array<double, 256> counts{};
   double total = 0;
@@ -84,7 +84,7 @@ TEST_F(MaskingTest, AShareAloneIsUniform) {
     std::ranges::for_each(narrow.back(), [](uint32_t& value) { value &= 0xFFFFFF; });
   }
   EXPECT_LT(ByteStatistic(shares), kMostStatistic);
-  // The same test finds masks that are none, and those that leave a byte free.
+  // The test detects missing masks, and masks that leave a byte free.
   EXPECT_GT(ByteStatistic(unmasked), kMostStatistic);
   EXPECT_GT(ByteStatistic(narrow), kMostStatistic);
 }
@@ -133,7 +133,7 @@ TEST_F(MaskingTest, ASetHasOneShareOfANode) {
             reasons::kMaskReused);
 }
 
-// The sum of five less the sum of four of them would be the input of the fifth.
+// The sum of five minus the sum of four of them would be the input of the fifth.
 TEST_F(MaskingTest, OneInputNeverGoesIntoTwoSums) {
   Start(6);
   const std::vector<int32_t> units = RandomUnits();
@@ -313,7 +313,8 @@ TEST_F(MaskingTest, AShareIsOfWhomItsEnvelopeSays) {
   EXPECT_TRUE(sum.Add(IdOf(1), share).ok());
 }
 
-// A clip norm of 512 units and noise of 512 in all, one of four colluding: shares of 296 units.
+// The clip norm is 512 units, the noise 512 in total, and one of four members colludes: shares have
+// 296 units.
 constexpr int32_t kMostOfOneOfFour = 512 + 13 * 296;
 
 TEST_F(MaskingTest, ASumAboveWhatTheLayoutAllowsIsRefused) {
@@ -356,7 +357,7 @@ TEST_F(MaskingTest, NoiseForAnotherNumberOfParticipantsIsRefused) {
 TEST_F(MaskingTest, ASessionTakesNoInputThatTheLedgerSaysWasUsed) {
   Start(4);
   const Clique clique = FirstOf(4);
-  // The node was started anew and makes other keys; its ledger was not.
+  // The node started again and makes other keys; its ledger is the same.
   MaskingSession again =
       MaskingSession::Begin({.cluster = {5}, .round = kRound}, layout_, IdOf(0), 7, Seeded(random_))
           .value();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The bytes of docs/wire-format.md for masked sums, which an independent program computed.
+// Tests the bytes of docs/wire-format.md for masked sums, which an independent program computed.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace ruvd::privacy::masking {
 namespace {
 
-// RFC 5869, appendix A.1, the first 32 bytes.
+// The value is the first 32 bytes of RFC 5869, appendix A.1.
 TEST(MaskingVectors, HkdfIsThatOfRfc5869) {
   const std::string secret(22, 0x0B);
   const std::string salt = FromHex("000102030405060708090a0b0c").value();
@@ -31,7 +31,7 @@ class WorkedExample : public testing::Test {
     digest.fill(byte);
     return digest;
   }
-  // A node of id 32 x `byte` and secret key 32 x `byte`.
+  // Makes a node whose id and secret key are 32 times `byte`.
   MaskingSession Node(uint8_t byte) const {
     return MaskingSession::Begin({.cluster = Filled(0x44), .round = 3}, layout_, Filled(byte), 0,
                                  [byte](std::span<uint8_t> out) { std::ranges::fill(out, byte); })

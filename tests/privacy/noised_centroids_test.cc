@@ -107,7 +107,7 @@ TEST(NoisedCentroids, AnchorsFollowFromTheModelAlone) {
   }
 }
 
-// One record changes one sum of a pass, by its norm at most, whatever it is.
+// One record changes one sum of a pass, by at most its norm, whatever the record is.
 TEST(NoisedCentroids, OneExampleChangesOneSumByItsNormAtMost) {
   const CentroidTerms terms = MakeCentroidTerms(1, kDimension, 10).value();
   const DiscreteGaussian noise = DiscreteGaussian::Create(terms.grid.sigma_units).value();
@@ -128,7 +128,7 @@ TEST(NoisedCentroids, OneExampleChangesOneSumByItsNormAtMost) {
     more.push_back(record);
     Random same(9);
     Random again(9);
-    // Equal noise, so that the first pass differs by the record alone.
+    // The noise is equal, so the first pass differs by the record alone.
     const NoisedSums with =
         NoisedPasses(Views(more), anchors, terms, noise, Bytes(same)).value().front();
     const NoisedSums without =
@@ -172,8 +172,8 @@ TEST(NoisedCentroids, FindsGroupsOfManyExamples) {
   }
 }
 
-// Canary: examples that are all alike are the easiest to see. As many as the terms ask for are not
-// more than that, so nothing of them leaves.
+// Equal examples are the easiest to recognise. If there are only as many as the terms require,
+// nothing of them leaves.
 TEST(NoisedCentroids, NothingLeavesOfAsManyExamplesAsTheTermsAskForOrFewer) {
   Random random(8);
   const std::vector<float> canary = UnitVector(random);
@@ -187,7 +187,8 @@ TEST(NoisedCentroids, NothingLeavesOfAsManyExamplesAsTheTermsAskForOrFewer) {
   }
 }
 
-// What leaves of a group is far from each of its examples where they differ, and never one of them.
+// What leaves of a group is far from each of its examples where these differ, and never equal to
+// one of them.
 TEST(NoisedCentroids, NoRawEmbeddingIsAmongWhatLeaves) {
   const CentroidTerms terms = MakeCentroidTerms(1, kDimension, 20).value();
   Random random(6);

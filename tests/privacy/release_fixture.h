@@ -18,7 +18,7 @@
 
 namespace ruvd::privacy {
 
-// A ledger in memory that keeps to the rules and writes down what it is asked, and when.
+// A ledger in memory that follows the rules and records what it is asked, and when.
 class RecordingLedger final : public ReleaseLedger {
  public:
   explicit RecordingLedger(std::vector<std::string>* events) : events_(events) {}
@@ -50,7 +50,7 @@ class RecordingLedger final : public ReleaseLedger {
   std::vector<std::string>* events_;
 };
 
-// A release to which everybody agreed, of two banks of one value each.
+// A release to which all contributors agreed, of two banks of one value each.
 class ReleaseWorld {
  public:
   ReleaseWorld() {

@@ -40,7 +40,7 @@ TEST(SequenceWindow, AcceptsEachNumberOnce) {
   EXPECT_FALSE(window.Mark(1029));
 }
 
-// Against a set that remembers everything.
+// Compares with a set that remembers everything.
 RC_GTEST_PROP(SequenceWindow, AgreesWithASet, ()) {
   const auto steps = *rc::gen::container<std::vector<uint64_t>>(
       rc::gen::oneOf(rc::gen::inRange<uint64_t>(1, 100), rc::gen::inRange<uint64_t>(1, 3000)));

@@ -32,7 +32,7 @@ bool Same(const SealKey& a, const SealKey& b) {
   return b.Open(kContext, a.Seal(kContext, "text")).ok();
 }
 
-// The cheapest parameters that are allowed, so that tests stay quick.
+// Returns the cheapest parameters that are allowed, so that tests stay quick.
 PassphraseParameters Cheap() {
   PassphraseParameters parameters = PassphraseParameters::Generate();
   parameters.passes = limits::kMinPassphrasePasses;
@@ -64,7 +64,7 @@ TEST_F(SealKeySourceTest, AFileIsReplacedAfterTheStoreTookTheNextKey) {
   EXPECT_FALSE(first.next.has_value());
   const SealKey next = source.StartRotation("").value();
   EXPECT_FALSE(Same(first.current, next));
-  // Killed here: both are there, whichever the store was sealed with.
+  // A process killed here leaves both keys, and the store opens whichever it was sealed with.
   const SealKeys both = SealKeySource({.kind = Kind::kFile, .path = path_}).Load().value();
   EXPECT_TRUE(Same(both.current, first.current));
   ASSERT_TRUE(both.next.has_value());
@@ -156,7 +156,8 @@ TEST_F(SealKeySourceTest, LooksWithoutMakingAndTakesOverTheParametersOfABackup) 
             reasons::kKeyInvalid);
 }
 
-// As a unit with User= finds it: root's, readable for the service by an access list.
+// A systemd unit with User= finds such a file: owned by root, readable for the service through an
+// access list.
 TEST_F(SealKeySourceTest, ACredentialOfTheServiceManagerMayBeReadableForItsGroup) {
   ASSERT_TRUE(WriteFileAtomically(path_, std::string(kSealKeyBytes, 'k'), 0440).ok());
   SealKeySource source({.kind = Kind::kCredential, .path = path_});
@@ -251,7 +252,7 @@ TEST(DataKeyTest, ManyKeysShareLockedMemory) {
   EXPECT_NE(ToHex(keys[0].bytes()), ToHex(keys[999].bytes()));
   const uint8_t* address = keys[500].bytes().data();
   keys.clear();
-  // Wiped when its owner went; the memory itself stays.
+  // The memory was wiped when its owner was destroyed; the memory itself stays allocated.
   EXPECT_THAT(std::span(address, kSealKeyBytes), testing::Each(0));
 }
 

@@ -67,7 +67,7 @@ TEST(SigningKey, GeneratedKeysDifferAndAreValid) {
 }
 
 // Published edge cases of Ed25519 verifiers (github.com/novifinancial/ed25519-speccheck): the
-// twelve of its table, then two more of its file. Each must fall at the key check or at the
+// twelve of its table, then two more of its file. Each must fail at the key check or at the
 // verification.
 struct SpecCase {
   const char* message;
@@ -142,8 +142,8 @@ TEST(SigningKey, RefusesTheSpeccheckVectors) {
   }
 }
 
-// The library alone takes the fourth of the twelve, whose key is of mixed order: the key check is
-// what refuses that one. Another release of it may differ, and then this says so.
+// The library alone accepts the fourth of the twelve, whose key has mixed order: the key check
+// refuses it. If another release of the library differs, this test fails.
 TEST(SigningKey, OfTheSpeccheckTableTheLibraryTakesTheFourthAlone) {
   EXPECT_FALSE(CheckPublicKey(Hex<32>(kSpecCases[3].key)).ok());
   for (size_t i = 0; i < 12; ++i) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The way of an update out of the node: what must be agreed, in which order it is paid, and which
-// bytes leave.
+// Tests the path of an update out of the node: what must be agreed, in which order it is charged,
+// and which bytes leave.
 
 #include "privacy/release/update_release.h"
 
@@ -27,7 +27,7 @@ using testing::IsEmpty;
 
 class UpdateReleaseTest : public testing::Test {
  protected:
-  // The reason of a refusal, which must have spent nothing and drawn no noise.
+  // Returns the reason of a refusal, which must have spent nothing and drawn no noise.
   std::string Refusal() {
     const absl::Status status = world_.Prepare().status();
     EXPECT_THAT(world_.events, IsEmpty());
@@ -66,7 +66,7 @@ TEST_F(UpdateReleaseTest, TheBytesAreThePayloadAndThePreviewShowsAllOfThem) {
   EXPECT_FALSE(PreviewText(AsBytes("words of a user")).ok());
 }
 
-// Nothing of who contributed, and no float of the update, is in what leaves.
+// What leaves contains neither the contributors nor any float of the update.
 TEST_F(UpdateReleaseTest, NoNameAndNoRawValueLeaves) {
   world_.terms.layout.bank_values = {64, 64};
   world_.terms.layout.grid = dp::MakeNoiseGrid(1, 0.05, 128).value();
@@ -173,7 +173,7 @@ TEST_F(UpdateReleaseTest, PayloadsThatAreNoneAreRefused) {
   EXPECT_FALSE(ReleasePayload::Parse(AsBytes(good + '\0')).ok());
 }
 
-// Four nodes, each with its own ledger, and what their sum is worth.
+// Four nodes, each with its own ledger, and the forecast of their sum.
 class MaskedReleaseTest : public testing::Test {
  protected:
   static constexpr size_t kNodes = 4;
@@ -216,7 +216,7 @@ TEST_F(MaskedReleaseTest, EveryMemberPaysForTheSum) {
     ASSERT_TRUE(
         sum.Add(ids_[node], sessions_[node].Mask(clique_, std::move(prepared.input)).value()).ok());
   }
-  // Four times 0.5 and -0.25 of a clip norm of 1, with noise of 0.6 * sqrt(4 / 3).
+  // The sum is four times 0.5 and -0.25 of a clip norm of 1, with noise of 0.6 * sqrt(4 / 3).
   const std::vector<int32_t> units = sum.Result().value();
   const double unit = std::ldexp(1, worlds_[0].terms.layout.grid.exponent);
   EXPECT_NEAR(units[0] * unit, 2, 4 * 0.7);
@@ -232,7 +232,7 @@ TEST_F(MaskedReleaseTest, ANodeOfTheDpTierIsNoMember) {
   EXPECT_THAT(worlds_[0].events, IsEmpty());
 }
 
-// A clique makes a release possible that a node alone may not make.
+// A clique makes a release possible that a node alone must not make.
 TEST_F(MaskedReleaseTest, ACliqueIsTheWayOutOfAWeakSignal) {
   ReleaseWorld& world = worlds_[0];
   world.terms.signal = 0.35;

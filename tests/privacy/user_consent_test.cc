@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What users agreed to: records, their register, the site's policy.
+// Tests what users agreed to: records, their register, the site's policy.
 
 #include "privacy/consent/user_consent.h"
 
@@ -109,7 +109,7 @@ TEST_F(UserConsentTest, ASessionDecidesForItself) {
   EXPECT_FALSE(ok("ann", "s1"));
   EXPECT_TRUE(ok("bob", "s2"));
   EXPECT_TRUE(ok("ann", "s3"));
-  EXPECT_FALSE(ok("s2", ""));  // a session's name is no user's
+  EXPECT_FALSE(ok("s2", ""));  // a session's name is not that of a user
 }
 
 TEST_F(UserConsentTest, AReplayedGrantDoesNotUndoAWithdrawal) {
@@ -121,7 +121,7 @@ TEST_F(UserConsentTest, AReplayedGrantDoesNotUndoAWithdrawal) {
   ASSERT_TRUE(register_.Put(grant).ok());
   const Contributor ann = {.user = "ann", .session = ""};
   EXPECT_FALSE(register_.Require(ann, 1, ConsentTier::kDp, 2000).ok());
-  // Between training and release anybody may withdraw.
+  // A user may withdraw between training and release.
   EXPECT_EQ(ReasonOf(register_.RequireAll(std::vector{ann}, 3, ConsentTier::kDp, 2000)),
             reasons::kConsentMissing);
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Withdrawals: the record, what has to be built anew, what remains.
+// Tests withdrawals: the record, what has to be built again, what remains.
 
 #include "privacy/consent/withdrawal.h"
 
@@ -156,7 +156,7 @@ TEST_F(WithdrawalTest, SaysWhatRemains) {
   EXPECT_THAT(ResidualStatement({.releases = 3, .epsilon = 2.5, .delta = 1e-6}),
               testing::AllOf(testing::HasSubstr("3 noised release(s)"),
                              testing::HasSubstr("epsilon 2.500 at delta 1.0e-06")));
-  // Found by thinking: whoever had shared plainly was told that nothing was released.
+  // A user who had shared plainly must not be told that nothing was released.
   EXPECT_THAT(ResidualStatement({.plain = true}),
               testing::AllOf(testing::HasSubstr("no epsilon bounds"),
                              testing::Not(testing::HasSubstr("Nothing was released"))));

@@ -94,7 +94,8 @@ std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind) {
     case AdversaryKind::kWrongFrame:
       return MakeWrongFrame();
     default:
-      return std::make_unique<Adversary>();  // the world has it lie: it knows all honest updates
+      return std::make_unique<Adversary>();  // the world makes it lie, because the world knows all
+                                             // honest updates
   }
   return nullptr;
 }

@@ -25,9 +25,10 @@ class Adversary {
 
   virtual ~Adversary() = default;
   virtual void Configure(federation::GossipConfig& /*config*/) {}
-  // In the place of a frame that its core wants to send; sends it unless overridden.
+  // Called in place of sending a frame that its core wants to send; sends the frame unless
+  // overridden.
   virtual void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame);
-  // Before its core sees a frame; it never does after false.
+  // Called before its core sees a frame; after false the core never sees it.
   virtual bool OnReceive(SimNode& /*node*/, federation::LinkId /*link*/,
                          const FramePtr& /*frame*/) {
     return true;
@@ -36,20 +37,20 @@ class Adversary {
 };
 
 enum class AdversaryKind : uint8_t {
-  kSilent,       // keeps links, forwards and answers nothing
-  kFreeRider,    // takes items, gives none
-  kForger,       // items, records and chunks in others' names, altered, or of no certificate
-  kReplayer,     // what it heard, again and much later
+  kSilent,       // keeps links open, forwards and answers nothing
+  kFreeRider,    // takes items and gives none
+  kForger,       // items, records and chunks in others' names, altered, or without a certificate
+  kReplayer,     // repeats what it heard, at once and much later
   kEquivocator,  // two items under one number, two records of one incarnation
-  kFlooder,      // announcements, requests and reconciliations without end
+  kFlooder,      // endless announcements, requests and reconciliations
   kBomber,       // frames above their limit, payloads as large as allowed that never come
-  kSybil,        // one of many that link to everybody and give nothing
+  kSybil,        // one of many that link to every node and give nothing
   kWrongFrame,   // updates for another adapter frame
-  // Good members but for what they send as updates: see bench/update_attacks.h.
+  // These are good members except for what they send as updates: see bench/update_attacks.h.
   kSignFlip,      // -3 times the honest mean
   kAlie,          // a little is enough: within the spread of honest ones, against their mean
   kInnerProduct,  // half of the honest mean, reversed
-  kMinMax,        // as far against the mean as honest ones lie apart
+  kMinMax,        // as far against the mean as honest updates lie apart
   kGaussian,      // noise
 };
 
@@ -57,7 +58,7 @@ enum class AdversaryKind : uint8_t {
 std::string_view AdversaryName(AdversaryKind kind);
 std::optional<AdversaryKind> AdversaryByName(std::string_view name);
 std::span<const AdversaryKind> AllAdversaries();
-// What it sends as updates; nullopt for those that attack otherwise.
+// Returns what it sends as updates; nullopt for kinds that attack in another way.
 std::optional<bench::UpdateAttack> UpdateAttackOf(AdversaryKind kind);
 std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind);
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Byzantine members that want to use up what honest nodes have: memory, room for transfers, links;
-// and those that serve another adapter frame.
+// Byzantine members that try to exhaust the resources of honest nodes: memory, room for transfers,
+// links; and members that serve another adapter frame.
 
 #include <set>
 #include <string>
@@ -21,8 +21,8 @@ using federation::v1::Frame;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Sends what is larger than it may be, promises what is as large as it may be, and serves what
-// says that it is large.
+// Sends frames that are larger than allowed, promises payloads of the largest size, and serves
+// payloads that claim to be large.
 class Bomber : public Adversary {
  public:
   void OnTick(SimNode& node) override {
@@ -40,7 +40,7 @@ class Bomber : public Adversary {
       case 1:  // a payload of a terabyte
         frame = Promise(node, uint64_t{1} << 40);
         break;
-      case 2:  // as large as allowed, of which nothing ever comes: it takes room
+      case 2:  // as large as allowed; it takes room and nothing ever comes
         frame = Promise(node, limits::kMaxPayloadBytes);
         break;
       default:
@@ -73,8 +73,8 @@ class Bomber : public Adversary {
     promised_.insert(std::string(AsText(privacy::MessageId(envelope))));
     return PushOf(envelope);
   }
-  // A small payload of which every length field asks for as much as it can. Its hash is right, so
-  // that only the check of its content is between it and the memory.
+  // Returns a small payload in which every length field asks for as much as it can. Its hash is
+  // right, so only the check of its content protects the memory.
   Frame Nested(SimNode& node) {
     nested_ = federation::EncodeAdapterDelta(WorldDelta(1, /*large=*/false));
     for (size_t i = 0; i < 16 && i < nested_.size(); ++i) {
@@ -94,8 +94,8 @@ class Bomber : public Adversary {
   std::string nested_id_;
 };
 
-// One of many identities of one attacker: links to everybody, to surround honest nodes and take
-// their links, and gives nothing. What gets through must come past them.
+// One of many identities of one attacker: it links to every node, to surround honest nodes and take
+// their links, and gives nothing. Items must spread in spite of them.
 class Sybil : public Adversary {
  public:
   void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
@@ -120,7 +120,7 @@ class Sybil : public Adversary {
   TimePoint next_{};
 };
 
-// Offers updates for another adapter frame than its links say.
+// Offers updates for another adapter frame than its links announce.
 class WrongFrame : public Adversary {
  public:
   void OnTick(SimNode& node) override {

@@ -35,7 +35,7 @@ void FlipBit(std::string& bytes, Random& random) {
   }
 }
 
-// Envelopes that a node heard, to be altered or repeated.
+// Envelopes that a node heard and may alter or repeat.
 class Memory {
  public:
   void Note(const Adversary::FramePtr& frame, Random& random) {
@@ -44,7 +44,7 @@ class Memory {
     }
     if (frames_.size() < kRemembered) {
       frames_.push_back(frame);
-    } else if (random.Chance(0.05)) {  // keeps old ones for long
+    } else if (random.Chance(0.05)) {  // keeps old ones for a long time
       frames_[random.Below(kRemembered)] = frame;
     }
   }
@@ -58,7 +58,7 @@ class Memory {
 
 class Forger : public Adversary {
  public:
-  // Half of the chunks that it serves are not what the manifest says.
+  // Half of the chunks that it serves differ from the manifest.
   void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
     if (frame->has_chunk() && !frame->chunk().data().empty() && node.random().Chance(0.5)) {
       Frame altered = *frame;
@@ -116,7 +116,7 @@ class Forger : public Adversary {
         SignOver(node, envelope);
     }
   }
-  // A record in the victim's name that says it has left, or lives elsewhere.
+  // Returns a record in the victim's name that says that it has left, or has another address.
   static void ForgeRecord(SimNode& node, federation::v1::SignedEnvelope& envelope) {
     auto record = federation::DecodeMemberRecord(AsBytes(envelope.body()));
     if (!record.ok()) {
@@ -131,7 +131,7 @@ class Forger : public Adversary {
     envelope.set_body(federation::EncodeMemberRecord(*record));
     SignOver(node, envelope);
   }
-  // The header names the altered body; the only key at hand is the forger's.
+  // The header names the altered body; the only available key is the forger's.
   static void SignOver(SimNode& node, federation::v1::SignedEnvelope& envelope) {
     auto header = privacy::ParseHeader(AsBytes(envelope.header()));
     if (!header.ok()) {
@@ -170,7 +170,7 @@ class Replayer : public Adversary {
   }
 
  private:
-  // A good item of its own, but of another cluster.
+  // Returns a good item of its own, but for another cluster.
   static privacy::Envelope OfOtherCluster(SimNode& node) {
     const std::string payload =
         federation::EncodeAdapterDelta(WorldDelta(node.random().Next(), false));
@@ -220,7 +220,7 @@ class Equivocator : public Adversary {
   }
 
  private:
-  // So many items of one origin never displace each other.
+  // This number of items of one origin is small enough that they never displace each other.
   static constexpr uint64_t kMaxPairs = limits::kMaxDeltasPerOrigin / 2 - 1;
 
   Frame Item(SimNode& node, uint64_t seq) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Byzantine members that withhold: silent ones, free riders; and those that send too much.
+// Byzantine members that withhold (silent nodes, free riders) and members that send too much.
 
 #include <string>
 #include <utility>
@@ -27,7 +27,8 @@ class Silent : public Adversary {
   }
 };
 
-// Membership as it should be; items are taken and never given, requests are answered with "none".
+// Takes part in membership correctly. It takes items and never gives any; it answers requests with
+// "none".
 class FreeRider : public Adversary {
  public:
   void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
@@ -43,7 +44,7 @@ class FreeRider : public Adversary {
   }
 };
 
-// Every twenty seconds one of its links gets more than a node can want to hear.
+// Every twenty seconds it sends one of its links more than a node can want to hear.
 class Flooder : public Adversary {
  public:
   void OnTick(SimNode& node) override {
@@ -60,7 +61,7 @@ class Flooder : public Adversary {
   }
 
  private:
-  // Above the burst that a link may have.
+  // This is above the burst that a link may have.
   static constexpr auto kFrames = static_cast<size_t>(limits::kFrameBurst) + 500;
 
   static std::string RandomId(Random& random) {

@@ -15,7 +15,7 @@
 namespace ruvd::test {
 namespace {
 
-// One cause violates an invariant on every node; the first ones say what is wrong.
+// One cause violates an invariant on every node; the first violations show what is wrong.
 constexpr size_t kMaxViolations = 20;
 
 double Seconds(Duration duration) {

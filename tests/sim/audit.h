@@ -19,7 +19,7 @@
 
 namespace ruvd::test {
 
-// What must never happen, with enough to look for it.
+// An event that must never happen, with enough detail to investigate it.
 struct Violation {
   std::string invariant;  // "forged_item", ...
   std::string detail;
@@ -28,7 +28,7 @@ struct Violation {
 // What a world measures of its honest nodes.
 struct Measures {
   uint64_t offered = 0;       // items of honest nodes
-  uint64_t acknowledged = 0;  // of these: synced by their own node
+  uint64_t acknowledged = 0;  // items of these that their own node has synced
   uint64_t deliveries = 0;    // first arrivals at other honest nodes
   uint64_t due_deliveries = 0;
   uint64_t delivered_bytes = 0;         // payloads of items that honest nodes took
@@ -36,21 +36,22 @@ struct Measures {
   uint64_t accepted_byzantine = 0;      // well-formed items that Byzantine nodes signed
   uint64_t false_suspicions = 0;        // of (observer, member) while the member ran
   uint64_t false_deaths = 0;
-  uint64_t graylisted = 0;  // (honest node, Byzantine member that it keeps out at the end)
+  uint64_t graylisted = 0;  // pairs (honest node, Byzantine member that it keeps out at the end)
   Histogram delivery;       // seconds from offer to acceptance
-  Histogram suspicion;      // seconds from a crash to the state "suspect", of every observer
-  Histogram death;          // the same to the state "dead", where the core has one
+  Histogram suspicion;      // seconds from a crash to the state "suspect", for every observer
+  Histogram death;          // seconds from a crash to the state "dead", where the core has one
   Histogram heal;           // seconds from the end of a cut to equal items
-  Histogram adapter_error;  // Learning::ErrorOf what each world that learns ends with
+  Histogram adapter_error;  // Learning::ErrorOf at the end of each world that learns
   std::map<std::string, uint64_t> refused;         // by reason, over links to Byzantine nodes
   std::map<std::string, uint64_t> refused_honest;  // by reason, over links between honest nodes
-  std::map<std::string, std::string> refused_honest_first;  // the first of these: when and what
+  std::map<std::string, std::string> refused_honest_first;  // first of each reason: when, what
 
   void Merge(const Measures& other);
 };
 
 // Knows what really happened in a world and judges what its honest nodes believe: every accepted
-// item was signed by who it names, every member looks as it is, no ledger forgets. Not thread-safe.
+// item was signed by the node that it names, every member is seen in its real state, no ledger
+// forgets. Not thread-safe.
 class Audit {
  public:
   Audit(const EventQueue& queue, const SimNetwork& network, size_t nodes);
@@ -65,16 +66,16 @@ class Audit {
   // A network fault that may make a running node look dead began or ended.
   void Disturbed(size_t node) { nodes_[node].disturbed = queue_->now(); }
 
-  // ---- What nodes do.
-  // A node's key signed an item. All that are not told of are forged.
+  // ---- What nodes do. A node's key signed an item. All items that are not reported here are
+  // forged.
   void Signed(size_t node, const Digest& id, const std::string& payload);
   void Acknowledged(const Digest& id);
   void Accepted(size_t node, const federation::Item& item, bool own);
   void MemberSeen(size_t node, const federation::Member& member);
   void Refused(size_t node, federation::LinkId link, const absl::Status& status);
-  // A node keeps out a member.
+  // A node keeps a member out.
   void Graylisted(size_t node, const privacy::NodeId& member);
-  // The ledger of a node says after a start that so much is spent.
+  // After a start, the ledger of a node reports that this much is spent.
   void LedgerRead(size_t node, uint64_t spent, bool whole);
   void LedgerCharged(size_t node, uint64_t spent) { nodes_[node].spent = spent; }
 
@@ -97,8 +98,8 @@ class Audit {
     bool byzantine = false;
     bool up = false;
     uint64_t boot_counter = 0;
-    uint64_t crash = 0;  // number of the crash that it is down by
-    TimePoint since{};   // up or down
+    uint64_t crash = 0;  // number of the crash because of which it is down
+    TimePoint since{};   // time of the last start or crash
     TimePoint disturbed{Duration(-kQuiet)};
     uint64_t spent = 0;
   };
@@ -109,7 +110,7 @@ class Audit {
     uint32_t number = 0;
     bool acknowledged = false;
   };
-  // A member that was cut off, or started, so long ago should be seen as it is.
+  // A member that started or was cut off this long ago should be seen in its real state.
   static constexpr Duration kQuiet = std::chrono::seconds(90);
 
   std::string Where(size_t node) const;

@@ -31,7 +31,7 @@ bool EventQueue::RunNext(TimePoint end) {
   const Entry entry = heap_.back();
   heap_.pop_back();
   now_ = entry.at;
-  Run run = std::move(slots_[entry.slot]);  // it may add events, which moves the slots
+  Run run = std::move(slots_[entry.slot]);  // the event may add events, which moves the slots
   slots_[entry.slot] = nullptr;
   free_.push_back(entry.slot);
   ++events_;

@@ -13,23 +13,24 @@
 
 namespace ruvd::test {
 
-// Simulated time and what is going to happen in it. Events of the same time run in the order in
-// which they were added, so that nothing but the seed decides. Not thread-safe.
+// Simulated time and the events in it. Events of the same time run in the order in which they were
+// added, so that nothing but the seed decides. Not thread-safe.
 class EventQueue {
  public:
   using Run = absl::AnyInvocable<void()>;
 
   TimePoint now() const { return now_; }
-  // Times in the past count as now.
+  // Times in the past count as the current time.
   void At(TimePoint at, Run run);
   void After(Duration after, Run run) { At(now_ + after, std::move(run)); }
-  // Runs the next event that is due by `end`. False, with the time at `end`, where there is none.
+  // Runs the next event that is due by `end`. Returns false, with the time at `end`, if there is no
+  // such event.
   bool RunNext(TimePoint end);
-  // Events that ran.
+  // Returns the number of events that ran.
   uint64_t events() const { return events_; }
 
  private:
-  // Plain values on the heap, what they run in `slots_`: sifting moves 24 bytes.
+  // The heap holds plain values and `slots_` holds the functions, so sifting moves 24 bytes.
   struct Entry {
     TimePoint at;
     uint64_t order;

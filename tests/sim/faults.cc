@@ -39,7 +39,7 @@ constexpr std::array<Fault, 10> kFaults = {Fault::kKill,
 
 constexpr double kMaxDownShare = 0.3;
 
-// Mean time between two faults of a kind in a world of `nodes`.
+// Returns the mean time between two faults of a kind in a world of `nodes`.
 double MeanSeconds(Fault fault, size_t nodes) {
   const double n = static_cast<double>(nodes);
   switch (fault) {
@@ -143,7 +143,7 @@ void FaultInjector::Crash(bool power_cut) {
   }
   ++counts_[power_cut ? "power-cut" : "kill"];
   down_.insert(node->number());
-  // Within an input if one comes that is long enough, else soon after.
+  // The process dies within an input if one comes that is long enough, otherwise soon after.
   if (random_.Chance(0.5)) {
     node->DieAfterActions(random_.Below(20), power_cut);
   }

@@ -22,27 +22,27 @@
 namespace ruvd::test {
 
 enum class Fault : uint8_t {
-  kKill,                 // of a process, in half of the cases between two actions of one input
-  kPowerCut,             // of a machine: unsynced writes are lost, its links die without a word
-  kPause,                // a process stands still for 0.5 to 30 s
-  kPartition,            // two sides hear nothing of each other for 5 to 25 s
+  kKill,                 // a process ends, in half of the cases between two actions of one input
+  kPowerCut,             // a machine stops: unsynced writes are lost, its links die silently
+  kPause,                // a process stops for 0.5 to 30 s
+  kPartition,            // two sides do not hear each other for 5 to 25 s
   kAsymmetricPartition,  // one side hears the other, which does not hear it
-  kClog,                 // links of some nodes stop one node after another, and run again at random
-  kLinkBreak,            // one link ends
-  kClockStep,            // a wall clock jumps by up to 5 s
-  kClockDrift,           // wall clocks differ by up to 50 s, and run up to 200 ppm apart
-  kDuplication,          // one frame in 2000 arrives twice
+  kClog,         // the links of some nodes stop one node after another, and run again at random
+  kLinkBreak,    // one link ends
+  kClockStep,    // a wall clock jumps by up to 5 s
+  kClockDrift,   // wall clocks differ by up to 50 s, and run up to 200 ppm apart
+  kDuplication,  // one frame in 2000 arrives twice
 };
 
 std::string_view FaultName(Fault fault);
 std::optional<Fault> FaultByName(std::string_view name);
 std::span<const Fault> AllFaults();
 
-// Makes the chosen faults happen to random nodes at random times. At most three tenths of the
-// honest nodes are down or paused at a time, and at most one cut. Not thread-safe.
+// Applies the chosen faults to random nodes at random times. At most three tenths of the honest
+// nodes are down or paused at a time, and there is at most one cut. Not thread-safe.
 class FaultInjector {
  public:
-  // What the faults happen to; outlives the injector.
+  // What the faults are applied to; it must outlive the injector.
   struct Target {
     EventQueue* queue = nullptr;
     SimNetwork* network = nullptr;
@@ -53,19 +53,19 @@ class FaultInjector {
 
   // Faults happen from now until `end`.
   void Begin(TimePoint end);
-  // Ends every fault: heals the network, starts what is down.
+  // Ends every fault: heals the network and starts the nodes that are down.
   void EndAll();
 
   const std::map<std::string, uint64_t>& counts() const { return counts_; }
   // Whether the network is cut now.
   bool cut() const { return cut_; }
-  // When the last cut ended.
+  // The time at which the last cut ended.
   std::optional<TimePoint> healed_at() const { return healed_at_; }
 
  private:
   void Schedule(Fault fault);
   void Happen(Fault fault);
-  // A running honest node; nullptr where too many are down.
+  // Returns a running honest node; nullptr if too many are down.
   SimNode* Victim();
   void Crash(bool power_cut);
   void RestartLater(SimNode& node, Duration after);
@@ -83,7 +83,7 @@ class FaultInjector {
   TimePoint end_{};
   bool ended_ = false;
   std::map<std::string, uint64_t> counts_;
-  std::set<size_t> down_;  // or about to be
+  std::set<size_t> down_;  // down, or about to be
   bool cut_ = false;
   uint64_t cuts_ = 0;
   std::set<size_t> clogged_;

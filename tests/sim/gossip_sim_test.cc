@@ -105,7 +105,7 @@ TEST(GossipSim, SurvivesBreakingLinksPartitionAndRestarts) {
     ASSERT_TRUE(cluster.OfferPattern(3, seed).ok());
     EXPECT_TRUE(cluster.RunUntil([&] { return cluster.Converged(11); }, seconds(120)))
         << "seed " << seed;
-    EXPECT_EQ(RefusedInAll(cluster), 0U) << "seed " << seed;  // nobody lied
+    EXPECT_EQ(RefusedInAll(cluster), 0U) << "seed " << seed;  // all nodes are honest
   }
 }
 
@@ -115,7 +115,7 @@ TEST(GossipSim, ANodeThatComesBackAfterDaysGetsStoredItems) {
   cluster.Stop(2);
   cluster.Consent(0, privacy::ConsentTier::kPublic);
   ASSERT_TRUE(cluster.OfferDelta(0, 1, 1).ok());
-  cluster.Run(std::chrono::hours(1));  // far beyond the ten minutes in which pushes are fresh
+  cluster.Run(std::chrono::hours(1));  // far longer than the ten minutes in which pushes are fresh
   cluster.Start(2);
   EXPECT_TRUE(cluster.RunUntil([&] { return cluster.stored(2).size() == 1; }, seconds(60)));
   EXPECT_EQ(cluster.core(2).counters().refused.count(reasons::kEnvelopeExpired), 0U);
@@ -179,7 +179,7 @@ TEST(GossipSim, NodeOfAnotherModelStaysOutside) {
   EXPECT_GT(cluster.core(0).counters().refused.at(reasons::kModelMismatch), 0U);
 }
 
-// Bytes flip, frames repeat and are cut on their way: what arrives is never wrong, and once the
+// Bytes flip, and frames are repeated and cut in transit: what arrives is never wrong, and once the
 // network is honest again everything arrives.
 TEST(GossipSim, TamperedFramesHaveNoEffect) {
   SimCluster cluster({.nodes = 5, .seed = 17});

@@ -9,15 +9,15 @@
 
 namespace ruvd::test {
 
-// Counts of durations from 1 ms to 11 days in cells of 1 % width: percentiles over any number of
-// seeds in 17 kB. Not thread-safe.
+// Counts durations from 1 ms to 11 days in cells of 1 % width: percentiles over any number of seeds
+// in 17 kB. Not thread-safe.
 class Histogram {
  public:
   void Add(double seconds);
   void Merge(const Histogram& other);
   uint64_t count() const { return count_; }
-  // The upper edge of the cell in which the share `quantile` of all values is reached, in seconds;
-  // 0 where there are none.
+  // Returns the upper edge of the cell in which the share `quantile` of all values is reached, in
+  // seconds; 0 if there are no values.
   double Quantile(double quantile) const;
 
  private:

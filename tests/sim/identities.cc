@@ -13,7 +13,7 @@
 namespace ruvd::test {
 namespace {
 
-// Its core of 150 x 150 floats makes 90 kB.
+// The core of this target has 150 x 150 floats, which are 90 kB.
 constexpr char kLargeTarget[] = "blk.2.ffn_down.weight";
 constexpr uint32_t kLargeRank = 150;
 

@@ -11,17 +11,18 @@
 
 namespace ruvd::test {
 
-// Who node `number` is, in every world: its key and what it is configured with. Made once per
+// The identity of node `number` in every world: its key and its configuration. Made once per
 // process, since keys and certificates cost more than a node's start. Not thread-safe.
 struct Identity {
   privacy::NodeKey key;
   federation::GossipConfig config;  // without boot counter and seeds
 };
 const Identity& IdentityOf(size_t number);
-// The number behind an id that IdentityOf has made; nullopt for another.
+// Returns the number behind an id that IdentityOf has made; nullopt for another id.
 std::optional<size_t> NumberOf(const privacy::NodeId& id);
 
-// An update and its payload, within the rules of every identity. `large` ones take two chunks.
+// Return an update and its payload, within the rules of every identity. `large` ones have two
+// chunks.
 federation::AdapterDelta WorldDelta(uint64_t content_seed, bool large);
 federation::SharedPattern WorldPattern(uint64_t content_seed);
 

@@ -22,7 +22,7 @@ namespace {
 constexpr char kLearnedTarget[] = "blk.1.ffn_down.weight";
 constexpr uint32_t kLearnedRank = 8;
 static_assert(kLearnedRank * kLearnedRank == Learning::kValues);
-constexpr double kOwnPart = 0.3;  // of h_i beside w
+constexpr double kOwnPart = 0.3;  // weight of h_i beside w
 constexpr double kTrainedShare = 0.5;
 constexpr double kTrainingNoise = 0.02;
 
@@ -35,7 +35,7 @@ double NormOf(std::span<const float> values) {
 }
 
 federation::AdapterDelta DeltaOfValues(std::vector<float> values) {
-  // Nobody takes a longer one.
+  // No node accepts a longer update.
   const double longest = 0.999 * Updates().max_norm;
   if (const double norm = NormOf(values); norm > longest) {
     for (float& value : values) {
@@ -57,7 +57,7 @@ federation::AdapterUpdateRules Rules() {
   return rules;
 }
 
-// One update of each origin, by origin; of several in a round the newest.
+// One update of each origin, by origin; if an origin has several in a round, the newest.
 using RoundUpdates = std::map<privacy::NodeId, std::pair<Digest, federation::AdapterUpdate>>;
 
 std::map<uint64_t, RoundUpdates> UpdatesByRound(std::span<const federation::Item> held) {
@@ -146,7 +146,7 @@ std::vector<float> Learning::AdapterOf(std::span<const federation::Item> held) c
   auto global = federation::GlobalAdapter::Create(1, kValues, federation::OuterOptions());
   RUVD_CHECK(global.ok());
   for (const auto& [round, updates] : UpdatesByRound(held)) {
-    // Without a node of its own in it, the rule says the same to everybody.
+    // Without the node's own update the rule gives an equal result to every node.
     federation::DafRoundInput input{.round = round - 1, .current = &global->values()};
     for (const auto& [origin, update] : updates) {
       if (input.updates.size() < limits::kMaxContributions) {

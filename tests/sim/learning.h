@@ -17,38 +17,39 @@
 
 namespace ruvd::test {
 
-// What nodes of a world learn together, small enough for thousands of them: node i wants values
-// w_i = w + h_i (all share w, h_i is its own text's part), and in a round it trains half of the way
+// What nodes of a world learn together, small enough for thousands of them: node i wants values w_i
+// = w + h_i (all share w, h_i is its own text's part), and in a round it trains half of the way
 // from its adapter to w_i, with noise. The adapter of a node is what AggregateRound and
-// GlobalAdapter make of every round's updates that it holds, from the first round on: whoever holds
-// the same items has the same adapter, bit for bit, in whatever order they came and however often
-// it was down. Not thread-safe.
+// GlobalAdapter make of every round's updates that it holds, from the first round on: nodes that
+// hold the same items have the same adapter, bit for bit, in whatever order the items came and
+// however often a node was down. Not thread-safe.
 class Learning {
  public:
-  static constexpr uint64_t kRounds = 6;  // a node keeps eight updates of each other
+  static constexpr uint64_t kRounds = 6;  // a node keeps eight updates of each other node
   static constexpr size_t kValues = 64;
 
-  // `rule`: null is DefaultRule.
+  // `rule` null means DefaultRule.
   Learning(size_t nodes, uint64_t seed, const federation::AggregationRule* rule);
 
-  // The update that an honest node trains in a round, 1 to kRounds, from the items it holds.
+  // Returns the update that an honest node trains in a round, 1 to kRounds, from the items it
+  // holds.
   federation::AdapterDelta Train(size_t node, uint64_t round,
                                  std::span<const federation::Item> held);
-  // What a Byzantine node sends that knows all honest updates of the round; of one attack, so that
-  // those that attack by it agree.
+  // Returns what a Byzantine node sends that knows all honest updates of the round. It is one
+  // update for each attack, so that attackers of one kind agree.
   federation::AdapterDelta Lie(bench::UpdateAttack attack, uint64_t round);
 
   std::vector<float> AdapterOf(std::span<const federation::Item> held) const;
-  // Distance of an adapter to the mean of what these nodes want, over the norm of that mean: 1 is
-  // an adapter that learned nothing.
+  // Returns the distance of an adapter to the mean of what these nodes want, over the norm of that
+  // mean: 1 is an adapter that learned nothing.
   double ErrorOf(std::span<const float> adapter, std::span<const size_t> nodes) const;
-  // Whether the rule is made for so many liars beside so many honest nodes, three tenths of which
-  // may be down.
+  // Whether the rule is made for this many liars beside this many honest nodes, three tenths of
+  // which may be down.
   static bool Withstands(size_t liars, size_t honest);
 
  private:
   std::vector<float> Wanted(size_t node) const;
-  // AdapterOf, computed once for all nodes that train from the same items.
+  // Returns AdapterOf, computed once for all nodes that train from the same items.
   const std::vector<float>& AdapterToTrain(std::span<const federation::Item> held);
 
   Random random_;

@@ -15,7 +15,8 @@
 namespace ruvd::test {
 namespace {
 
-// 64 bytes each; forgotten together when there are more, which costs time and changes no answer.
+// Answers have 64 bytes each. When there are more than this, all are forgotten, which costs time
+// and changes no answer.
 constexpr size_t kMaxAnswers = size_t{1} << 20;
 
 struct HashOfDigest {
@@ -38,7 +39,7 @@ privacy::PublicKey KeyAt(const unsigned char* bytes) {
   return key;
 }
 
-// Of every key that has signed, what its simulated signatures depend on.
+// For every key that has signed, this holds what its simulated signatures depend on.
 std::unordered_map<privacy::PublicKey, uint64_t, HashOfDigest>& Secrets() {
   static std::unordered_map<privacy::PublicKey, uint64_t, HashOfDigest> secrets;
   return secrets;

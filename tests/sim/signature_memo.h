@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // In a simulation one process checks the same signature on behalf of thousands of nodes. The
-// binaries of this folder therefore link libsodium's two slow checks through a memory (--wrap of
-// the linker): the first check of the same key, message and signature is libsodium's own, later
-// ones repeat its answer. Both are pure functions, so no answer differs from what every node would
-// find by itself, and a forgery is still refused by libsodium.
+// binaries of this folder therefore link libsodium's two slow functions through a cache (--wrap of
+// the linker): libsodium itself does the first check of a key, message and signature; later checks
+// repeat its answer. Both functions are pure, so no answer differs from what every node would find
+// by itself, and libsodium still refuses a forgery.
 
-// Large worlds may have simulated signatures instead: a fast keyed hash, whose key is known to the
-// process alone. Nobody can make one for a key of which the process never signed, and altered bytes
-// are refused, but nothing of it is cryptography; worlds of up to 100 nodes use libsodium's.
+// Large worlds may use simulated signatures instead: a fast keyed hash whose key only the process
+// knows. A signature for a key with which the process never signed cannot be made, and altered
+// bytes are refused, but this is not cryptography; worlds of up to 100 nodes use libsodium's
+// signatures.
 
 #pragma once
 
@@ -22,11 +23,11 @@ struct SignatureMemoCounters {
   uint64_t computed = 0;
 };
 
-// Since the start of the process. Not thread-safe, like the simulation.
+// Counts since the start of the process. Not thread-safe, like the simulation.
 const SignatureMemoCounters& SignatureMemo();
 
-// Whether signatures made and checked from now on are simulated ones. Real ones of keys that never
-// signed a simulated one are still accepted.
+// Chooses whether signatures made and checked from now on are simulated. Real ones of keys that
+// never signed a simulated one are still accepted.
 void SimulateSignatures(bool simulate);
 
 }  // namespace ruvd::test

@@ -208,7 +208,7 @@ void SimCluster::Deliver(uint64_t id, int side, const std::string& bytes) {
   }
 }
 
-// One side closed: the other hears of it after everything that was sent before.
+// One side closed: the other side learns of it after everything that was sent before.
 void SimCluster::CloseSide(uint64_t id, int side) {
   Pipe& pipe = pipes_.at(id);
   pipe.open[side] = false;

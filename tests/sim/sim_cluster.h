@@ -40,22 +40,22 @@ class SimCluster {
 
   // Runs until the simulated time has advanced by `duration`.
   void Run(Duration duration);
-  // Runs until `done` or `limit` passed. Returns whether it is done.
+  // Runs until `done` returns true or `limit` has passed. Returns whether it is done.
   bool RunUntil(const std::function<bool()>& done, Duration limit);
 
-  // Nodes of different groups do not hear each other; links across are dead for ever.
+  // Nodes of different groups do not hear each other; links between them stay dead for ever.
   void Partition(const std::vector<int>& group_of_node);
   void Heal();
   // Kills the process of a node at once.
   void Stop(size_t node);
-  // Starts it again from what it had stored, with the next boot counter.
+  // Starts the node again from what it had stored, with the next boot counter.
   void Start(size_t node);
   void Restart(size_t node) {
     Stop(node);
     Start(node);
   }
 
-  // Inputs of a node's owner.
+  // These are inputs of a node's owner.
   void Consent(size_t node, privacy::ConsentTier tier);
   absl::Status OfferDelta(size_t node, uint64_t round, uint64_t content_seed);
   absl::Status OfferPattern(size_t node, uint64_t content_seed);
@@ -65,15 +65,15 @@ class SimCluster {
   const std::map<Digest, federation::Item>& stored(size_t node) const {
     return nodes_[node].stored;
   }
-  // Whether every running node holds `count` items and all hold the same.
+  // Whether every running node holds `count` items and all nodes hold the same items.
   bool Converged(size_t count) const;
   federation::Instant now() const;
-  // Hash over every frame, its time and its way.
+  // Returns a hash over every frame, its time and its path.
   uint64_t trace_hash() const { return trace_; }
-  // Bytes of chunks that nodes received.
+  // Returns the bytes of chunks that nodes received.
   uint64_t payload_bytes_received() const;
 
-  // A frame that a link carries may be changed or repeated: called for each, returns what arrives.
+  // May change or repeat a frame that a link carries: called for each frame, returns what arrives.
   using Tamper = std::function<std::vector<std::string>(size_t from, size_t to, std::string frame)>;
   void SetTamper(Tamper tamper) { tamper_ = std::move(tamper); }
 

@@ -52,8 +52,8 @@ void SimDisk::Sync() {
 }
 
 const SimDisk::State& SimDisk::Read() {
-  // The page cache has them; that a later power cut could still drop them is left out, because
-  // recovery ends with a sync.
+  // The page cache has these writes. A later power cut could still drop them; this is left out,
+  // because recovery ends with a sync.
   Replay(unsynced_.size());
   return state_;
 }

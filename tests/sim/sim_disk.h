@@ -19,18 +19,18 @@
 
 namespace ruvd::test {
 
-// The disk of one node: records are appended, as to a write-ahead log, and durable once synced. A
-// killed process loses nothing of them, since the kernel has them; a power cut drops what was not
-// synced, from a random record on, and the record at the cut is torn: recovery takes the log up to
+// The disk of one node. Records are appended, as to a write-ahead log, and are durable once synced.
+// A killed process loses no record, since the kernel has them. A power cut drops what was not
+// synced, from a random record on, and the record at the cut is torn: recovery reads the log up to
 // there. Not thread-safe.
 class SimDisk {
  public:
-  // What an item is rebuilt from.
+  // The data from which an item is rebuilt.
   struct StoredItem {
     std::shared_ptr<const privacy::Envelope> envelope;
     std::shared_ptr<const std::string> payload;
   };
-  // What the log says.
+  // The contents of the log.
   struct State {
     uint64_t boot_counter = 0;
     std::optional<privacy::ConsentRecord> consent;
@@ -46,7 +46,7 @@ class SimDisk {
 
   bool dirty() const { return !unsynced_.empty(); }
   void Sync();
-  // What a process that reads now would see.
+  // Returns what a process that reads now would see.
   const State& Read();
   struct Loss {
     size_t dropped = 0;  // records

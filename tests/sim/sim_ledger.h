@@ -14,18 +14,19 @@
 
 namespace ruvd::test {
 
-// The privacy ledger over a simulated disk: the budget's rule is privacy/ledger's own, durability
+// The privacy ledger on a simulated disk: the budget's rule is that of privacy/ledger, durability
 // is the disk's. Not thread-safe.
 class SimLedger final : public privacy::ReleaseLedger {
  public:
-  // `disk` outlives the ledger. `syncs` false is a ledger that forgets, for tests of the invariant.
+  // `disk` must outlive the ledger. If `syncs` is false, the ledger forgets; this is for tests of
+  // the invariant.
   SimLedger(SimDisk& disk, std::vector<privacy::PrivacyBudget> budgets, bool syncs = true);
 
   absl::StatusOr<uint64_t> Reserve(const privacy::LedgerCharge& charge) override;
   absl::Status Spend(uint64_t reservation) override;
   absl::Status Release(uint64_t reservation) override;
 
-  // What the disk knows to be spent, in units of 2^-32.
+  // Returns what is spent according to the disk, in units of 2^-32.
   uint64_t spent() const { return spent_; }
   // Whether the entries that were read are numbered without a gap.
   bool whole() const { return whole_; }

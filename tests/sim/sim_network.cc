@@ -16,13 +16,13 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr uint32_t kSegmentBytes = 1460;
-// Linux's least retransmission timeout.
+// This is Linux's smallest retransmission timeout.
 constexpr Duration kRetransmissionTimeout = milliseconds(200);
-// 200 ms doubled six times are 12.6 s: keep-alives have given up by then.
+// 200 ms doubled six times are 12.6 s; keep-alives have given up by then.
 constexpr int kMaxTries = 6;
 constexpr Duration kConnectTimeout = seconds(5);
 constexpr Duration kHoldTimeout = seconds(60);
-// The longest a sender's backoff waits after a hold.
+// The longest time that a sender's backoff waits after a hold.
 constexpr Duration kMaxResumeDelay = seconds(5);
 
 uint64_t Mixed(uint64_t hash, uint64_t value) {
@@ -202,7 +202,7 @@ void SimNetwork::Launch(TimePoint at, uint64_t id, int side, const Wire& wire) {
 }
 
 void SimNetwork::Land(uint32_t flight) {
-  const Flight landed = std::exchange(flights_[flight], {});  // what it causes moves the others
+  const Flight landed = std::exchange(flights_[flight], {});  // its effects move the others
   free_flights_.push_back(flight);
   Deliver(landed.pipe, landed.side, landed.wire);
 }
@@ -305,7 +305,7 @@ void SimNetwork::MachineBack(size_t node) {
   if (!std::exchange(nodes_[node].lost, false)) {
     return;
   }
-  // The peers' keep-alives meet a machine that does not know their links.
+  // The peers' keep-alives reach a machine that does not know their links.
   for (const uint64_t id : nodes_[node].pipes) {
     Pipe& pipe = pipes_.at(id);
     DispatchEnd(id, pipe, pipe.open[0] ? 0 : 1);

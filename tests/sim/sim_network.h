@@ -18,17 +18,18 @@
 
 namespace ruvd::test {
 
-// A frame on its way: one parsed copy for all receivers.
+// A frame in transit: one parsed copy for all receivers.
 struct Wire {
   std::shared_ptr<const federation::v1::Frame> frame;  // null: bytes that are no frame
   uint64_t hash = 0;                                   // of its bytes
   uint32_t bytes = 0;
 };
 
-// Fast and not secure: for traces.
+// A fast hash that is not secure: for traces.
 uint64_t HashOfBytes(std::string_view bytes);
 
-// What the network calls. A process that runs takes its inputs, or keeps them while it is stopped.
+// The interface that the network calls. A running process takes its inputs, or keeps them while it
+// is stopped.
 class NetworkEndpoint {
  public:
   virtual ~NetworkEndpoint() = default;
@@ -36,7 +37,7 @@ class NetworkEndpoint {
   virtual void DialFailed(const std::string& address) = 0;
   virtual void FrameArrived(federation::LinkId link, const Wire& wire) = 0;
   virtual void LinkClosed(federation::LinkId link) = 0;
-  // 0 while there is no process, else a number that differs from start to start.
+  // Returns 0 while there is no process, otherwise a number that differs from start to start.
   virtual uint64_t process() const = 0;
 };
 
@@ -44,7 +45,7 @@ struct NetworkConditions {
   Duration delay_min = std::chrono::milliseconds(10);
   Duration delay_max = std::chrono::milliseconds(50);
   double loss = 0;         // chance of a segment of 1460 bytes
-  double duplication = 0;  // chance of a frame to arrive twice
+  double duplication = 0;  // chance that a frame arrives twice
 };
 
 struct NetworkCounters {
@@ -52,10 +53,11 @@ struct NetworkCounters {
   uint64_t bytes = 0;
   uint64_t retransmissions = 0;
   uint64_t duplicated_frames = 0;
-  uint64_t held_frames = 0;  // by a partition or a clog
+  uint64_t held_frames = 0;  // held by a partition or a clog
   uint64_t lost_links = 0;   // given up after retransmissions or a hold
   uint64_t links = 0;
-  // Frames and their bytes, by the field of Frame that they fill; 0: bytes that are no frame.
+  // Frames and their bytes, by the field of Frame that they fill; 0 stands for bytes that are no
+  // frame.
   struct Kind {
     uint64_t frames = 0;
     uint64_t bytes = 0;
@@ -63,7 +65,7 @@ struct NetworkCounters {
   std::array<Kind, 32> kinds{};
 };
 
-// Who does not hear whom: a frame from a node of one side to one of the other is held.
+// A cut of the network: a frame from a node of one side to a node of the other is held.
 struct Cut {
   std::vector<bool> second_side;  // by node
   bool first_to_second = true;
@@ -72,48 +74,48 @@ struct Cut {
 
 // Links between nodes as they look above TCP: reliable ordered streams with a random delay for
 // every frame, so that frames overtake each other on different links only. A lost segment is
-// therefore no lost frame: the last segment of a frame waits for the retransmission timer (200 ms,
-// doubling), one before it for a round trip, and what follows waits behind it; after six tries the
-// link is lost, and both sides hear of it. What a cut or a clog holds arrives after it, late by the
-// sender's backoff, unless it was held for more than a minute: then the link is lost. Bandwidth is
-// not modelled. Every random draw comes from the one seed. Not thread-safe.
+// therefore not a lost frame: the last segment of a frame waits for the retransmission timer (200
+// ms, doubling), an earlier one for a round trip, and what follows waits behind it; after six tries
+// the link is lost, and both sides learn of it. What a cut or a clog holds arrives after it, late
+// by the sender's backoff, unless it was held for more than a minute: then the link is lost.
+// Bandwidth is not modelled. Every random draw comes from the one seed. Not thread-safe.
 class SimNetwork {
  public:
   SimNetwork(EventQueue& queue, uint64_t seed) : queue_(&queue), random_(seed) {}
 
-  // Nodes are numbered in the order in which they are added. `endpoint` outlives the network.
+  // Nodes are numbered in the order in which they are added. `endpoint` must outlive the network.
   void AddNode(std::string address, NetworkEndpoint* endpoint);
   NetworkConditions& conditions() { return conditions_; }
   const NetworkCounters& counters() const { return counters_; }
 
-  // From now on nobody's dial reaches this node, as behind a firewall; its own dials go out.
+  // From now on no dial reaches this node, as behind a firewall; its own dials succeed.
   void Hide(size_t node) { nodes_[node].hidden = true; }
   void Dial(size_t from, const std::string& address);
   void Send(federation::LinkId link, Wire wire);
-  // One side closes: the other hears of it after everything that was sent before.
+  // One side closes: the other side learns of it after everything that was sent before.
   void Close(federation::LinkId link);
   // The process of a node was killed: its machine closes its links.
   void ProcessEnded(size_t node);
-  // The machine of a node lost power: nobody hears anything, until it is back.
+  // The machine of a node lost power: it sends nothing and receives nothing until it is back.
   void MachineLost(size_t node);
   void MachineBack(size_t node);
 
-  // Breaks an open link at random. False if there is none.
+  // Breaks an open link at random. Returns false if no link is open.
   bool BreakRandomLink();
-  // Replaces the cut. What it held is sent.
+  // Replaces the cut. Frames that the old cut held are sent.
   void SetCut(std::optional<Cut> cut);
   // Stops every link of a node, or lets them run again.
   void SetClogged(size_t node, bool clogged);
-  // Nothing but what opens and keeps a link reaches this node any more: a seeded defect.
+  // From now on only frames that open and keep a link reach this node: a seeded defect.
   void Deafen(size_t node) { nodes_[node].deaf = true; }
   // Whether frames from one node to another are held.
   bool Blocked(size_t from, size_t to) const;
 
-  // The node at the other end; nullopt once the link is gone.
+  // Returns the node at the other end; nullopt once the link is gone.
   std::optional<size_t> PeerOf(federation::LinkId link) const;
-  // Hash over every delivered frame, its time and its way.
+  // Returns a hash over every delivered frame, its time and its path.
   uint64_t trace_hash() const { return trace_; }
-  // The same frame over several links is encoded once.
+  // A frame that goes over several links is encoded once.
   Wire WireOf(std::shared_ptr<const federation::v1::Frame> frame);
 
  private:
@@ -124,7 +126,7 @@ class SimNetwork {
   struct Pipe {
     size_t node[2] = {0, 0};
     bool open[2] = {true, true};
-    bool dead = false;  // swallows everything: one machine is gone
+    bool dead = false;  // swallows everything, because one machine is gone
     TimePoint last_arrival[2];
     std::vector<Held> held[2];  // for that side
     TimePoint held_since[2];
@@ -162,7 +164,7 @@ class SimNetwork {
   void ReleaseHeld();
   void ReleaseHeldOf(uint64_t id);
   Duration Delay();
-  // What loss costs a frame; nullopt: the link is given up.
+  // Returns the delay that loss costs a frame; nullopt means that the link is given up.
   std::optional<Duration> RetransmissionDelay(uint32_t bytes);
 
   EventQueue* queue_;

@@ -13,7 +13,8 @@
 namespace ruvd::test {
 namespace {
 
-// What others gave is written behind: a power cut takes it, and anti-entropy brings it again.
+// Items from other nodes are synced later: a power cut may take them, and anti-entropy brings them
+// again.
 constexpr Duration kSyncPeriod = std::chrono::milliseconds(500);
 
 privacy::LedgerCharge ChargeOf(uint64_t round) {
@@ -26,7 +27,7 @@ privacy::LedgerCharge ChargeOf(uint64_t round) {
           .subject = "round " + std::to_string(round)};
 }
 
-// Solved for once: every start of every node has the same.
+// Solved only once, because every start of every node has the same budgets.
 const std::vector<privacy::PrivacyBudget>& Budgets() {
   static const auto* const budgets = new std::vector<privacy::PrivacyBudget>([] {
     auto budget = privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, 100, 1e-6);

@@ -32,31 +32,31 @@ struct NodeSetup {
   int64_t clock_offset_ms = 0;
   double clock_drift = 0;  // 1e-4: 100 microseconds a second fast
   Duration tick = std::chrono::milliseconds(250);
-  bool syncs_items = true;   // false: acknowledges what a power cut may take
+  bool syncs_items = true;   // false: acknowledges items that a power cut may take
   bool syncs_ledger = true;  // false: forgets what was spent
-  // Of the world: each record is verified and kept once.
+  // The pool of the world: each record is verified and kept once.
   std::shared_ptr<federation::RecordPool> record_pool;
 };
 
-// The owner of one GossipCore: does what its actions say over the simulated network and disk, as
-// the node's federation actor does over the real ones. Own items are synced before they are
-// acknowledged and sent, other nodes' half a second later; the ledger before every step. A process
-// can be killed between any two actions. Not thread-safe.
+// The owner of one GossipCore: it carries out the core's actions over the simulated network and
+// disk, as the node's federation actor does over the real ones. Own items are synced before they
+// are acknowledged and sent, other nodes' items half a second later, and the ledger before every
+// step. A process can be killed between any two actions. Not thread-safe.
 class SimNode final : public NetworkEndpoint {
  public:
-  // The references outlive the node. With an adversary it is Byzantine.
+  // The referenced objects must outlive the node. With an adversary the node is Byzantine.
   SimNode(NodeSetup setup, EventQueue& queue, SimNetwork& network, Audit& audit,
           std::unique_ptr<Adversary> adversary);
 
-  // Starts the process from what the disk has.
+  // Starts the process from the contents of the disk.
   void Start();
-  // The process, which runs, and those that come after it know these members from an earlier life.
+  // The running process, and those after it, know these members from an earlier life.
   void Establish(std::shared_ptr<const federation::RecordBase> members);
-  // Ends the process; the machine goes on, and nothing that was written is lost.
+  // Ends the process; the machine continues, and nothing that was written is lost.
   void Kill();
-  // The machine stops: unsynced writes are lost, and its links die without a word.
+  // The machine stops: unsynced writes are lost, and its links die silently.
   SimDisk::Loss CutPower();
-  // Dies by one of both within an input, after so many more actions.
+  // The node dies within an input, after this many more actions, by a kill or a power cut.
   void DieAfterActions(size_t actions, bool power_cut);
   void LiveOn() { actions_to_live_.reset(); }
   // Stops the process as SIGSTOP does: what arrives waits.
@@ -64,7 +64,7 @@ class SimNode final : public NetworkEndpoint {
   void Resume();
   void StepClock(int64_t millis) { setup_.clock_offset_ms += millis; }
 
-  // Inputs of the node's owner, who pays in the ledger for every update.
+  // These are inputs of the node's owner. Every update is charged in the ledger.
   absl::Status OfferDelta(uint64_t round, const federation::AdapterDelta& delta);
   absl::Status OfferPattern(const federation::SharedPattern& pattern);
 
@@ -80,9 +80,9 @@ class SimNode final : public NetworkEndpoint {
   bool byzantine() const { return adversary_ != nullptr; }
   const federation::GossipCore& core() const { return *core_; }
   const std::set<Digest>& held() const { return held_; }
-  // Equal for equal sets of items.
+  // Returns a value that is equal for equal sets of items.
   uint64_t heads() const { return heads_; }
-  // Chunks received over all processes.
+  // Returns the chunk bytes that all processes of the node received.
   uint64_t payload_bytes_received() const;
   SimDisk::Loss lost() const { return lost_; }
 
@@ -93,16 +93,16 @@ class SimNode final : public NetworkEndpoint {
   federation::Instant now() const;
   Random& random() { return random_; }
   Audit& audit() { return *audit_; }
-  // Links whose handshake is done, in the order of their ids. Of Byzantine nodes only.
+  // Links whose handshake is done, in the order of their ids; filled for Byzantine nodes only.
   const std::set<federation::LinkId>& open_links() const { return open_links_; }
   void SendFrame(federation::LinkId link, std::shared_ptr<const federation::v1::Frame> frame);
-  // Bytes that may be no frame at all.
+  // Sends bytes that need not be a frame.
   void SendBytes(federation::LinkId link, const std::string& bytes);
   void DialAddress(const std::string& address) { network_->Dial(setup_.number, address); }
 
  private:
   using Input = absl::AnyInvocable<void()>;
-  // Runs an input now, or when the process runs again; drops it if it has ended by then.
+  // Runs an input now, or when the process runs again; drops it if the process has ended by then.
   void Take(Input input);
   void TakeFrame(federation::LinkId link, const Wire& wire);
   void ScheduleTick();
@@ -113,7 +113,7 @@ class SimNode final : public NetworkEndpoint {
   void Drop(const Digest& id);
   void Hold(const Digest& id, bool held);
   void NoteHandshake(federation::LinkId link, const federation::v1::Frame& frame);
-  // Counts an action. False if the process died before it.
+  // Counts an action. Returns false if the process died before it.
   bool Survives();
   void EndProcess();
 

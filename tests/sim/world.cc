@@ -21,24 +21,25 @@ using std::chrono::seconds;
 
 // Nodes find each other before anything happens to them.
 constexpr Duration kWarmUp = seconds(10);
-// How long the phase without faults may take: twice the longest backoff and the period of
+// The limit for the phase without faults: twice the longest backoff plus the period of
 // anti-entropy.
 constexpr Duration kSettleLimit = seconds(180);
-// What is well must stay well.
+// A settled cluster must stay settled.
 constexpr Duration kQuiet = seconds(5);
-// Above so many nodes only some are asked whom they see: all pairs would take longer than the run.
+// In larger worlds only some nodes are asked which members they see: checking all pairs would take
+// longer than the run.
 constexpr size_t kAskedNodes = 500;
 // Payloads of two chunks are held by every node: 90 kB each.
 constexpr size_t kMaxNodesWithLargeItems = 1000;
 constexpr size_t kMaxItemsPerWorld = 40;
-// Of the worlds whose seed may choose.
+// The share of worlds that learn, among those whose seed may choose.
 constexpr double kLearningShare = 0.25;
 // Each node trains at its own time within a round; liars wait for the others.
 constexpr Duration kTrainingSpread = seconds(2);
 constexpr Duration kLiarsWait = seconds(3);
-// How far from what honest nodes want an adapter may end, of 1 for one that learned nothing. Six
-// rounds of half the way leave 0.02; nodes that were down move the mean, and what liars may do
-// within the spread of honest updates adds to it.
+// The greatest distance of an adapter at the end from what honest nodes want; 1 is an adapter that
+// learned nothing. Six rounds of half the way leave 0.02; nodes that were down move the mean, and
+// what liars can do within the spread of honest updates adds to it.
 constexpr double kMaxAdapterError = 0.4;
 
 }  // namespace
@@ -119,7 +120,8 @@ std::vector<std::optional<AdversaryKind>> World::PickAdversaries() {
 
 std::vector<std::string> World::ContactsOf(size_t node, const std::vector<size_t>& honest) {
   std::set<std::string> contacts;
-  // Nobody can help a node that knows liars only, so each knows an honest node before it.
+  // A node that knows only liars cannot be helped, so each node knows an honest node that started
+  // earlier.
   if (!honest.empty()) {
     contacts.insert(IdentityOf(honest[random_.Below(honest.size())]).config.listen_address);
   }
@@ -143,7 +145,7 @@ void World::MakeNodes() {
       setup.clock_offset_ms = static_cast<int64_t>(random_.Below(100'001)) - 50'000;
       setup.clock_drift = 2e-4 * (2 * random_.Uniform() - 1);
     }
-    // One sync is of everything, so a ledger forgets only where items are not synced either.
+    // One sync covers everything, so a ledger forgets only if items are not synced either.
     setup.syncs_ledger = options_.defect != SeededDefect::kUnsyncedLedger;
     setup.syncs_items = setup.syncs_ledger && options_.defect != SeededDefect::kUnsyncedItems;
     std::unique_ptr<Adversary> adversary = kinds[i] ? MakeAdversary(*kinds[i]) : nullptr;
@@ -158,7 +160,7 @@ void World::MakeNodes() {
     const bool honest = adversary == nullptr;
     nodes_.push_back(std::make_unique<SimNode>(std::move(setup), queue_, network_, audit_,
                                                std::move(adversary)));
-    // Where everybody is hidden nobody meets: the first honest node is not.
+    // If all nodes are hidden, none can meet; the first honest node is therefore not hidden.
     const bool may_hide = options_.undialable > 0 && !dialable_.empty();
     if (may_hide && random_.Chance(options_.undialable)) {
       network_.Hide(i);
@@ -198,7 +200,7 @@ void World::PlanItems(TimePoint begin, TimePoint end) {
 void World::OfferItem(size_t attempt) {
   SimNode& node = *nodes_[honest_[random_.Below(honest_.size())]];
   absl::Status offered;
-  // More updates of one node displace its older ones, as they should.
+  // More updates of one node would displace its older ones, by design.
   size_t& deltas = deltas_of_[node.number()];
   if (!learning_ && random_.Chance(0.5) && deltas < limits::kMaxDeltasPerOrigin) {
     const bool large = options_.nodes <= kMaxNodesWithLargeItems && random_.Chance(0.05);
@@ -231,7 +233,7 @@ void World::PlanRounds(TimePoint begin, TimePoint end) {
 void World::TrainRound(SimNode& node, uint64_t round) {
   if (node.up() && !node.paused()) {
     const std::vector<federation::Item> held = node.core().Items();
-    // A node that dies over it or has no budget left trains again in the next round.
+    // A node that dies meanwhile or has no budget left trains again in the next round.
     node.OfferDelta(round, learning_->Train(node.number(), round, held)).IgnoreError();
   }
 }
@@ -240,14 +242,14 @@ void World::LieRound(SimNode& node, uint64_t round) {
   node.OfferDelta(round, learning_->Lie(update_liars_.at(node.number()), round)).IgnoreError();
 }
 
-// Equal items make equal adapters, near what honest nodes want unless there are more liars than the
-// rule is made for.
+// Equal items give equal adapters, close to what honest nodes want unless there are more liars than
+// the rule is made for.
 void World::JudgeAdapters() {
   std::optional<std::vector<float>> first;
   for (size_t place = 0; place < std::min(honest_.size(), kAskedNodes); ++place) {
     const SimNode& node = *nodes_[honest_[place]];
     if (!node.up()) {
-      continue;  // which Judge says
+      continue;  // Judge reports this
     }
     const std::vector<float> adapter = learning_->AdapterOf(node.core().Items());
     if (!first) {
@@ -306,7 +308,7 @@ bool World::Settled() {
   if (!HeadsEqual()) {
     return false;
   }
-  // Whoever was not content the last time is asked first.
+  // The node that had not settled the last time is asked first.
   const size_t asked = std::min(honest_.size(), kAskedNodes);
   for (size_t i = 0; i < asked; ++i) {
     const size_t place = (next_to_ask_ + i) % honest_.size();

@@ -24,39 +24,41 @@ namespace ruvd::test {
 
 struct ByzantineShare {
   AdversaryKind kind = AdversaryKind::kSilent;
-  double share = 0;  // of all nodes, below 0.5 in all
+  double share = 0;  // share of all nodes; below 0.5 in total
 };
 
-// Defects that are built into a world on purpose, so that tests can see its invariants fail. None
-// of them touches the core.
+// Defects that are put into a world on purpose, so that tests can see its invariants fail. No
+// defect changes the core.
 enum class SeededDefect : uint8_t {
   kNone,
   kForgedItem,      // a node's store takes an item whose payload was altered
-  kForgedMember,    // a node believes in another address of a member
-  kHonestKeptOut,   // a node says that it keeps out an honest one
-  kUnsyncedItems,   // nodes acknowledge what they have not synced
+  kForgedMember,    // a node believes that a member has another address
+  kHonestKeptOut,   // a node reports that it keeps out an honest node
+  kUnsyncedItems,   // nodes acknowledge items that they have not synced
   kUnsyncedLedger,  // ledgers forget what a power cut takes
   kTrustingRule,    // nodes take the mean of whatever updates there are
-  kDeafNode,        // nothing but keep-alives ever reaches one node's core
+  kDeafNode,        // only keep-alives ever reach one node's core
 };
 
 struct WorldOptions {
   size_t nodes = 20;  // at least 2
   uint64_t seed = 1;
-  double hours = 0.02;  // of the phase with faults, simulated
+  double hours = 0.02;  // simulated length of the phase with faults
   size_t contacts = 4;  // addresses that a node begins with
-  // Share of the nodes that nobody can dial, though they say that one can: behind a firewall.
+  // Share of the nodes that cannot be dialled, although their records have an address: they are
+  // behind a firewall.
   double undialable = 0;
-  // All nodes start at once and know each other's records, as a cluster that was there before does:
-  // what they share is kept once. Else each begins with its contacts and learns who there is.
+  // If set, all nodes start at once and know each other's records, as in a cluster that existed
+  // before; the shared records are kept once. Otherwise each node begins with its contacts and
+  // learns about the others.
   bool established = false;
-  // What the seed picks where nothing is chosen.
+  // The seed picks the values that are not set here.
   std::optional<double> loss;  // of a segment, 0 to 0.5
   std::optional<std::vector<ByzantineShare>> byzantine;
   std::optional<std::set<Fault>> faults;
   std::optional<size_t> items;
-  // Whether nodes learn together: their updates are those of Learning. Always where some lie about
-  // updates.
+  // Whether nodes learn together: their updates are those of Learning. Worlds in which some nodes
+  // lie about updates always learn.
   std::optional<bool> learning;
   SeededDefect defect = SeededDefect::kNone;
 };
@@ -77,10 +79,10 @@ struct WorldReport {
   uint64_t trace_hash = 0;
 };
 
-// A cluster of real GossipCores over a simulated clock, network and disk, from one seed: it starts,
-// lives through a phase in which items are offered and faults happen, then through one without
-// faults (Byzantine members stay), at whose end everything must be well: all honest nodes hold the
-// same items, among them every acknowledged one, and see each other alive. Not thread-safe.
+// A cluster of real GossipCores over a simulated clock, network and disk, from one seed. It starts,
+// goes through a phase in which items are offered and faults happen, then through one without
+// faults (Byzantine members stay). At the end all honest nodes must hold the same items, among them
+// every acknowledged one, and must see each other alive. Not thread-safe.
 class World {
  public:
   explicit World(WorldOptions options);
@@ -104,7 +106,7 @@ class World {
   void RunUntil(TimePoint end);
   void WatchHeal();
   bool HeadsEqual() const;
-  // Whether nothing is left to find out for any honest node.
+  // Whether every honest node knows everything that it should.
   bool Settled();
   void Settle();
   void Judge();
@@ -125,7 +127,7 @@ class World {
   std::set<Fault> picked_faults_;
   std::optional<TimePoint> heal_watched_;
   std::optional<Duration> settled_after_;
-  size_t next_to_ask_ = 0;  // whose members are looked at first
+  size_t next_to_ask_ = 0;  // the node whose members are checked first
 };
 
 }  // namespace ruvd::test

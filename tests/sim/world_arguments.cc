@@ -11,10 +11,10 @@
 namespace ruvd::test {
 namespace {
 
-// Above, telling everybody of everybody takes longer than the rest: n^2 records.
+// In larger worlds, telling all nodes about all others takes longer than the rest: n^2 records.
 constexpr size_t kMaxNodesThatMeet = 1000;
 
-// Above, libsodium's take more time than everything else.
+// In larger worlds libsodium's signatures take more time than everything else.
 constexpr size_t kMaxNodesWithRealSignatures = 100;
 
 template <typename Kinds, typename Name>
@@ -71,7 +71,8 @@ std::set<Fault> ParseFaults(const std::string& text) {
   return faults;
 }
 
-// Not add_flag: CLI11 sets an optional flag that has a negation to false where neither is passed.
+// This is not add_flag, because CLI11 sets an optional flag that has a negation to false when
+// neither is passed.
 void AddChoice(CLI::App& app, const std::string& names, std::optional<bool>& value,
                const std::string& help) {
   app.add_flag_function(names, [&value](int64_t count) { value = count > 0; }, help);

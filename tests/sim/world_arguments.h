@@ -34,11 +34,11 @@ struct WorldArguments {
   bool json = false;
 };
 
-// Adds the flags of `arguments`, which outlives `app`.
+// Adds the flags of `arguments`, which must outlive `app`.
 void AddFlags(CLI::App& app, WorldArguments& arguments);
 
-// Of one world, but for its seed. What the flags leave to the seed stays unset. Throws
-// CLI::ValidationError.
+// Returns the options of one world, except for its seed. Options that the flags leave to the seed
+// stay unset. Throws CLI::ValidationError.
 WorldOptions OptionsOf(const WorldArguments& arguments);
 bool WithSimulatedSignatures(const WorldArguments& arguments);
 

@@ -20,12 +20,13 @@ WorldArguments Parsed(std::vector<std::string> flags) {
   CLI::App app;
   WorldArguments arguments;
   AddFlags(app, arguments);
-  std::reverse(flags.begin(), flags.end());  // as CLI11 wants them
+  std::reverse(flags.begin(), flags.end());  // the order that CLI11 requires
   app.parse(std::move(flags));
   return arguments;
 }
 
-// Every world met anew and none learned, whatever the help said: the flags counted as passed.
+// Regression test: the flags counted as passed, so every world began without known members and no
+// world learned, contrary to the help text.
 TEST(WorldArguments, WhatNoFlagChoosesIsLeftToSizeAndSeed) {
   EXPECT_FALSE(Parsed({}).established.has_value());
   EXPECT_FALSE(OptionsOf(Parsed({"--nodes", "1000"})).established);

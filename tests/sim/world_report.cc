@@ -30,7 +30,7 @@ struct Totals {
   uint64_t trace_hash = 0;
 };
 
-// As the field of Frame is called.
+// Returns the name of the field of Frame.
 std::string FrameKindName(int number) {
   const auto* field = federation::v1::Frame::descriptor()->FindFieldByNumber(number);
   return field == nullptr ? "none" : field->name();

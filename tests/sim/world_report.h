@@ -14,13 +14,13 @@ namespace ruvd::test {
 // What running worlds cost this machine.
 struct Cost {
   double cpu_s = 0;
-  uint64_t rss_bytes = 0;       // the process at its largest
-  uint64_t node_rss_bytes = 0;  // what it grew by, divided by the nodes of one world
+  uint64_t rss_bytes = 0;       // the largest size of the process
+  uint64_t node_rss_bytes = 0;  // growth of the process, divided by the nodes of one world
   uint64_t signatures_asked = 0;
   uint64_t signatures_computed = 0;
 };
 
-// All runs of one command, added up.
+// The sum of all runs of one command.
 struct Summary {
   size_t nodes = 0;
   bool simulated_signatures = false;
@@ -28,10 +28,10 @@ struct Summary {
   Cost cost;
 };
 
-// The command that repeats the run of one seed.
+// Returns the command that repeats the run of one seed.
 std::string ReproductionCommand(const WorldOptions& options, uint64_t seed);
 
-// One JSON object on one line, and the same as a table for people.
+// Return one JSON object on one line, and a table for people.
 std::string ToJson(const Summary& summary);
 std::string ToTable(const Summary& summary);
 

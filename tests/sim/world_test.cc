@@ -32,7 +32,7 @@ WorldOptions Small(uint64_t seed) {
   return options;
 }
 
-// A world in which nothing happens but what a test adds.
+// Returns a world in which nothing happens except what a test adds.
 WorldOptions Calm(uint64_t seed) {
   WorldOptions options = Small(seed);
   options.faults.emplace();
@@ -62,8 +62,8 @@ TEST(World, CalmOneDeliversEverythingOnceToEverybody) {
   EXPECT_EQ(report.measures.false_deaths, 0U);
 }
 
-// Nearly all members are behind firewalls: what two of them have for each other goes through
-// relays, under every fault.
+// Nearly all members are behind firewalls: what two of them send each other goes through relays,
+// under every fault.
 TEST(World, MembersThatNobodyCanDialTakePart) {
   uint64_t carried = 0;
   for (const uint64_t seed : {1, 2, 3}) {
@@ -100,7 +100,7 @@ TEST(World, SignaturesAreCheckedByLibsodiumOnceEach) {
   EXPECT_GT(SignatureMemo().asked - before.asked, 2 * (SignatureMemo().computed - before.computed));
 }
 
-// Restores what the other tests check signatures with.
+// Restores the signatures that the other tests use.
 class SimulatedSignatures : public testing::Test {
  protected:
   SimulatedSignatures() { SimulateSignatures(true); }
@@ -229,7 +229,7 @@ TEST_P(WorldUpdateAttacks, DoNotKeepHonestNodesFromLearning) {
   const WorldReport report = World(options).Run();
   ExpectWell(options, report);
   EXPECT_EQ(report.honest, 12U);
-  EXPECT_GE(report.measures.accepted_byzantine, 3 * Learning::kRounds);  // taken, and outvoted
+  EXPECT_GE(report.measures.accepted_byzantine, 3 * Learning::kRounds);  // accepted and outvoted
   EXPECT_LT(report.measures.adapter_error.Quantile(1), 0.3);
 }
 
@@ -243,7 +243,7 @@ INSTANTIATE_TEST_SUITE_P(Each, WorldUpdateAttacks,
                            return name;
                          });
 
-// ---- The invariants can fail: each of these worlds has a defect on purpose.
+// ---- The invariants can fail: each of these worlds has a deliberate defect.
 
 void ExpectViolation(WorldOptions options, SeededDefect defect, const std::string& invariant) {
   EXPECT_EQ(World(options).Run().violations.size(), 0U);  // without the defect

@@ -28,8 +28,8 @@ class BackupTest : public StoreTest {
   absl::StatusOr<RestoreReport> Restore() {
     return RestoreBackup({.backup = Folder(), .store = Store(), .key = key_});
   }
-  // A ledger of so many entries, with its head file, as the ledger's store writes them. Another
-  // `flavour` is another history.
+  // Writes a ledger with `entries` entries and its head file, as the ledger's store does. Another
+  // `flavour` gives another history.
   static privacy::LedgerHead WriteLedger(Database& database, uint64_t entries,
                                          const std::string& flavour = "") {
     Batch batch;
@@ -50,7 +50,7 @@ class BackupTest : public StoreTest {
         WriteFileAtomically(database.path() + "/ledger-head", ledger::FormatHead(head)).ok());
     return head;
   }
-  // The head of the ledger that opens, sequence 0 where it does not.
+  // Returns the head of the ledger that opens; its sequence is 0 if no ledger opens.
   privacy::LedgerHead OpenedHead() {
     const auto database = OpenStore();
     const auto ledger = PrivacyLedgerStore::Open(*database);
@@ -172,7 +172,7 @@ TEST_F(BackupTest, TheBootCounterNeverGoesBack) {
   database = OpenStore();
   EXPECT_EQ(CounterStore(*database).NextBoot().value(), 4U);
   database.reset();
-  fs::remove_all(Store());  // another machine: nobody knows how far it came
+  fs::remove_all(Store());  // another machine: it is unknown how far the ledger had come
   ASSERT_TRUE(Restore().ok());
   database = OpenStore();
   EXPECT_GT(CounterStore(*database).NextBoot().value(), 1'000'000U);
@@ -194,7 +194,7 @@ TEST_F(BackupTest, NewerEntriesOfTheLedgerAreCarriedForward) {
   EXPECT_EQ(Head(Store()), ledger::FormatHead(newest));
 }
 
-// Found by review: without its file a newer ledger counted as none and was dropped.
+// Found by review: without its head file a newer ledger counted as missing and was dropped.
 TEST_F(BackupTest, ALedgerIsCarriedForwardWithoutItsHeadFile) {
   for (const bool garbled : {false, true}) {
     fs::remove_all(Store());
@@ -225,7 +225,7 @@ TEST_F(BackupTest, AStoreOfWhichNothingSaysWhatItSpentIsNotReplaced) {
   EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack);
 }
 
-// A new disk, or a folder that was removed: what was spent since the backup is not known.
+// With a new disk, or a removed folder, it is unknown what was spent since the backup.
 TEST_F(BackupTest, ALedgerIsNotTakenBackUnseenWhereTheStoreIsGone) {
   auto database = OpenStore();
   WriteLedger(*database, 2);
@@ -244,8 +244,8 @@ TEST_F(BackupTest, ALedgerIsNotTakenBackUnseenWhereTheStoreIsGone) {
   EXPECT_EQ(OpenedHead().sequence, 2U);
 }
 
-// The store was lost and the node began with an empty one before anybody restored: it knows nothing
-// of what was spent, nor of how far the boot counter came.
+// The store was lost, and the node began with an empty one before the restore: it does not know
+// what was spent, nor how far the boot counter had come.
 TEST_F(BackupTest, AStoreThatWasBegunAnewTakesNeitherLedgerNorCounterBack) {
   auto database = OpenStore();
   WriteLedger(*database, 2);
@@ -267,8 +267,8 @@ TEST_F(BackupTest, AStoreThatWasBegunAnewTakesNeitherLedgerNorCounterBack) {
   EXPECT_EQ(OpenedHead().sequence, 2U);
 }
 
-// `rm -rf store/*`, or a store that does not open: the refusal recommends a flag, which counts
-// then.
+// With `rm -rf store/*`, or a store that does not open, the refusal recommends a flag, which then
+// works.
 TEST_F(BackupTest, AnOlderLedgerIsAcceptedWhereTheRefusalSaysSo) {
   auto database = OpenStore();
   WriteLedger(*database, 2);
@@ -294,7 +294,8 @@ TEST_F(BackupTest, AnOlderLedgerIsAcceptedWhereTheRefusalSaysSo) {
   }
 }
 
-// The refusal opens the present store, which settles its loss: it holds for the next try, too.
+// The refusal opens the present store, which settles its loss: it must also hold for the next
+// attempt.
 TEST_F(BackupTest, ALedgerThatLostItsEndWithItsHeadFileIsNotMadeValid) {
   auto database = OpenStore();
   WriteLedger(*database, 2);
@@ -314,7 +315,7 @@ TEST_F(BackupTest, ALedgerThatLostItsEndWithItsHeadFileIsNotMadeValid) {
   EXPECT_TRUE(OpenStore()->Contains(ColumnFamily::kLedger, ledger::EntryKey(4)).value());
 }
 
-// What is written while a backup flushes is in a log, which is copied through the store's own file
+// Data written while a backup flushes is in a log, which is copied through the store's own file
 // system.
 TEST_F(BackupTest, AnErrorOfTheBackupsDiskLeavesTheStoreWritable) {
   const auto files = std::make_shared<HookedFiles>();
@@ -325,7 +326,7 @@ TEST_F(BackupTest, AnErrorOfTheBackupsDiskLeavesTheStoreWritable) {
   };
   std::unique_ptr<Database> database;
   std::atomic<bool> armed = false;
-  // Into the family that is flushed first.
+  // The write goes to the family that is flushed first.
   files->before_new = [&](const std::string& name) {
     if (name.ends_with(".sst") && armed) {
       EXPECT_TRUE(PutOne(*database, ColumnFamily::kDefault, "b", "1").ok());
@@ -347,7 +348,7 @@ TEST_F(BackupTest, AnErrorOfTheBackupsDiskLeavesTheStoreWritable) {
   database.reset();
 }
 
-// Found by review: a shorter ledger of another history was dropped unseen.
+// Found by review: a shorter ledger of another history was dropped unnoticed.
 TEST_F(BackupTest, AForkThatIsBehindTheBackupStopsTheRestore) {
   auto database = OpenStore();
   WriteLedger(*database, 5);
@@ -359,7 +360,7 @@ TEST_F(BackupTest, AForkThatIsBehindTheBackupStopsTheRestore) {
   database.reset();
   EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack);
   EXPECT_EQ(OpenedHead(), fork);
-  fs::remove(Store() + "/CURRENT");  // its file alone says that it is another one
+  fs::remove(Store() + "/CURRENT");  // only its file shows that it is another one
   EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack);
 }
 
@@ -417,7 +418,7 @@ TEST_F(BackupTest, AnInterruptedRestoreLeavesTheOldStore) {
   ASSERT_TRUE(database->Backup(Folder()).ok());
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "after").ok());
   database.reset();
-  // What a restore leaves that was killed while it copied.
+  // A restore that was killed while it copied leaves this.
   fs::create_directories(Store() + ".restoring");
   std::ofstream(Store() + ".restoring/CURRENT") << "half";
   EXPECT_EQ(OpenStore()->Get(ColumnFamily::kMeta, "a").value(), "after");

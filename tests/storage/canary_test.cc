@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nothing that a person wrote and no embedding may be readable in any file of a store or a backup.
+// No text of a user and no embedding may be readable in any file of a store or a backup.
 
 #include <chrono>
 #include <fstream>
@@ -27,7 +27,7 @@ using testing::IsEmpty;
 constexpr char kText[] = "CANARY-the-users-own-words";
 constexpr size_t kDimension = 32;
 
-// 128 bytes that occur nowhere by chance.
+// Returns 128 bytes that do not occur anywhere by chance.
 std::vector<float> CanaryEmbedding() {
   std::vector<float> embedding;
   for (size_t i = 0; i < kDimension; ++i) {
@@ -36,7 +36,7 @@ std::vector<float> CanaryEmbedding() {
   return embedding;
 }
 
-// Long enough for a blob file, and canary from end to end.
+// Returns a text that is long enough for a blob file and consists of the canary only.
 std::string LongText() {
   std::string text;
   while (text.size() < 6000) {
@@ -78,7 +78,7 @@ class CanaryTest : public StoreTest {
                  {.header = kText, .body = kText, .signature = kText, .payload = LongText()})
             .ok());
   }
-  // The typed stores. Ids are keys of rows, which files show: none of them is a user's.
+  // Fills the typed stores. Ids are keys of rows, which files show: no id here is one of a user.
   void FillTypedStores(Database& database) const {
     FillPolicies(database);
     const auto sessions = SessionIndex::Open(database, {.dimension = kDimension}).value();
@@ -159,7 +159,7 @@ class CanaryTest : public StoreTest {
     const std::vector<float> embedding = CanaryEmbedding();
     const std::string_view bytes(reinterpret_cast<const char*>(embedding.data()),
                                  embedding.size() * sizeof(float));
-    // A quarter of it is already too much.
+    // A quarter of it would already be too much.
     EXPECT_THAT(FilesContaining(folder_, bytes.substr(0, bytes.size() / 4)), IsEmpty());
   }
 };
@@ -183,7 +183,7 @@ TEST_F(CanaryTest, NoStoreLeavesPlaintextInAnyFile) {
   ExpectNoCanary();
 }
 
-// What finds nothing above finds what is there.
+// The search that finds nothing above does find a plain text.
 TEST_F(CanaryTest, TheSearchFindsAPlainText) {
   const std::vector<float> embedding = CanaryEmbedding();
   std::ofstream(folder_ / "text") << "some bytes before " << kText;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of changes that learning made, and the answers to feedback.
+// Tests the list of changes that learning made, and the answers to feedback.
 
 #include "storage/changes/change_store.h"
 
@@ -98,7 +98,7 @@ class ChangeStoreTest : public StoreTest {
   std::unique_ptr<AnswerStore> answers_;
 };
 
-// A pattern's embedding and adapter are what the erasure of its collection destroys.
+// The erasure of a collection also destroys the embedding and adapter of a pattern.
 TEST_F(ChangeStoreTest, TheErasureOfACollectionTakesItsImages) {
   Reopen({.image_scope = KeyScope::Collection(3)});
   const LearningChange change = Add(Stored(5), {Before(1000)});
@@ -189,7 +189,7 @@ TEST_F(ChangeStoreTest, TheOldestChangesGiveWay) {
   EXPECT_THAT(Numbers(), ElementsAre(6, 5));
 }
 
-// 512 ratings made all that rounds had learned impossible to undo.
+// Regression test: 512 ratings made it impossible to undo what rounds had learned.
 TEST_F(ChangeStoreTest, WhatSessionsAreTaughtCrowdsNothingElseOut) {
   Reopen({.capacity = 3, .session_capacity = 2});
   const LearningChange first = Add(Stored(1), {Before(10)});
@@ -239,7 +239,8 @@ TEST_F(ChangeStoreTest, WhatASessionWasTaughtGoesWithItsUser) {
   EXPECT_THAT(Numbers(), ElementsAre(2));
 }
 
-// They stood for ever, and `undo --last` tried the newest of them each time.
+// Regression test: such changes stayed for ever, and `undo --last` tried the newest of them each
+// time.
 TEST_F(ChangeStoreTest, WhatSessionsWereTaughtBeforeARestartIsDropped) {
   Add(Stored(1), {Before(10)});
   Add(Taught("alice"));

@@ -40,7 +40,7 @@ class ConsentBookTest : public DatabaseTest {
                  now_ms)
         .status();
   }
-  // Makes the row of a user one that does not decode.
+  // Replaces the row of a user by one that cannot be decoded.
   void Damage(const std::string& user) {
     Batch batch;
     batch.Put(ColumnFamily::kConsent, UserConsentStore::KeyOf({.id = user}), "x");
@@ -120,7 +120,7 @@ TEST_F(ConsentBookTest, ARecordOfAnotherNodeAllowsNothing) {
   EXPECT_FALSE(MayPrepare("alice"));
 }
 
-// Found by review: a damaged row was taken for none, and a withdrawal was lost with it.
+// Found by review: a damaged row counted as missing, and a withdrawal was lost with it.
 TEST_F(ConsentBookTest, ADamagedWithdrawalIsNotTakenForSilence) {
   ASSERT_TRUE(
       Record(privacy::ConsentSubject::Kind::kSession, "s", privacy::consent_purposes::kAll).ok());

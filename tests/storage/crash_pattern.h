@@ -12,8 +12,8 @@
 
 namespace ruvd::storage {
 
-// What writer and checker of the crash tests agree on: pattern `n` is a function of n and its
-// payload's size, so that the checker knows every byte that must be there.
+// Writer and checker of the crash tests agree on this: pattern `n` is a function of n and its
+// payload's size, so the checker knows every byte that must be there.
 inline Pattern CrashPattern(uint32_t n, size_t payload_bytes) {
   Random random(n);
   Pattern pattern{.bank = n % 3, .quality = 0.5F, .tier = SharingTier::kPrivate, .examples = n};

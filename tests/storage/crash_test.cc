@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Real processes: kill -9 at random moments, and a file system that is really full.
+// Tests with real processes: kill -9 at random moments, and a file system that is really full.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ namespace {
 constexpr char kWriter[] = RUVD_BINARY_DIR "/tests/storage/storage_crash_writer";
 constexpr int kKills = 10;
 
-// A child with its stdout in a pipe. posix_spawn-like: the child calls nothing but exec.
+// A child with its stdout in a pipe. As with posix_spawn, the child calls nothing but exec.
 class Child {
  public:
   explicit Child(std::vector<std::string> arguments) {
@@ -57,7 +57,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // False at the end of the child's output.
+  // Returns false at the end of the child's output.
   bool ReadLine(std::string* line) {
     line->clear();
     for (int c; (c = std::fgetc(output_)) != EOF;) {
@@ -95,7 +95,7 @@ class CrashTest : public testing::Test {
   std::string store() const { return (folder_ / "store").string(); }
   std::string key_file() const { return (folder_ / "seal.key").string(); }
 
-  // Every pattern below `count` is there with every byte; returns how many there are.
+  // Checks that every pattern below `count` is there with every byte; returns how many there are.
   size_t CheckPatterns(uint32_t count, size_t payload_bytes) const {
     auto database = Database::Open({.path = store(),
                                     .seal_key = privacy::SealKey::LoadOrCreate(key_file()).value(),
@@ -131,7 +131,7 @@ TEST_F(CrashTest, NothingAcknowledgedIsLostToKill9) {
         seen += line.starts_with("ack ") ? 1 : 0;
         ASSERT_FALSE(line.starts_with("error")) << line;
       }
-      child.Kill();  // while it goes on writing
+      child.Kill();  // while it still writes
       do {
         if (line.starts_with("ack ")) {
           acknowledged = static_cast<uint32_t>(std::stoul(line.substr(4))) + 1;
@@ -140,7 +140,7 @@ TEST_F(CrashTest, NothingAcknowledgedIsLostToKill9) {
       ASSERT_TRUE(WIFSIGNALED(child.Wait()));
     }
     const size_t present = CheckPatterns(acknowledged, 200);
-    // The write under way may be there whole, but no more than that one.
+    // The write that was running may be there as a whole, but not more than that one.
     ASSERT_GE(present, acknowledged);
     ASSERT_LE(present, acknowledged + 1);
     acknowledged = static_cast<uint32_t>(present);
@@ -148,7 +148,7 @@ TEST_F(CrashTest, NothingAcknowledgedIsLostToKill9) {
   EXPECT_GE(acknowledged, static_cast<uint32_t>(kKills));
 }
 
-// A tmpfs of 64 MiB over the test's folder.
+// Mounts a tmpfs of 64 MiB over the test's folder.
 class FullDiskTest : public CrashTest {
  protected:
   void SetUp() override {
@@ -189,7 +189,7 @@ class FullDiskTest : public CrashTest {
 TEST_F(FullDiskTest, TheReserveStopsPatternsBeforeTheDiskIsFull) {
   const Outcome outcome = Fill(24 << 20);
   EXPECT_TRUE(WIFEXITED(outcome.status) && WEXITSTATUS(outcome.status) == 0);
-  // A flush that ends meanwhile frees log space, so the store may be well again at once.
+  // A flush that ends meanwhile frees log space, so the store may accept writes again at once.
   EXPECT_THAT(outcome.lines,
               testing::ElementsAre("refused DISK_FULL",
                                    testing::AnyOf("health patterns_stopped", "health ok"),
@@ -198,8 +198,8 @@ TEST_F(FullDiskTest, TheReserveStopsPatternsBeforeTheDiskIsFull) {
   EXPECT_GE(CheckPatterns(outcome.acknowledged, 60'000), outcome.acknowledged);
 }
 
-// Without a reserve RocksDB meets ENOSPC, where its 7.8 may abort (an assertion of Debian's build).
-// Then the supervisor restarts the node; what counts is that nothing acknowledged is lost.
+// Without a reserve RocksDB gets ENOSPC, and its version 7.8 may abort (an assertion of Debian's
+// build). Then the supervisor restarts the node; what counts is that nothing acknowledged is lost.
 TEST_F(FullDiskTest, ARealEnospcLosesNothingAcknowledged) {
   const std::filesystem::path ballast = folder_ / "ballast";
   {

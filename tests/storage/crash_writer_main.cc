@@ -20,7 +20,7 @@
 namespace ruvd::storage {
 namespace {
 
-// One write(2) of less than PIPE_BUF bytes: the line arrives whole or not at all.
+// Writes less than PIPE_BUF bytes with one write(2): the line arrives whole or not at all.
 void Acknowledge(const std::string& line) {
   const std::string text = line + "\n";
   if (::write(STDOUT_FILENO, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {

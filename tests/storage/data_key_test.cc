@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Data keys: scopes, rotation, erasure, and the node's key above them.
+// Tests data keys: scopes, rotation, erasure, and the node's key above them.
 
 #include <thread>
 
@@ -60,7 +60,7 @@ class DataKeyTest : public StoreTest {
     }
     return names;
   }
-  // The stored bytes of every row of a family in the closed store.
+  // Returns the stored bytes of every row of a family in the closed store.
   std::vector<std::string> StoredValues(ColumnFamily family) {
     std::vector<std::string> values;
     WithRocks(Options().path, Names(), [&](rocksdb::DB& raw, RawHandles& handles) {
@@ -111,7 +111,7 @@ TEST_F(DataKeyTest, ThreadsThatNeedANewKeyAtOnceShareIt) {
   EXPECT_THAT(database->DataKeys(), SizeIs(1));
 }
 
-// Names of users are free text of clients, and every one takes a key.
+// Names of users are free text from clients, and every user takes a key.
 TEST_F(DataKeyTest, UsersTakeNoKeysThatFamiliesAndCollectionsNeed) {
   DatabaseOptions options = Options();
   options.max_user_keys = 3;
@@ -127,7 +127,7 @@ TEST_F(DataKeyTest, UsersTakeNoKeysThatFamiliesAndCollectionsNeed) {
   EXPECT_TRUE(PutOne(*database, ColumnFamily::kItem, "c", "x").ok());
 }
 
-// After a rotation there are twice as many until the values are sealed anew.
+// After a rotation there are twice as many keys until the values are sealed again.
 TEST_F(DataKeyTest, RetiredKeysTakeNoRoomFromNewOnes) {
   DatabaseOptions options = Options();
   options.max_user_keys = 3;
@@ -156,7 +156,7 @@ TEST_F(DataKeyTest, ErasingAUserLeavesTheOthersAndSaysWhy) {
   EXPECT_THAT(MessageOf(erased.status()), testing::HasSubstr("user/alice"));
   EXPECT_FALSE(database->Contains(ColumnFamily::kTrajectory, "b").value());
   EXPECT_THAT(Keys(*database, ColumnFamily::kMeta), testing::ElementsAre("c"));
-  // She may come back, under another key.
+  // The user may come back, under another key.
   ASSERT_TRUE(Put(*database, ColumnFamily::kMeta, "d", "new", alice).ok());
   database.reset();
   database = OpenStore();
@@ -190,7 +190,8 @@ TEST_F(DataKeyTest, AnErasedKeyIsInNoFile) {
   EXPECT_THAT(FilesContaining(folder_, hers), IsEmpty());
 }
 
-// Refused or killed between the fsync of the destroyed key and the rewriting of the files.
+// The erasure is refused or killed between the fsync of the destroyed key and the rewriting of the
+// files.
 TEST_F(DataKeyTest, AnInterruptedErasureIsDoneWhenCalledAgain) {
   auto database = OpenStore();
   ASSERT_TRUE(Put(*database, ColumnFamily::kMeta, "a", "hers", KeyScope::User("alice")).ok());
@@ -198,7 +199,7 @@ TEST_F(DataKeyTest, AnInterruptedErasureIsDoneWhenCalledAgain) {
   database.reset();
   const std::string hers = StoredValues(ColumnFamily::kKey).at(0);
   DatabaseOptions options = Options();
-  int probes_left = -1;  // ... until the disk is full; negative: never
+  int probes_left = -1;  // successful probes until the disk is full; negative: it is never full
   options.free_bytes = [&](const std::string&) -> absl::StatusOr<uint64_t> {
     return probes_left < 0 || probes_left-- > 0 ? free_bytes_ : 0;
   };
@@ -214,7 +215,7 @@ TEST_F(DataKeyTest, AnInterruptedErasureIsDoneWhenCalledAgain) {
   EXPECT_THAT(FilesContaining(folder_, hers), IsEmpty());
 }
 
-// The rows of the keys are gone, the tables that still hold them are not rewritten.
+// The rows of the keys are gone, but the tables that still hold them were not rewritten.
 TEST_F(DataKeyTest, AnInterruptedRotationIsForgottenByTheNextStart) {
   auto database = OpenStore();
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "1").ok());
@@ -301,7 +302,7 @@ TEST_F(DataKeyTest, KeysThatAreRemovedGoWithTheLastReader) {
   EXPECT_EQ(ReasonOf(ring.Hold().Find(1).status()), reasons::kSealBroken);
   ring.Set(2, {.scope = "family/meta", .key = privacy::DataKey::Generate()});
   const uint64_t two = 2;
-  ring.Remove({&two, 1});  // that reader may meet this one, too
+  ring.Remove({&two, 1});  // that reader may use this key as well
   EXPECT_TRUE(before->Find(1).ok());
   EXPECT_TRUE(before->Find(2).ok());
   before.reset();

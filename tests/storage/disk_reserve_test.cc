@@ -33,12 +33,12 @@ TEST_F(DiskReserveTest, WritersThatAskAtOnceAreNotPromisedTheSameSpace) {
       EXPECT_EQ(std::get<ReserveLevel>(answer), ReserveLevel::kBelowHard);
       ++refused;
     }
-    clock_.Advance(limits::kReserveProbeInterval);  // a probe knows nothing of what is under way
+    clock_.Advance(limits::kReserveProbeInterval);  // a probe does not know about running writes
   }
   EXPECT_EQ(claims.size(), 2U);
   EXPECT_EQ(refused, 6);
   EXPECT_EQ(reserve.free_bytes(), uint64_t{122} << 20);
-  // Written: the next probe sees it on the disk.
+  // The data is written: the next probe sees it on the disk.
   claims.clear();
   EXPECT_EQ(reserve.free_bytes(), uint64_t{122} << 20);
   EXPECT_EQ(reserve.LevelFor(0), ReserveLevel::kEnough);

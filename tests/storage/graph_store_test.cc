@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Edges, their order by weight, hops, and nodes that are removed step by step.
+// Tests edges, their order by weight, hops, and nodes that are removed step by step.
 
 #include "storage/graph/graph_store.h"
 
@@ -186,7 +186,7 @@ TEST_F(GraphStoreTest, NoCallMovesAWeightByMoreThanAShare) {
   EXPECT_EQ(ReasonOf(store_->Nudge(Edge("a", "b"), NAN).status()), reasons::kInvalidArgument);
 }
 
-// Found by review: a share of nothing is nothing, so no nudge could bring such an edge back.
+// Found by review: a share of zero is zero, so no nudge could raise such an edge again.
 TEST_F(GraphStoreTest, AWeightOfZeroCanBeNudgedUp) {
   ASSERT_TRUE(store_->Put(Edge("a", "b"), 0).ok());
   EXPECT_EQ(store_->Nudge(Edge("a", "b"), -1).value(), 0.0F);
@@ -197,8 +197,8 @@ TEST_F(GraphStoreTest, AWeightOfZeroCanBeNudgedUp) {
   EXPECT_EQ(store_->Get(Edge("a", "b"))->weight, kNudgeFloor);
 }
 
-// Found by review: edges of one type behind more than 10,000 heavier ones of others were not found,
-// and nothing said so.
+// Found by review: edges of one type behind more than 10,000 heavier ones of other types were not
+// found, and no error said so.
 TEST_F(GraphStoreTest, ATypeIsFoundBehindManyHeavierEdgesOfAnother) {
   Batch batch;
   for (int i = 0; i < 10'001; ++i) {
@@ -218,7 +218,7 @@ TEST_F(GraphStoreTest, ACallReadsABoundedNumberOfRows) {
   Batch batch;
   for (size_t i = 0; i <= limits::kMaxEdgesLookedAt; ++i) {
     const EdgeKey key{Session("hub"), EdgeType::kSimilar, PatternNode("gone")};
-    // Edges of a node under removal, at as many weights as a float has above one half.
+    // Edges of a node that is being removed, at as many weights as a float has above one half.
     const float weight = 0.5F + static_cast<float>(i) / 65'536;
     batch.Put(ColumnFamily::kEdge, graph::OutKey(key, weight), "");
   }
@@ -235,7 +235,7 @@ TEST_F(GraphStoreTest, ACallReadsABoundedNumberOfRows) {
   EXPECT_EQ(hops->nodes.size(), 1U);
 }
 
-// Found by review: the removal that frees space needs a row of its own.
+// Found by review: the removal, which frees space, needs a row of its own.
 TEST_F(GraphStoreTest, RemovesANodeBelowTheSoftReserve) {
   ASSERT_TRUE(store_->Put(Edge("a", "b"), 1).ok());
   free_bytes_ = 1990;  // between the reserves of the fixture
@@ -327,7 +327,7 @@ TEST_F(GraphStoreTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(ReasonOf(store_->RemoveSome(0).status()), reasons::kInvalidArgument);
 }
 
-// Random changes against a map of edges, with reopening in between.
+// Compares random changes with a map of edges, with reopening in between.
 TEST_F(GraphStoreTest, AgreesWithAModel) {
   Random random(5);
   std::map<EdgeKey, float> model;

@@ -12,8 +12,8 @@
 
 namespace ruvd::storage {
 
-// A disk that asks a test before it makes or writes a file. The hook runs on the threads of
-// RocksDB.
+// A file system that calls a test's hook before it makes or writes a file. The hook runs on
+// RocksDB's threads.
 class HookedFiles final : public rocksdb::FileSystemWrapper {
  public:
   using Hook = std::function<rocksdb::IOStatus(const std::string& name)>;
@@ -37,7 +37,7 @@ class HookedFiles final : public rocksdb::FileSystemWrapper {
   }
 
   Hook before_new;    // set before it can be called
-  Hook before_write;  // of files that are made later
+  Hook before_write;  // for files that are made later
 
  private:
   class File final : public rocksdb::FSWritableFileOwnerWrapper {

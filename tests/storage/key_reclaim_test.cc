@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Data keys of users whose rows have all left.
+// Tests data keys of users whose rows have all been removed.
 
 #include <atomic>
 #include <string>
@@ -39,7 +39,7 @@ class KeyReclaimTest : public StoreTest {
     batch.Delete(family, key);
     return database.Write(std::move(batch), Durability::kProcessCrash);
   }
-  // Until a walk that is due has begun and ended.
+  // Runs until a walk that is due has begun and ended.
   void Reclaim(Database& database) {
     ASSERT_FALSE(database.ReclaimKeysStep().value());
     clock_.Advance(limits::kKeyReclaimInterval);
@@ -128,7 +128,7 @@ TEST_F(KeyReclaimTest, ScarceKeysAreLookedForSooner) {
   EXPECT_TRUE(database->EnsureKey(KeyScope::User("carol")).ok());
 }
 
-// Whoever writes with a key must find it there afterwards.
+// A row that is written with a key must be readable afterwards.
 TEST_F(KeyReclaimTest, WritersAndWalksDoNotLoseARow) {
   DatabaseOptions options = Options();
   options.max_user_keys = 2;  // walks are due all the time

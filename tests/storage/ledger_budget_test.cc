@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The privacy ledger's limit, its signatures, the counter outside the store, and every moment at
-// which a reservation may be cut off.
+// Tests the privacy ledger's limit, its signatures, the counter outside the store, and every moment
+// at which a reservation may be interrupted.
 
 #include <cmath>
 #include <limits>
@@ -87,7 +87,8 @@ TEST_F(LedgerBudgetTest, AReleaseAboveTheBudgetIsRefusedWithTheFigures) {
   EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(half)).status()), reasons::kPrivacyBudgetSpent);
 }
 
-// Another's accountant let charges pass that were too small for its floats once it was exhausted.
+// In another project's accountant, charges that were too small for its floats passed after the
+// budget was exhausted.
 TEST_F(LedgerBudgetTest, AfterTheLimitNothingIsSmallEnough) {
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(999)).ok());
   EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(2)).status()), reasons::kPrivacyBudgetSpent);
@@ -104,7 +105,7 @@ TEST_F(LedgerBudgetTest, UnitsHaveBudgetsOfTheirOwn) {
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(50, privacy::PrivacyUnit::kExample)).ok());
   EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(1, privacy::PrivacyUnit::kExample)).status()),
             reasons::kPrivacyBudgetSpent);
-  options_.budgets.pop_back();  // that unit has none any more
+  options_.budgets.pop_back();  // that unit has no budget any more
   ASSERT_EQ(Reopen(), "");
   EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(1, privacy::PrivacyUnit::kExample)).status()),
             reasons::kPrivacyBudgetSpent);
@@ -165,7 +166,7 @@ TEST_F(LedgerBudgetTest, WithoutItsCounterOneReleaseCountsAsSpent) {
   Close();
   fs::remove(options_.counter_file);
   ASSERT_EQ(Reopen(), "");
-  EXPECT_EQ(Spent(), 220U);  // the dearest once more
+  EXPECT_EQ(Spent(), 220U);  // the most expensive charge counts once more
   ASSERT_EQ(Reopen(), "");
   EXPECT_EQ(Spent(), 220U);
 }
@@ -213,7 +214,7 @@ TEST_F(LedgerBudgetTest, KilledBetweenAnyTwoStepsAChargeIsNeitherLostNorDoubled)
   }
 }
 
-// After an error the running ledger goes on, and what is doubtful counts.
+// After an error the running ledger continues, and a doubtful charge counts.
 TEST_F(LedgerBudgetTest, ADiskThatIsFullForAWhileCostsOneCharge) {
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(100)).ok());
   free_bytes_ = 0;
@@ -230,8 +231,9 @@ TEST_F(LedgerBudgetTest, ADiskThatIsFullForAWhileCostsOneCharge) {
   EXPECT_EQ(Spent(), spent);
 }
 
-// One store with a charge of 5, then charges of 7 and 11 on a disk whose power is cut at the n-th
-// write, fsync, rename or removal; then the disk shows what it may. Whether there was a cut.
+// Makes one store with a charge of 5, then charges of 7 and 11 on a disk whose power is cut at the
+// n-th write, fsync, rename or removal; then the disk shows what it may. Returns whether there was
+// a cut.
 class LedgerPowerTest : public LedgerBudgetTest {
  protected:
   bool CutAt(uint64_t operation) {
@@ -264,7 +266,7 @@ class LedgerPowerTest : public LedgerBudgetTest {
     ASSERT_TRUE(ledger_->Reserve(ChargeOf(5)).ok());
     Close();
   }
-  // What was answered OK while there was power.
+  // Returns what was charged with the answer OK while there was power.
   uint64_t ChargeOn(const std::shared_ptr<campaign::PowerCutFiles>& files) {
     DatabaseOptions store = Options();
     store.file_system = files;
@@ -287,7 +289,7 @@ class LedgerPowerTest : public LedgerBudgetTest {
 };
 
 TEST_F(LedgerPowerTest, NoCutLosesACharge) {
-  // The first operation behind the last one, by halving.
+  // Finds the first operation after the last one by halving.
   uint64_t low = 1;
   uint64_t high = 512;
   ASSERT_FALSE(CutAt(high));
@@ -295,7 +297,7 @@ TEST_F(LedgerPowerTest, NoCutLosesACharge) {
     const uint64_t middle = (low + high) / 2;
     (CutAt(middle) ? low : high) = middle;
   }
-  // The charges and the closing of the store are the last ones.
+  // The last operations are those of the charges and of closing the store.
   for (uint64_t operation = low > 24 ? low - 24 : 1; operation <= low; ++operation) {
     EXPECT_TRUE(CutAt(operation));
   }

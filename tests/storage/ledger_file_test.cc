@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exported ledgers: what they say, and that nothing in them can be changed.
+// Tests exported ledgers: what they contain, and that nothing in them can be changed.
 
 #include "storage/ledger/ledger_file.h"
 
@@ -77,7 +77,7 @@ TEST_F(LedgerFileTest, EveryFlippedBitAndEveryCutIsNoticed) {
   EXPECT_FALSE(ledger::VerifyLedgerFile(AsBytes(good + '\0')).ok());
 }
 
-// Signed entries may be left away at the end, but not the signature that says where the end is.
+// Signed entries may be left out at the end, but not the signature that says where the end is.
 TEST_F(LedgerFileTest, TheLastEntriesCannotBeLeftAway) {
   const std::string before = Export();
   ASSERT_TRUE(ledger_->Reserve(Charge(7)).ok());
@@ -102,7 +102,7 @@ TEST_F(LedgerFileTest, TheFirstEntryAboveABudgetIsNamed) {
   const absl::Status above = ledger::VerifyLedgerFile(AsBytes(bytes), demands).status();
   EXPECT_EQ(ReasonOf(above), reasons::kPrivacyBudgetSpent);
   EXPECT_THAT(MessageOf(above), testing::HasSubstr("entry 3 "));
-  bytes.back() = static_cast<char>(bytes.back() ^ 1);  // what was altered says nothing of budgets
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);  // this shows no budgets
   EXPECT_EQ(ReasonOf(ledger::VerifyLedgerFile(AsBytes(bytes), demands).status()),
             reasons::kLedgerBroken);
 }

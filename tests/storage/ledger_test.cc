@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The privacy ledger: its chain, its order, and every way to make it forget.
+// Tests the privacy ledger: its chain, its order, and every way to make it forget.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ privacy::LedgerCharge MakeCharge(uint64_t rho_q32,
           .subject = "update"};
 }
 
-// Where the test is not about them.
+// Budgets for tests that are not about limits.
 std::vector<privacy::PrivacyBudget> NoLimits() {
   constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
   return {{.unit = privacy::PrivacyUnit::kNode, .rho_q32 = kAll},
@@ -54,7 +54,7 @@ class LedgerTest : public StoreTest {
     ledger_.reset();
     database_.reset();
   }
-  // The reason of a refusal, "" where it opened.
+  // Returns the reason of a refusal, "" if the ledger opened.
   std::string Reopen(PrivacyLedgerOptions options = {}) {
     Close();
     options.budgets = NoLimits();
@@ -113,7 +113,7 @@ TEST_F(LedgerTest, TheOrderIsReserveSpendRelease) {
   EXPECT_EQ(ReasonOf(ledger_->Release(1)), reasons::kInvalidArgument);
   ASSERT_TRUE(ledger_->Spend(1).ok());
   EXPECT_EQ(ReasonOf(ledger_->Spend(1)), reasons::kInvalidArgument);
-  EXPECT_EQ(ReasonOf(ledger_->Spend(2)), reasons::kNotFound);  // no reservation's number
+  EXPECT_EQ(ReasonOf(ledger_->Spend(2)), reasons::kNotFound);  // not the number of a reservation
   ASSERT_EQ(Reopen(), "");
   ASSERT_TRUE(ledger_->Release(1).ok());
   EXPECT_EQ(ReasonOf(ledger_->Release(1)), reasons::kNotFound);
@@ -240,12 +240,12 @@ TEST_F(LedgerTest, AMissingHeadNeedsAFloor) {
   std::filesystem::remove(HeadFile());
   EXPECT_EQ(Reopen(), reasons::kLedgerBroken);
   EXPECT_EQ(Reopen({.floor = privacy::LedgerHead{3, newest.hash}}), reasons::kLedgerRolledBack);
-  EXPECT_EQ(Reopen({.floor = backup}), "");  // the chain goes on after it
+  EXPECT_EQ(Reopen({.floor = backup}), "");  // the chain continues after it
   EXPECT_EQ(Reopen(), "");
   EXPECT_EQ(ledger::ParseHead(ReadFile(HeadFile(), 1000).value()).value(), newest);
 }
 
-// The entry is written before its head file: a crash in between leaves the file one behind.
+// The entry is written before its head file: a crash in between leaves the file one entry behind.
 TEST_F(LedgerTest, AHeadFileThatIsBehindCatchesUp) {
   ASSERT_TRUE(ledger_->Reserve(MakeCharge(1)).ok());
   const std::string behind = ReadFile(HeadFile(), 1000).value();
@@ -258,7 +258,7 @@ TEST_F(LedgerTest, AHeadFileThatIsBehindCatchesUp) {
   EXPECT_EQ(Reopen(), reasons::kLedgerBroken);
 }
 
-// Random calls against counters, with reopening in between.
+// Compares random calls with counters, with reopening in between.
 TEST_F(LedgerTest, AgreesWithAModel) {
   Random random(3);
   std::map<uint64_t, int> stage;  // 1 reserved, 2 spent

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The log of changes, its listener, stamps and updates by them.
+// Tests the log of changes, its listener, and stamps and updates by them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using testing::IsEmpty;
 
 class PatternChangesTest : public PatternTest {
  protected:
-  // "put 1", "delete 2", ... after a sequence.
+  // Returns "put 1", "delete 2", ... for the changes after a sequence number.
   std::vector<std::string> ChangesAfter(uint64_t after, size_t limit = 100) {
     std::vector<std::string> texts;
     const auto page = store_->Changes(after, limit);
@@ -75,7 +75,7 @@ TEST_F(PatternChangesTest, LeaveOutOtherCollections) {
 }
 
 TEST_F(PatternChangesTest, TheLogIsBounded) {
-  // As if so many changes had been made: the log begins far behind.
+  // As if this many changes had been made, the log begins far behind.
   const uint64_t far = limits::kMaxOplogRows + 1000;
   ASSERT_TRUE(PutOne(*database_, ColumnFamily::kOplog, patterns::OplogKey(far),
                      patterns::EncodeOplogRow({.id = Id(1)}))
@@ -128,7 +128,7 @@ TEST_F(PatternChangesTest, EveryChangeHasALaterStamp) {
   EXPECT_GT(changes[2].time, second);
 }
 
-// A writer that reads, decides and writes undoes nothing that came between.
+// A writer that reads, decides and writes must not undo a change that came between.
 TEST_F(PatternChangesTest, AnUpdateUndoesNoChangeThatCameBetween) {
   Pattern next = MakePattern(2);
   next.id = Id(1);
@@ -177,7 +177,7 @@ TEST_F(PatternChangesTest, RetrievalsOutliveAReplacement) {
   EXPECT_EQ(store_->Get(Id(1))->uses, imported.uses) << "it does not begin anew";
 }
 
-// A number that a power cut takes back would be given again, to another change.
+// A number that a power cut takes back would be given again to another change.
 TEST_F(PatternChangesTest, WatchersHearOfAChangeOnceItIsDurable) {
   std::vector<uint64_t> heard;
   store_->SetChangeListener([&](uint64_t sequence) { heard.push_back(sequence); });

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the check of patterns finds, and that it finds nothing where nothing is wrong.
+// Tests what the check of patterns finds, and that it finds nothing in a sound store.
 
 #include "storage/patterns/pattern_check.h"
 
@@ -128,7 +128,7 @@ TEST_F(PatternCheckTest, NamesADamagedCheckpoint) {
 
 TEST_F(PatternCheckTest, MeasuresTheGraphItsCheckpointHas) {
   store_.reset();
-  options_.m = 3;  // another than the collection was made for
+  options_.m = 3;  // the collection was made with another value
   store_ = OpenPatterns();
   Maintain();
   ASSERT_TRUE(store_->Checkpoint().ok());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints of the graph: what a start makes of them, whatever state they are in.
+// Tests what a start makes of checkpoints of the graph, in whatever state they are.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -180,7 +180,7 @@ TEST_F(PatternCheckpointTest, AnotherGraphIsBuiltOfTheSameRows) {
 
 TEST_F(PatternCheckpointTest, OneThatWasNotFinishedLeavesTheFormerInForce) {
   FillAndSave();
-  // As a kill between two batches leaves it.
+  // A kill between two batches leaves this.
   PutRow(ColumnFamily::kDefault, patterns::CheckpointKey(0),
          patterns::EncodeCheckpointRow({.epoch = 1, .building = 2}));
   PutRow(ColumnFamily::kGraph, patterns::ChunkKey(0, 2, 0, 0), "half of a checkpoint");
@@ -237,7 +237,7 @@ TEST_F(PatternCheckpointTest, IsSavedAfterManyChangesOrMuchTime) {
   EXPECT_EQ(Epochs().size(), 1U) << "the former ones are gone";
 }
 
-// As at the stop of a node: what is saved already is not saved again.
+// This happens at the stop of a node: a graph that is saved already is not saved again.
 TEST_F(PatternCheckpointTest, AGraphThatIsSavedIsNotSavedAgain) {
   FillAndSave();
   const uint64_t epoch = store_->Stats().checkpoint.epoch;

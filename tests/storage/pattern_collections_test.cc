@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collections of patterns: what there is, and erasing one.
+// Tests collections of patterns: listing them, and erasing one.
 
 #include "storage/patterns/pattern_collections.h"
 
@@ -48,7 +48,7 @@ class PatternCollectionsTest : public PatternTest {
     }
     Maintain();
   }
-  // Collection 0 with three patterns, collection 1 with two.
+  // Puts three patterns into collection 0 and two into collection 1.
   void PutInTwo() {
     Serve("model");
     PutAll(0, 3);
@@ -64,7 +64,7 @@ class PatternCollectionsTest : public PatternTest {
       EXPECT_EQ(Found(MakePattern(n)).at(0), n);
     }
   }
-  // As programs wrote them before collections had keys of their own.
+  // Seals as programs did before collections had keys of their own.
   void SealByFamily() {
     for (const ColumnFamily family : kFamilies) {
       Batch batch;
@@ -78,7 +78,8 @@ class PatternCollectionsTest : public PatternTest {
       ASSERT_TRUE(database_->Write(std::move(batch), Durability::kPowerLoss).ok());
     }
   }
-  // The stored values of the family `key`, by scope: what the node's key wrapped.
+  // Returns the stored value of the family `key` for a scope: the data key that the node's key
+  // wrapped.
   std::string WrappedKeyOf(std::string_view scope) {
     uint64_t id = 0;
     for (const DataKeyInfo& key : database_->DataKeys()) {
@@ -136,7 +137,7 @@ TEST_F(PatternCollectionsTest, ErasingOneLeavesTheOthers) {
   const uint64_t life = StoreLife(*database_).value();
   ASSERT_TRUE(ErasePatternCollection(*database_, 0).ok());
   EXPECT_THAT(FilesContaining(folder_, wrapped), IsEmpty());
-  EXPECT_NE(StoreLife(*database_).value(), life);  // its watchers list everything anew
+  EXPECT_NE(StoreLife(*database_).value(), life);  // its watchers list everything again
   const auto collections = ListPatternCollections(*database_);
   ASSERT_TRUE(collections.ok()) << collections.status();
   ASSERT_THAT(*collections, SizeIs(2));
@@ -152,7 +153,7 @@ TEST_F(PatternCollectionsTest, ErasingOneLeavesTheOthers) {
   EXPECT_TRUE(store_->Stats().checkpoint.problem.empty()) << store_->Stats().checkpoint.problem;
 }
 
-// Whoever watched would never hear that the patterns are gone.
+// A watcher would never learn that the patterns are gone.
 TEST_F(PatternCollectionsTest, AnErasureThatIsInterruptedHasBegunANewLife) {
   PutInTwo();
   const uint64_t life = StoreLife(*database_).value();
@@ -196,7 +197,7 @@ TEST_F(PatternCollectionsTest, RowsUnderTheKeysOfTheirFamiliesGoToo) {
 TEST_F(PatternCollectionsTest, AnInterruptedErasureIsDoneWhenCalledAgain) {
   PutInTwo();
   store_.reset();
-  ASSERT_TRUE(database_->Erase(KeyScope::Collection(0)).ok());  // came no further
+  ASSERT_TRUE(database_->Erase(KeyScope::Collection(0)).ok());  // it was interrupted here
   Serve("model");
   ExpectAll(0, 0);
   store_.reset();

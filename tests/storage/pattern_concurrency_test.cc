@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Readers, writers, maintenance and checkpoints of the pattern store at the same time; for
-// ThreadSanitizer, and for what readers may never see.
+// Runs readers, writers, maintenance and checkpoints of the pattern store at the same time, for
+// ThreadSanitizer and for states that readers must never see.
 
 #include <gtest/gtest.h>
 
@@ -16,9 +16,9 @@
 namespace ruvd::storage {
 namespace {
 
-constexpr uint32_t kStable = 60;     // patterns that stay as they are
-constexpr uint32_t kReplaced = 500;  // one that is stored again and again
-constexpr uint32_t kVolatile = 600;  // those from here on come and go
+constexpr uint32_t kStable = 60;     // patterns that do not change
+constexpr uint32_t kReplaced = 500;  // a pattern that is stored again and again
+constexpr uint32_t kVolatile = 600;  // patterns from this number on come and go
 constexpr uint32_t kRounds = 60;
 
 class PatternConcurrencyTest : public PatternTest {
@@ -31,7 +31,7 @@ class PatternConcurrencyTest : public PatternTest {
     ASSERT_TRUE(store_->Put(MakePattern(kReplaced)).ok());
     Maintain();
   }
-  // The first job's end ends the others.
+  // The end of the first job ends the others.
   void RunBeside(const std::function<void(uint32_t)>& leader,
                  const std::vector<std::function<void(uint32_t)>>& jobs) {
     std::atomic<bool> done = false;
@@ -57,7 +57,7 @@ class PatternConcurrencyTest : public PatternTest {
     again.adapter_version = round;
     EXPECT_TRUE(store_->Put(again).ok());
   }
-  // What stays is found, and what is replaced is there at every moment.
+  // Patterns that stay are found, and one that is replaced is there at every moment.
   void SearchAll(uint32_t round) {
     for (const uint32_t n : {round % kStable, kReplaced}) {
       const auto hits = store_->Search(MakePattern(n).embedding, {.k = 3});

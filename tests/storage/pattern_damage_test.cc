@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A damaged row costs the pattern it is of: searches, lists, maintenance and starts go on without
+// A damaged row costs only its own pattern: searches, lists, maintenance and starts work without
 // it.
 
 #include <gmock/gmock.h>
@@ -31,7 +31,8 @@ class PatternDamageTest : public PatternTest {
       ASSERT_TRUE(store_->Put(MakePattern(n)).ok());
     }
   }
-  // Damages rows as a disk does: their values do not open. Opens the database, not the patterns.
+  // Damages rows as a disk does, so that their values do not open. Opens the database, but not the
+  // patterns.
   void Break(const std::vector<std::pair<ColumnFamily, std::string>>& rows) {
     Close();
     DamageRows(Options().path, rows);
@@ -122,7 +123,7 @@ TEST_F(PatternDamageTest, ADamagedSlotIsReadFromItsPattern) {
   }
 }
 
-// Nobody names it, so that nothing that is stored or deleted later would give it back.
+// No pattern refers to the slot, so nothing that is stored or deleted later would free it.
 TEST_F(PatternDamageTest, ADamagedFreeSlotIsFreeAgain) {
   ASSERT_TRUE(store_->Delete(Id(3)).ok());
   Break({{ColumnFamily::kSlot, patterns::SlotKey(0, 3)}});
@@ -136,7 +137,8 @@ TEST_F(PatternDamageTest, ADamagedFreeSlotIsFreeAgain) {
   EXPECT_TRUE(database_->Verify()->ok());
 }
 
-// Neither row says where it is; its embedding would stay in a slot that nobody names.
+// Neither row says where the pattern is: its embedding would stay in a slot to which nothing
+// refers.
 TEST_F(PatternDamageTest, APatternWithoutSlotAndMetaIsCountedAndCanBeDeleted) {
   for (const bool stored_anew : {false, true}) {
     Break({{ColumnFamily::kSlot, patterns::SlotKey(0, 1)},
@@ -184,7 +186,7 @@ TEST_F(PatternDamageTest, AnotherModelsDamagedCollectionIsNoHindrance) {
       << "not a second collection of one model";
 }
 
-// One damaged row neither makes all others look wrong nor hides what is wrong with them.
+// One damaged row must not make other rows look wrong, nor hide what is wrong with them.
 TEST_F(PatternDamageTest, TheCheckComplainsOfNothingElse) {
   ASSERT_TRUE(store_->Put(MakePattern(4)).ok());
   Break({{ColumnFamily::kSlot, patterns::SlotKey(0, 0)},

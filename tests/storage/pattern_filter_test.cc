@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Searches and lists under a filter, against a look at every pattern.
+// Compares searches and lists under a filter with a check of every pattern.
 
 #include "storage/patterns/pattern_filter.h"
 
@@ -34,7 +34,7 @@ double CosineOf(const Pattern& a, const Pattern& b) {
   return dot / std::sqrt(aa * bb);
 }
 
-// A pattern whose attributes vary with n.
+// Returns a pattern whose attributes vary with n.
 Pattern Varied(uint32_t n) {
   Pattern pattern = MakePattern(n, n % 4);
   pattern.task = "task " + std::to_string(n % 5);
@@ -48,7 +48,7 @@ Pattern Varied(uint32_t n) {
 PatternFilter RandomFilter(Random& random) {
   PatternFilter filter;
   if (random.Chance(0.4)) {
-    filter.bank = static_cast<uint32_t>(random.Below(5));  // of which there are four
+    filter.bank = static_cast<uint32_t>(random.Below(5));  // there are four banks
   }
   if (random.Chance(0.3)) {
     filter.task = "task " + std::to_string(random.Below(6));

@@ -26,7 +26,7 @@ inline PatternId Id(uint32_t n) {
   return id;
 }
 
-// A pattern that is a function of n and the bank alone.
+// Returns a pattern that is a function of n and the bank alone.
 inline Pattern MakePattern(uint32_t n, uint32_t bank = 0) {
   Random random(n + 1);
   Pattern pattern{.id = Id(n), .bank = bank, .task = "summary", .quality = 0.75F};
@@ -44,7 +44,7 @@ inline Pattern MakePattern(uint32_t n, uint32_t bank = 0) {
   return pattern;
 }
 
-// All but what the store sets itself: stamp and time of the last use.
+// Compares everything except what the store sets itself: stamp and time of the last use.
 inline void ExpectSame(const Pattern& a, const Pattern& b) {
   EXPECT_EQ(a.id, b.id);
   EXPECT_EQ(a.embedding, b.embedding);
@@ -63,7 +63,7 @@ inline void ExpectSame(const Pattern& a, const Pattern& b) {
   EXPECT_EQ(a.payload, b.payload);
 }
 
-// A store of patterns on a throw-away database.
+// A store of patterns on a temporary database.
 class PatternTest : public StoreTest {
  protected:
   void SetUp() override {
@@ -93,14 +93,14 @@ class PatternTest : public StoreTest {
     EXPECT_TRUE(store.ok()) << store.status();
     return store.ok() ? std::move(*store) : nullptr;
   }
-  // Does all the work there is: the clock stands still meanwhile.
+  // Does all the work that is due; the clock stands still meanwhile.
   PatternMaintenance Maintain() {
     const PatternMaintenance done = store_->Maintain(std::chrono::seconds(1));
     EXPECT_TRUE(done.status.ok()) << done.status;
     EXPECT_FALSE(done.more);
     return done;
   }
-  // The versions of the patterns that a search finds, nearest first.
+  // Returns the versions of the patterns that a search finds, nearest first.
   std::vector<uint32_t> Found(const Pattern& like, const PatternFilter& filter = {},
                               size_t k = 100) {
     std::vector<uint32_t> found;

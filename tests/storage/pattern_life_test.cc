@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How patterns age: expiry, value, eviction, tombstones, wrong clocks.
+// Tests how patterns age: expiry, value, eviction, tombstones, wrong clocks.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ RC_GTEST_PROP(PatternValueTest, RanksAsValuesDoAtEveryMoment, ()) {
 class PatternLifeTest : public PatternTest {
  protected:
   int64_t Now() const { return clock_.WallMillis(); }
-  // A pattern of today.
+  // Returns a pattern that was made today.
   Pattern Fresh(uint32_t n) const {
     Pattern pattern = MakePattern(n);
     pattern.created_ms = Now();
@@ -106,7 +106,7 @@ TEST_F(PatternLifeTest, EvictsWhatIsWorthLeast) {
   clock_.Advance(hours(24));
   ASSERT_TRUE(store_->RecordUse(Id(1)).ok());
   ASSERT_TRUE(store_->RecordUse(Id(3)).ok());
-  Pattern again = Fresh(4);  // younger than the others, as good
+  Pattern again = Fresh(4);  // younger than the others and as good
   again.quality = 0.5F;
   ASSERT_TRUE(store_->Put(again).ok());
   EXPECT_EQ(store_->size(), 6U) << "evicted off the request path";
@@ -162,7 +162,7 @@ TEST_F(PatternLifeTest, ForgetsTombstonesAfterTheirTime) {
   EXPECT_EQ(store_->size(), 0U);
 }
 
-// A clock that jumps, for a minute or until somebody sets it, removes nothing.
+// A clock that jumps, for a minute or until it is corrected, removes nothing.
 TEST_F(PatternLifeTest, AStepOfTheClockRemovesNothing) {
   Pattern brief = Fresh(1);
   brief.expires_ms = Now() + kMonthMs;
@@ -215,8 +215,8 @@ TEST_F(PatternLifeTest, WhatIsDeletedOrUsedBeforeTheClockIsSetIsNotOld) {
   EXPECT_TRUE(store_->Get(Id(2)).ok()) << "it was used after the other one was made";
 }
 
-// One change under a date of 2040: the hybrid clock never goes back, and every start takes it from
-// the log.
+// The store has one change dated 2040: the hybrid clock never goes back, and every start takes it
+// from the log.
 TEST_F(PatternLifeTest, AClockThatWasFarAheadOnceDecidesNothing) {
   options_.capacity = 2;
   Reopen();
@@ -243,7 +243,7 @@ TEST_F(PatternLifeTest, AClockThatWasFarAheadOnceDecidesNothing) {
   EXPECT_EQ(Maintain().forgotten, 2U);
 }
 
-// The caller would try again at once, for as long as the disk is full.
+// Otherwise the caller would try again at once, for as long as the disk is full.
 TEST_F(PatternLifeTest, WorkThatFailsIsNotGoneOnWithAtOnce) {
   Close();
   const auto files = std::make_shared<HookedFiles>();

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pattern store against a map, under random changes with maintenance, checkpoints, damage to
-// them and reopening in between.
+// Compares the pattern store with a map, under random changes with maintenance, checkpoints, damage
+// to these and reopening in between.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ class PatternModelTest : public PatternTest, public testing::WithParamInterface<
     const absl::Status deleted = store_->Delete(id);
     if (expired_.erase(id) == 0) {
       EXPECT_EQ(deleted.ok(), model_.erase(id) == 1) << deleted;
-    } else {  // it can be deleted as long as it was not removed
+    } else {  // it can be deleted until it is removed
       EXPECT_TRUE(deleted.ok() || absl::IsNotFound(deleted)) << deleted;
     }
   }
@@ -79,7 +79,7 @@ class PatternModelTest : public PatternTest, public testing::WithParamInterface<
       return expired;
     });
   }
-  // Loses the chunk of a checkpoint, if there is one.
+  // Deletes a chunk of a checkpoint, if there is one.
   void DamageCheckpoint() {
     std::vector<std::string> keys;
     ASSERT_TRUE(database_
@@ -168,7 +168,7 @@ class PatternModelTest : public PatternTest, public testing::WithParamInterface<
 
   Random random_{GetParam()};
   std::map<PatternId, Pattern> model_;
-  std::set<PatternId> expired_;  // and not deleted or put again since
+  std::set<PatternId> expired_;  // and neither deleted nor put again since
 };
 
 TEST_P(PatternModelTest, AgreesUnderRandomChanges) {

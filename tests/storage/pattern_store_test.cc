@@ -264,7 +264,7 @@ TEST_F(PatternStoreTest, AFullDiskRefusesPatternsButKeepsServing) {
   EXPECT_THAT(Found(MakePattern(1)), ElementsAre(2));
 }
 
-// As if an older embedding had been put back.
+// It is as if an older embedding had been put back.
 TEST_F(PatternStoreTest, AnEmbeddingOfAnotherGenerationIsNotTaken) {
   ASSERT_TRUE(store_->Put(MakePattern(1)).ok());
   ASSERT_TRUE(store_->Put(MakePattern(2)).ok());
@@ -277,7 +277,7 @@ TEST_F(PatternStoreTest, AnEmbeddingOfAnotherGenerationIsNotTaken) {
   EXPECT_TRUE(absl::IsDataLoss(store_->Get(Id(1)).status()));
 }
 
-// More slots than a block of the reader has, one block without any row.
+// There are more slots than a block of the reader has, and one block without any row.
 TEST_F(PatternStoreTest, AStartReadsBlockAfterBlock) {
   options_.durability = Durability::kProcessCrash;
   Reopen();
@@ -301,7 +301,7 @@ TEST_F(PatternStoreTest, AStartReadsBlockAfterBlock) {
   EXPECT_THAT(Found(MakePattern(3999), {}, 1), ElementsAre(3999));
 }
 
-// A filter that admits nothing looks at all patterns, in pieces.
+// A filter that admits no pattern looks at all of them, in pieces.
 TEST_F(PatternStoreTest, ListsOfManyPatternsWithFewMatchesAreWhole) {
   options_.durability = Durability::kProcessCrash;
   Reopen();

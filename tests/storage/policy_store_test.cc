@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Learned policies: rows of every kind, search, eviction, the cache of the request path.
+// Tests learned policies: rows of every kind, search, eviction, the cache of the request path.
 
 #include "storage/policies/policy_store.h"
 
@@ -130,7 +130,7 @@ TEST_F(PolicyStoreTest, AFisherDiagonalIsKeptBesideItsPolicy) {
   Reopen();
   EXPECT_EQ((*store_->Get(Id(1)))->fisher_values, diagonal.size());
   EXPECT_EQ(store_->FisherDiagonal(Id(1)).value(), diagonal);
-  ASSERT_TRUE(store_->Put(MakePolicy(1)).ok());  // replaced by one without
+  ASSERT_TRUE(store_->Put(MakePolicy(1)).ok());  // replaced by one without an embedding
   EXPECT_EQ((*store_->Get(Id(1)))->fisher_values, 0U);
   EXPECT_EQ(ReasonOf(store_->FisherDiagonal(Id(1)).status()), reasons::kNotFound);
   EXPECT_EQ(ReasonOf(store_->Put(MakePolicy(1), std::vector<float>(limits::kMaxFisherValues + 1))),
@@ -194,13 +194,14 @@ TEST_F(PolicyStoreTest, TheLeastRecentlyAccessedMakesRoomAlsoAfterARestart) {
   ASSERT_TRUE(store_->Put(MakePolicy(4)).ok());
   EXPECT_THAT(List(PolicyKind::kEwc), ElementsAre(1, 3, 4));
   EXPECT_EQ(ReasonOf(store_->Get(Id(2)).status()), reasons::kNotFound);
-  ASSERT_TRUE(store_->Put(MakePolicy(3)).ok());  // replacing evicts nobody
+  ASSERT_TRUE(store_->Put(MakePolicy(3)).ok());  // replacing evicts no policy
   EXPECT_EQ(store_->size(), 3U);
   Reopen();
   EXPECT_THAT(List(PolicyKind::kEwc), ElementsAre(1, 3, 4));
 }
 
-// Found by review: only the width of an embedding said whether two may be compared.
+// Found by review: embeddings of equal width were compared, even if they came from different
+// models.
 TEST_F(PolicyStoreTest, PoliciesOfAnotherModelAreFoundByIdOnly) {
   options_.embedded_by = "package A";
   Reopen();
@@ -261,7 +262,7 @@ TEST_F(PolicyStoreTest, RefusesPoliciesThatCannotBeStored) {
   EXPECT_EQ(reason(MakePolicy(1, EwcPolicy{.lambda = -1})), reasons::kInvalidArgument);
   EXPECT_EQ(reason(MakePolicy(1, PatternPolicy{.bank = limits::kMaxBanks})),
             reasons::kInvalidArgument);
-  // Found by review: numbers that are none were accepted wherever no range was checked.
+  // Found by review: values that are not numbers were accepted wherever no range was checked.
   for (const float bad : {NAN, INFINITY, -INFINITY}) {
     EXPECT_EQ(reason(MakePolicy(1, EwcPolicy{.lambda = bad})), reasons::kInvalidArgument);
     EXPECT_EQ(reason(MakePolicy(1, QuantizationPolicy{0, 1, "q8", bad, 0, 0})),
@@ -291,7 +292,7 @@ TEST_F(PolicyStoreTest, RefusesPoliciesThatCannotBeStored) {
   EXPECT_EQ(store_->size(), 0U);
 }
 
-// Random changes against a map, with reopening in between.
+// Compares random changes with a map, with reopening in between.
 TEST_F(PolicyStoreTest, AgreesWithAModel) {
   Random random(9);
   std::map<PolicyId, std::pair<Policy, std::vector<float>>> model;
@@ -349,7 +350,7 @@ TEST(TtlCacheTest, AValueReadBeforeAnInvalidationIsNotKept) {
   ManualClock clock;
   TtlCache<int, std::string> cache(2, seconds(10), clock);
   const uint64_t epoch = cache.epoch();
-  cache.Invalidate(1);  // a write, while the reader has the old value in its hands
+  cache.Invalidate(1);  // a write while the reader holds the old value
   cache.Put(1, "old", epoch);
   EXPECT_EQ(cache.Get(1), std::nullopt);
 }
@@ -366,7 +367,7 @@ TEST(PolicyRowsTest, OtherBytesAreRefused) {
   }
 }
 
-// Found by fuzzing under UBSan: the copy of nothing from nowhere.
+// Found by fuzzing under UBSan: zero bytes were copied from a null pointer.
 TEST(PolicyRowsTest, AnEmptyFisherDiagonalComesBack) {
   const auto diagonal = policies::DecodeFisher(policies::EncodeFisher({}));
   ASSERT_TRUE(diagonal.ok()) << diagonal.status();

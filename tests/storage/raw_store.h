@@ -23,7 +23,7 @@ namespace ruvd::storage {
 using RawHandles = std::vector<rocksdb::ColumnFamilyHandle*>;
 
 // Opens a closed store with RocksDB itself, as an attacker or another program would; `names` are
-// the families to open or create, handles come in their order.
+// the families to open or create, and handles come in their order.
 inline void WithRocks(const std::string& path, const std::vector<std::string>& names,
                       const std::function<void(rocksdb::DB&, RawHandles&)>& body) {
   std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
@@ -44,7 +44,7 @@ inline void WithRocks(const std::string& path, const std::vector<std::string>& n
   ASSERT_TRUE(database->Close().ok());
 }
 
-// Damages rows of a closed store as a disk does: their values do not open.
+// Damages rows of a closed store as a disk does, so that their values do not open.
 inline void DamageRows(const std::string& path,
                        const std::vector<std::pair<ColumnFamily, std::string>>& rows) {
   std::vector<std::string> names;
@@ -58,7 +58,7 @@ inline void DamageRows(const std::string& path,
   });
 }
 
-// The files under a folder that contain the bytes.
+// Returns the files under a folder that contain the bytes.
 inline std::vector<std::string> FilesContaining(const std::filesystem::path& folder,
                                                 std::string_view bytes) {
   std::vector<std::string> found;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The high-water mark, migrations and failures of the disk.
+// Tests the high-water mark, migrations and failures of the disk.
 
 #include <algorithm>
 #include <fstream>
@@ -31,7 +31,7 @@ absl::Status PutSynced(Database& database, std::string_view key) {
 
 class RecoveryTest : public StoreTest {
  protected:
-  // The logs of the closed store, oldest first.
+  // Returns the logs of the closed store, oldest first.
   std::vector<fs::path> Logs() const {
     std::vector<fs::path> logs;
     for (const auto& entry : fs::directory_iterator(folder_ / "store")) {
@@ -46,7 +46,7 @@ class RecoveryTest : public StoreTest {
   void CutLog(double part) const {
     fs::resize_file(Log(), static_cast<uint64_t>(static_cast<double>(fs::file_size(Log())) * part));
   }
-  // A store whose rows are all in the log, and its folder copied aside.
+  // Makes a store whose rows are all in the log, and a copy of its folder.
   void MakeStoreInLog() {
     auto database = OpenStore();
     for (int i = 0; i < 50; ++i) {
@@ -96,7 +96,7 @@ TEST_F(RecoveryTest, ACutLogIsReportedOnceWithTheNumberOfMissingChanges) {
   EXPECT_EQ(database->recovery().last_loss->changes, missing);
 }
 
-// Whoever followed the log of changes would miss those that get the lost numbers.
+// A client that follows the log of changes would miss those that get the lost numbers.
 TEST_F(RecoveryTest, ALossBeginsANewLife) {
   auto database = OpenStore();
   const uint64_t life = StoreLife(*database).value();
@@ -112,7 +112,7 @@ TEST_F(RecoveryTest, ALossBeginsANewLife) {
   EXPECT_NE(StoreLife(*database).value(), life);
 }
 
-// A full disk keeps the loss from being noted, but not the numbers from being given again.
+// A full disk prevents recording the loss, but the lost numbers are given again all the same.
 TEST_F(RecoveryTest, ALossOnAFullDiskEndsTheLifeAllTheSame) {
   auto database = OpenStore();
   const uint64_t life = StoreLife(*database).value();
@@ -197,7 +197,7 @@ TEST_F(RecoveryTest, AnOpenThatCannotRememberALossLeavesItToTheNext) {
   const uint64_t missing = database->recovery().missing();
   EXPECT_GT(missing, 10U);
   free_bytes_ = uint64_t{1} << 40;
-  clock_.Advance(std::chrono::seconds(10));  // written to before it is opened anew
+  clock_.Advance(std::chrono::seconds(10));  // written to before it is opened again
   ASSERT_TRUE(PutSynced(*database, "later").ok());
   database.reset();
   EXPECT_EQ(OpenStore()->recovery().missing(), missing);
@@ -215,7 +215,8 @@ TEST_F(RecoveryTest, AMarkThatIsGoneIsStillGoneAfterAnOpenThatFailed) {
   EXPECT_FALSE(OpenStore()->recovery().loss());
 }
 
-// The disk of a first start ends at some byte; what is there by then is no damage.
+// The disk of a first start becomes full at some byte; what is there by then must not count as
+// damage.
 TEST_F(RecoveryTest, AFirstOpenThatIsInterruptedDamagesNoMark) {
   int interrupted = 0;
   for (uint64_t bytes = 100;; bytes += 3'000) {
@@ -314,7 +315,8 @@ TEST_F(RecoveryTest, AMarkIsWholeFromTheMomentItHasItsName) {
   EXPECT_EQ(opened->mark, (db::HighWater{.counter = 1, .sequence = 0, .clean = false}));
 }
 
-// A store as a program of schema 1 left it: values sealed by the node's key, no family "key".
+// A store as a program of schema 1 left it: values are sealed by the node's key, and there is no
+// family "key".
 class MigrationTest : public RecoveryTest {
  protected:
   static constexpr uint32_t kRows = 5 * limits::kMaxSweepRows;
@@ -353,7 +355,7 @@ class MigrationTest : public RecoveryTest {
     EXPECT_EQ(database.Get(ColumnFamily::kDefault, "counter/boot").value(), "12345678");
     EXPECT_FALSE(database.recovery().loss());
   }
-  // Values of schema 1 that are left, in any family.
+  // Returns the number of remaining values of schema 1, in any family.
   size_t OldValues() {
     std::vector<std::string> names;
     for (const ColumnFamilyInfo& info : kColumnFamilies) {
@@ -393,7 +395,7 @@ TEST_F(MigrationTest, GoesOnWhereItWasInterrupted) {
   const fs::path original = folder_ / "original";
   fs::rename(Options().path, original);
   int interrupted = 0;
-  // The disk ends after so many bytes of log and tables, a little later every time.
+  // The disk becomes full after this many bytes of log and tables, a little later every time.
   for (uint64_t bytes = 2'000;; bytes += 40'000) {
     fs::remove_all(Options().path);
     fs::copy(original, Options().path, fs::copy_options::recursive);
@@ -428,7 +430,7 @@ TEST_F(RecoveryTest, AFullDiskRefusesWritesServesReadsAndComesBackWhenReopened) 
     fs::remove_all(options.path);
     auto opened = Database::Open(options);
     if (!opened.ok()) {
-      continue;  // not even a new store fits
+      continue;  // even a new store does not fit
     }
     ++filled;
     int acknowledged = 0;
@@ -439,7 +441,7 @@ TEST_F(RecoveryTest, AFullDiskRefusesWritesServesReadsAndComesBackWhenReopened) 
     for (int i = 0; i < acknowledged; ++i) {
       EXPECT_TRUE((*opened)->Get(ColumnFamily::kMeta, std::to_string(i)).ok()) << i;
     }
-    disk->Free();  // space alone does not bring it back: RocksDB may have lost its log's end
+    disk->Free();  // space alone does not repair it: RocksDB may have lost the end of its log
     EXPECT_FALSE(PutSynced(**opened, "late").ok());
     opened->reset();
     auto database = OpenStore(options);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Backups that end early, and restores that are refused, interrupted or made under other keys;
-// backup_test.cc has the rest.
+// Tests backups that end early, and restores that are refused, interrupted or made under other
+// keys; backup_test.cc has the rest.
 
 #include <array>
 #include <atomic>
@@ -27,7 +27,7 @@ class RestoreTest : public StoreTest {
   absl::StatusOr<RestoreReport> Restore() {
     return RestoreBackup({.backup = Folder(), .store = Store(), .key = key_});
   }
-  // A backup of a store with one row, which is closed again.
+  // Makes a backup of a store with one row, and closes the store.
   void BackUp() {
     auto database = OpenStore();
     ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "before").ok());
@@ -73,7 +73,7 @@ TEST_F(RestoreTest, ABackupThatIsGivenUpLeavesNoFolder) {
   EXPECT_TRUE(database->Backup(Folder(), [] { return false; }).ok());
 }
 
-// Hashing takes minutes: who changes keys or erases a user meanwhile waits for the copy only.
+// Hashing takes minutes: changing keys or erasing a user meanwhile waits for the copy only.
 TEST_F(RestoreTest, KeysChangeWhileABackupReadsItsFiles) {
   auto database = OpenStore();
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "1").ok());
@@ -96,7 +96,7 @@ TEST_F(RestoreTest, KeysChangeWhileABackupReadsItsFiles) {
   EXPECT_EQ(OpenStore()->Get(ColumnFamily::kMeta, "a").value(), "1");
 }
 
-// A kill leaves a folder that pins tables and holds wrapped keys, which no list shows.
+// A killed backup leaves a folder that pins tables and holds wrapped keys, and that no list shows.
 TEST_F(RestoreTest, WhatAnInterruptedBackupLeftIsRemoved) {
   auto database = OpenStore();
   const fs::path parent = folder_ / "backups";
@@ -161,7 +161,7 @@ TEST_F(RestoreTest, TheOtherKeyOfAnInterruptedChangeOpensThePresentStore) {
 }
 
 TEST_F(RestoreTest, AnUnknownPresentCounterIsPassedByAMargin) {
-  BackUp();  // of a node that never counted
+  BackUp();  // from a node that never counted
   const std::string counter = Store() + "/boot-counter";
   for (const char* unknown : {"", "12abc", "12", "x\n"}) {
     ASSERT_TRUE(WriteFileAtomically(counter, unknown).ok());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Found by review: `ruvd store verify` opened every seal and looked at no plaintext.
+// Found by review: `ruvd store verify` opened every seal and checked no plaintext.
 
 #include "storage/verify/row_checks.h"
 
@@ -29,7 +29,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A store with a row or two of every family that a check knows.
+// A store with one or two rows of every family that the check knows.
 class RowChecksTest : public WitnessTest {
  protected:
   void SetUp() override {
@@ -78,7 +78,7 @@ class RowChecksTest : public WitnessTest {
     }
     return report;
   }
-  // What is said of the store while one row of it is another one.
+  // Returns what the check reports while one row of the store has another value.
   std::string Problem(ColumnFamily family, const std::string& key, std::string_view value) {
     const absl::StatusOr<std::string> before = database_->Get(family, key);
     EXPECT_TRUE(PutOne(*database_, family, key, value).ok());
@@ -122,7 +122,7 @@ TEST_F(RowChecksTest, AnEmptyStoreHasNoProblemsAndStaysAsItIs) {
 }
 
 TEST_F(RowChecksTest, ARowThatDoesNotDecodeIsAProblemInEveryFamily) {
-  constexpr char kGarbage[] = "\x0A\x01\xC3";  // field 1 is one byte that is no text
+  constexpr char kGarbage[] = "\x0A\x01\xC3";  // field 1 is one byte that is not valid text
   EXPECT_THAT(Problem(ColumnFamily::kTrajectory, trajectories::IdKey("a"), kGarbage),
               HasSubstr("STORE_CORRUPT"));
   EXPECT_THAT(Problem(ColumnFamily::kSession, "s/s", kGarbage), HasSubstr("STORE_CORRUPT"));
@@ -146,7 +146,7 @@ TEST_F(RowChecksTest, ARowThatDoesNotDecodeIsAProblemInEveryFamily) {
   EXPECT_TRUE(Check().ok());
 }
 
-// Found by review: only the operator's row was looked at.
+// Found by review: only the operator's row was checked.
 TEST_F(RowChecksTest, ADamagedConsentOrWithdrawalIsAProblem) {
   const std::string ann = UserConsentStore::KeyOf({.id = "ann"});
   EXPECT_THAT(Problem(ColumnFamily::kConsent, "consent", "\x0A"), HasSubstr("STORE_CORRUPT"));

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Found by review: a text that is not UTF-8 could be written into a row and never be read again, so
-// that one request closed the witness log, the sessions or the ledger for good.
+// one request closed the witness log, the sessions or the ledger for good.
 
 #include "storage/row_text.h"
 
@@ -31,7 +31,7 @@ namespace {
 
 constexpr char kCutCharacter[] = "adapter \xC3";
 
-// Half of them text, half any bytes.
+// Half of the values are text, half are any bytes.
 rc::Gen<std::string> AnyBytes() {
   return rc::gen::mapcat(rc::gen::arbitrary<bool>(), [](bool text) {
     auto bytes = rc::gen::resize(40, rc::gen::arbitrary<std::string>());

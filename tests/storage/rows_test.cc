@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of rows: what docs/store-format.md promises.
+// Tests that the bytes of rows are those that docs/store-format.md defines.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -67,8 +67,9 @@ TEST(StoreFormatTest, TheHeaderIsPartOfTheSeal) {
   }
 }
 
-// The same embedding sealed by data key 7 (bytes 80 to 9f) at schema 2, and the row that keeps this
-// key, sealed by the node's key. Made by the same independent implementation.
+// This is the embedding of the example above sealed by data key 7 (bytes 80 to 9f) at schema 2, and
+// the row that keeps this key, sealed by the node's key. The bytes come from the independent
+// implementation as well.
 constexpr char kKeyedStored[] =
     "0202000000030000000700000000000000404142434445464748494a4b4c4d4e4f50515253545556"
     "57f00d73f459f0f45afb12f7ecf6ae9d9527f28cb4ac428186ff9f82f51270f0fd";
@@ -162,7 +163,7 @@ TEST(RowsTest, ChangesAndCheckpointsReadAsTheyWereWritten) {
       .epoch = 5, .building = 6, .chunks = 7, .bytes = 8, .rows = 9, .created_ms = 10, .m = 11};
   EXPECT_EQ(patterns::DecodeCheckpointRow(patterns::EncodeCheckpointRow(checkpoint)).value(),
             checkpoint);
-  // As older programs wrote changes: with wall time alone.
+  // Older programs wrote changes with wall time alone.
   v1::OplogEntry old;
   old.set_op(2);
   old.set_pattern_id(std::string(16, 'i'));

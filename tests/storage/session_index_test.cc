@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conversation state: rows, memory, searches, expiry.
+// Tests conversation state: rows, memory, searches, expiry.
 
 #include "storage/sessions/session_index.h"
 
@@ -100,7 +100,8 @@ TEST_F(SessionIndexTest, KeepsEveryFieldOverAReopen) {
   EXPECT_EQ(index_->size(), 4U);
 }
 
-// Found by review: only the width of an embedding said whether two may be compared.
+// Found by review: embeddings of equal width were compared, even if they came from different
+// models.
 TEST_F(SessionIndexTest, ContextsOfAnotherModelAreFoundByIdOnly) {
   options_.embedded_by = "package A";
   Reopen();
@@ -114,7 +115,8 @@ TEST_F(SessionIndexTest, ContextsOfAnotherModelAreFoundByIdOnly) {
   EXPECT_THAT(Search({1, 2}, 1), IsEmpty());
   EXPECT_THAT(Search({1, 2}, 1, {.user_id = "alice"}), IsEmpty());
   ASSERT_TRUE(index_->Get("a").ok());
-  // It goes on with the other model; its old context, of whatever width, is kept until then.
+  // The session continues with the other model; its old context, of whatever width, is kept until
+  // then.
   session.context_embedding = {1, 2, 3};
   ASSERT_TRUE(index_->Put(session).ok());
   session.context_embedding = {1, 2};
@@ -292,7 +294,7 @@ TEST_F(SessionIndexTest, RefusesStatesThatCannotBeStored) {
   EXPECT_EQ(index_->size(), 0U);
 }
 
-// Random changes against a map, with reopening in between.
+// Compares random changes with a map, with reopening in between.
 TEST_F(SessionIndexTest, AgreesWithAModel) {
   Random random(11);
   std::map<std::string, SessionState> model;
@@ -339,7 +341,8 @@ TEST(SessionRowsTest, OtherBytesAreRefused) {
   }
 }
 
-// A turn that ended while the keys went wrote the whole conversation again, under a new key.
+// Regression test: a turn that ended while the keys were destroyed wrote the whole conversation
+// again, under a new key.
 TEST_F(SessionIndexTest, AUserWhoTalksWhileErasedBeginsAnew) {
   const auto files = std::make_shared<HookedFiles>();
   std::atomic<bool> armed = false;
@@ -382,7 +385,7 @@ TEST_F(SessionIndexTest, AUserWhoTalksWhileErasedBeginsAnew) {
   database_.reset();
 }
 
-// One row that does not open kept the node from starting.
+// Regression test: one row that does not open kept the node from starting.
 TEST_F(SessionIndexTest, ADamagedRowCostsOneConversation) {
   ASSERT_TRUE(index_->Put(MakeSession("a", 1)).ok());
   ASSERT_TRUE(index_->Put(MakeSession("b", 2)).ok());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The vector index of rows named by text, against comparing one by one.
+// Compares the vector index of rows named by text with comparing rows one by one.
 
 #include "storage/similarity/similarity_index.h"
 
@@ -62,7 +62,7 @@ TEST(SimilarityIndexTest, AgreesWithComparingOneByOne) {
   }
 }
 
-// Found by review: every change left four bytes behind for ever.
+// Found by review: every change leaked four bytes.
 TEST(SimilarityIndexTest, ReplacingOneRowManyTimesCostsNoMemory) {
   const auto index = SimilarityIndex::Create(2).value();
   for (int i = 1; i <= 20'000; ++i) {
@@ -72,7 +72,7 @@ TEST(SimilarityIndexTest, ReplacingOneRowManyTimesCostsNoMemory) {
   EXPECT_LT(index->Counts().tail_places, 2000U);
 }
 
-// Rows beyond the tail are linked, a few with every change, and found all the same.
+// Rows beyond the tail are linked, a few with every change, and are found all the same.
 TEST(SimilarityIndexTest, LinksWhatTheTailDoesNotHold) {
   constexpr uint32_t kDimension = 8;
   const auto index = SimilarityIndex::Create(kDimension, {.max_tail = 50}).value();
@@ -100,7 +100,7 @@ TEST(SimilarityIndexTest, LinksWhatTheTailDoesNotHold) {
   }
 }
 
-// Found by review: a session that went on vanished from searches beside its updates.
+// Found by review: a session that continued was missing from searches during its updates.
 TEST(SimilarityIndexTest, ARowIsFoundWhileItIsReplaced) {
   constexpr uint32_t kSize = 16;
   const auto index = SimilarityIndex::Create(kSize).value();
@@ -117,7 +117,8 @@ TEST(SimilarityIndexTest, ARowIsFoundWhileItIsReplaced) {
   }
   std::atomic<int> searches = 0;
   std::atomic<bool> stop = false;
-  // Once beside each search: one that meets with ever newer rows answers with what it has.
+  // The writer replaces the row once during each search: a search that meets newer rows again and
+  // again answers with what it has.
   std::thread writer([&] {
     for (int seen = 0; !stop; seen = searches) {
       EXPECT_TRUE(index->Put("7", rows[7]).ok());

@@ -17,7 +17,7 @@
 
 namespace ruvd::storage {
 
-// A throw-away store with a fixed key, a manual clock and a probe that says what the test wants.
+// A temporary store with a fixed key, a manual clock and a probe whose answer the test decides.
 class StoreTest : public testing::Test {
  protected:
   void SetUp() override {

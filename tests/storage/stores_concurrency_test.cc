@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stores of the request path with readers and writers at the same time; for ThreadSanitizer.
+// Uses the stores of the request path with readers and writers at the same time, for
+// ThreadSanitizer.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ class StoresConcurrencyTest : public StoreTest {
     database_.reset();
     StoreTest::TearDown();
   }
-  // Each of them in a thread of its own, kRounds times.
+  // Runs each job kRounds times in a thread of its own.
   static void RunTogether(const std::vector<std::function<void(int round)>>& jobs) {
     std::vector<std::jthread> threads;
     threads.reserve(jobs.size());

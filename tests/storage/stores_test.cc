@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trajectories, federated items, consent and the boot counter.
+// Tests trajectories, federated items, consent and the boot counter.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST_F(TrajectoryStoreTest, KeepsEveryFieldAndFeedbackOverAReopen) {
   EXPECT_EQ(store_->size(), 1U);
 }
 
-// Found by review: a completion that was accepted and then rated 0 went on teaching its text.
+// Found by review: a completion that was accepted and then rated 0 continued to teach its text.
 TEST_F(TrajectoryStoreTest, OfARatingAndAnAcceptanceTheLastOneCounts) {
   OpenTrajectories();
   ASSERT_TRUE(store_->Put(MakeTrajectory("a", 5)).ok());
@@ -169,8 +169,8 @@ TEST_F(TrajectoryStoreTest, DropsTheOldestAboveItsCapacity) {
   EXPECT_EQ(store_->size(), 2U);
 }
 
-// Found by review: in a full store the responses of a wall clock that went back were dropped at
-// once, and no feedback found them.
+// Found by review: in a full store, responses were dropped at once after the wall clock went back,
+// and feedback did not find them.
 TEST_F(TrajectoryStoreTest, AClockThatWentBackDropsNothingNew) {
   OpenTrajectories();
   const auto put = [this](const std::string& id) {
@@ -216,7 +216,7 @@ TEST_F(TrajectoryStoreTest, ReadersMayChangeTheStoreTheyWalk) {
   EXPECT_EQ(store_->Get("b")->rating, 1.0F);
 }
 
-// One row that does not open stopped learning, or the node.
+// Regression test: one row that does not open stopped learning, or the node.
 TEST_F(TrajectoryStoreTest, ADamagedRowHidesNoOther) {
   OpenTrajectories();
   for (const char* id : {"a", "b", "c"}) {
@@ -236,7 +236,7 @@ TEST_F(TrajectoryStoreTest, ADamagedRowHidesNoOther) {
   EXPECT_THAT(IdsSince(0), ElementsAre("c", "d", "e"));
 }
 
-// What compaction left where nobody forgot the erased before it.
+// Compaction left such rows where the erased trajectories had not been forgotten before it.
 TEST_F(TrajectoryStoreTest, RowsByTimeWithoutTheirTrajectoriesAreRemovedAtAStart) {
   OpenTrajectories();
   Trajectory hers = MakeTrajectory("a", 10);
@@ -344,7 +344,7 @@ TEST_F(SmallStoresTest, ItemsOverTheLimitsAreRefused) {
   ASSERT_TRUE(store.Put(id, {.payload = std::string(limits::kMaxItemPayloadBytes, 'p')}).ok());
 }
 
-// A peer can send an item again: one damaged row must not stop federation.
+// A peer can send an item again, so one damaged row must not stop federation.
 TEST_F(SmallStoresTest, DamagedItemsArePassedOverAndMakeRoom) {
   const std::array<Digest, 4> ids = {Sha256("0"), Sha256("1"), Sha256("2"), Sha256("3")};
   for (const Digest& id : ids) {

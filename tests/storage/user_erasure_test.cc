@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A user is erased while requests, feedback and the disk go their ways.
+// Tests the erasure of a user while requests, feedback and the disk are active.
 
 #include "storage/erasure/user_erasure.h"
 
@@ -32,7 +32,7 @@ class UserErasureTest : public WitnessTest {
     changes_.reset();
     WitnessTest::TearDown();
   }
-  // A request of a user, whose witness entry waits to be written.
+  // Makes a request of a user whose witness entry waits to be written.
   void Request(const std::string& user, const std::string& id) {
     const int64_t now = clock_.WallMillis();
     ASSERT_TRUE(trajectories_
@@ -115,7 +115,7 @@ TEST_F(UserErasureTest, NeedsNoSpace) {
   EXPECT_FALSE(HasKey("alice"));
 }
 
-// An erasure that a crash interrupted before its rows were removed.
+// A crash interrupted this erasure before its rows were removed.
 TEST_F(UserErasureTest, ARepetitionRemovesWhatWasLeft) {
   Request("alice", "a");
   ASSERT_TRUE(log_->FlushAll().ok());
@@ -126,7 +126,7 @@ TEST_F(UserErasureTest, ARepetitionRemovesWhatWasLeft) {
   EXPECT_EQ(trajectories_->size(), 0U);
 }
 
-// Found by review: feedback that had read the words wrote them again, with a new key.
+// Found by review: feedback that had read the text wrote it again, with a new key.
 TEST_F(UserErasureTest, FeedbackThatComesMeanwhileBringsNothingBack) {
   for (int round = 0; round < 20; ++round) {
     const std::string id = "r" + std::to_string(round);
@@ -152,8 +152,8 @@ TEST_F(UserErasureTest, FeedbackThatComesMeanwhileBringsNothingBack) {
   }
 }
 
-// Found by review: what a session was taught waited for the erasure, and was then listed with the
-// user's name under a new key.
+// Found by review: teaching a session waited for the erasure, and the change was then listed with
+// the user's name under a new key.
 TEST_F(UserErasureTest, WhatASessionWasTaughtIsNotListedAfterwards) {
   Request("alice", "r");
   ASSERT_TRUE(log_->FlushAll().ok());

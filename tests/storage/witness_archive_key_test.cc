@@ -29,7 +29,7 @@ class WitnessArchiveKeyTest : public StoreTest {
   }
 };
 
-// An archive made before outlives both kinds of rotation, and moving.
+// An archive made earlier can be opened after both kinds of rotation, and after moving it.
 TEST_F(WitnessArchiveKeyTest, ArchivesOpenAfterEveryKeyWasChanged) {
   auto database = OpenStore();
   const std::string archive = WriteArchive(WitnessArchiveKey(*database).value());

@@ -54,7 +54,7 @@ inline std::vector<std::string> IdsOf(const absl::StatusOr<WitnessPage>& page) {
   return ids;
 }
 
-// A witness log over a throw-away store.
+// A witness log on a temporary store.
 class WitnessTest : public StoreTest {
  protected:
   void SetUp() override {
@@ -83,7 +83,7 @@ class WitnessTest : public StoreTest {
     }
     ASSERT_TRUE(log_->FlushAll().ok());
   }
-  // Entries "e0", "e1" ... one second apart.
+  // Stores entries "e0", "e1" and so on, one second apart.
   void StoreMany(int count) {
     std::vector<WitnessEntry> entries;
     for (int i = 0; i < count; ++i) {

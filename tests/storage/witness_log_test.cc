@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The write-behind queue of the witness log, and what it stores.
+// Tests the write-behind queue of the witness log, and what it stores.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -193,7 +193,7 @@ TEST_F(WitnessTest, RefusesEntriesThatCannotBeStored) {
   EXPECT_EQ(log_->counts().queued, 0U);
 }
 
-// What a filter says, in its own words rather than those of Matches.
+// Evaluates a filter by a second implementation, independent of Matches.
 bool Meant(const WitnessFilter& filter, const WitnessEntry& entry) {
   std::vector<bool> holds;
   holds.push_back(filter.from_ms <= entry.timestamp_ms);
@@ -222,7 +222,7 @@ bool Meant(const WitnessFilter& filter, const WitnessEntry& entry) {
   return std::all_of(holds.begin(), holds.end(), [](bool one) { return one; });
 }
 
-// Random entries and queries against a plain list.
+// Compares random entries and queries with a plain list.
 TEST_F(WitnessTest, QueriesAgreeWithAModel) {
   Random random(7);
   std::vector<WitnessEntry> model;
@@ -304,7 +304,7 @@ class WitnessUsersTest : public WitnessTest {
   }
 };
 
-// Found by review: one new user held up the entries of everybody for ever.
+// Found by review: one new user blocked the entries of all users for ever.
 TEST_F(WitnessUsersTest, AUserWhoCannotGetAKeyCostsTheEmbeddingsOnly) {
   OpenWith(2);
   ASSERT_TRUE(database_->EnsureKey(KeyScope::User("alice")).ok());
@@ -346,7 +346,7 @@ TEST_F(WitnessUsersTest, AUserOfWhomSomethingWaitsOnlyCanBeErased) {
   EXPECT_THAT(log_->Get("queued")->query_embedding, testing::IsEmpty());
 }
 
-// Found by review: "no row 762f.. in witness" for an entry that is listed.
+// Found by review: reading an entry that is listed failed with "no row 762f.. in witness".
 TEST_F(WitnessUsersTest, AnEntryOfAnErasedUserIsReadAndRatedAfterCompaction) {
   Store({EntryOf("alice", "hers")});
   ASSERT_TRUE(Erase("alice").ok());
@@ -363,7 +363,7 @@ TEST_F(WitnessUsersTest, AnEntryOfAnErasedUserIsReadAndRatedAfterCompaction) {
   }
 }
 
-// Found by review: rows that can be made anew kept the node from starting.
+// Found by review: rows that can be computed again kept the node from starting.
 TEST_F(WitnessUsersTest, ADamagedCountOrExpiryIsMadeAnew) {
   StoreMany(3);
   Batch batch;

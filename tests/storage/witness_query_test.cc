@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Filters, similarity and statistics over the witness log.
+// Tests filters, similarity and statistics over the witness log.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -129,7 +129,8 @@ TEST_F(WitnessTest, StatisticsAreExact) {
   EXPECT_FALSE(stats->truncated);
 }
 
-// Nearest rank, by counting: the smallest value that at least `percent` of all do not exceed.
+// Returns the nearest rank, by counting: the smallest value that at least `percent` of all do not
+// exceed.
 float NearestRank(const std::vector<float>& values, int percent) {
   float best = std::numeric_limits<float>::max();
   for (const float candidate : values) {
@@ -142,7 +143,7 @@ float NearestRank(const std::vector<float>& values, int percent) {
   return best;
 }
 
-// A hundred values cannot tell a rank that is rounded down from one that is rounded up.
+// With a hundred values, a rank that is rounded down equals one that is rounded up.
 TEST_F(WitnessTest, PercentilesAreNearestRanksOfAnyNumberOfEntries) {
   std::vector<float> values;
   for (int n = 1; n <= 101; ++n) {
@@ -159,7 +160,8 @@ TEST_F(WitnessTest, PercentilesAreNearestRanksOfAnyNumberOfEntries) {
   }
 }
 
-// Found by review: only the width of an embedding said whether two may be compared.
+// Found by review: embeddings of equal width were compared, even if they came from different
+// models.
 TEST_F(WitnessTest, EntriesOfAnotherModelAreNotSimilar) {
   WitnessEntry a = MakeEntry("a", 1);
   a.embedded_by = "package A";

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Retention of the witness log, its archives, and crashes between the two.
+// Tests retention of the witness log, its archives, and crashes between the two.
 
 #include "storage/witness/witness_retention.h"
 
@@ -81,7 +81,7 @@ TEST_F(WitnessRetentionTest, OldEntriesAreDeletedABatchAtATime) {
   Reopen();
   EXPECT_EQ(log_->counts().stored, 4U);
   EXPECT_TRUE(log_->Get("e4").ok());
-  Store({MakeEntry("e3", 9000)});  // a deleted one leaves nothing behind
+  Store({MakeEntry("e3", 9000)});  // a deleted entry leaves nothing behind
   EXPECT_EQ(log_->Get("e3")->timestamp_ms, 9000);
 }
 
@@ -104,7 +104,7 @@ TEST_F(WitnessRetentionTest, CountsWhatLeavesBeforeItsAge) {
   EXPECT_EQ(log_->counts().crowded_out, 1U);
 }
 
-// A laptop that sleeps every hour never has a clock to trust, and its disk is not endless.
+// A laptop that sleeps every hour never has a clock that can be trusted, and its disk is limited.
 TEST_F(WitnessRetentionTest, WithoutAClockToTrustOnlyTheSurplusLeaves) {
   options_.retention = {.retention = milliseconds(1), .capacity = 5};
   Reopen();
@@ -115,7 +115,7 @@ TEST_F(WitnessRetentionTest, WithoutAClockToTrustOnlyTheSurplusLeaves) {
   EXPECT_EQ(log_->counts().crowded_out, 0U);
 }
 
-// One of them stopped expiry for ever, until the log filled the disk.
+// Regression test: one such row stopped expiry for ever, until the log filled the disk.
 TEST_F(WitnessRetentionTest, RowsThatDoNotOpenLeaveWithTheOthers) {
   Archive(10);
   StoreMany(6);
@@ -147,7 +147,8 @@ TEST_F(WitnessRetentionTest, RowsThatDoNotOpenLeaveWithTheOthers) {
   EXPECT_EQ(log_->NewestMs().value(), 5000);
 }
 
-// Found by review: removing old entries was refused for want of the space that it frees.
+// Found by review: removing old entries was refused because of the missing space that it would
+// free.
 TEST_F(WitnessRetentionTest, RemovesBelowTheSoftReserve) {
   options_.retention = {.retention = milliseconds(10'000), .batch = 1};
   Reopen();
@@ -157,7 +158,7 @@ TEST_F(WitnessRetentionTest, RemovesBelowTheSoftReserve) {
   ASSERT_TRUE(log_->Append(MakeEntry("new", 4000), clock_.Now()).ok());
   EXPECT_EQ(ReasonOf(log_->FlushAll()), reasons::kDiskFull);
   for (int i = 0; i < 3; ++i) {
-    clock_.Advance(std::chrono::seconds(10));  // the free space is asked for anew
+    clock_.Advance(std::chrono::seconds(10));  // the free space is measured again
     const auto step = log_->ExpireSome(60'000);
     ASSERT_TRUE(step.ok()) << step.status();
     EXPECT_EQ(step->entries, 1U);
@@ -198,7 +199,8 @@ TEST_F(WitnessRetentionTest, ACrashAtAnyStageLosesAndDoublesNothing) {
     Reopen();
     EXPECT_EQ(StoredIds().size(), 10U);
   }
-  // Comes in with an old time while the batch is under way: it is in no archive and must stay.
+  // An entry with an old time arrives while the batch is archived: it is in no archive and must
+  // stay.
   Store({MakeEntry("late", 1500)});
   ASSERT_TRUE(log_->ExpireSome(18'000).ok());
   EXPECT_THAT(ArchivedIds(), ElementsAre("e0", "e1", "e2", "e3"));
@@ -257,7 +259,7 @@ TEST_F(WitnessRetentionTest, EveryDamageToAnArchiveIsNoticed) {
     EXPECT_EQ(read(altered, key_), reasons::kSealBroken) << i;
     EXPECT_EQ(read(std::string_view(good).substr(0, i), key_), reasons::kSealBroken) << i;
   }
-  // No plaintext in the file either.
+  // The file contains no plaintext either.
   EXPECT_EQ(good.find("session"), std::string::npos);
 }
 

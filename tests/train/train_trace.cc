@@ -32,7 +32,7 @@ namespace {
 constexpr int kRank = 8;
 constexpr double kLearningRate = 1e-3;
 
-// Writes tensors behind each other and notes where they are.
+// Writes tensors one after the other and records where they are.
 class TensorFile {
  public:
   explicit TensorFile(const std::string& path) : file_(path, std::ios::binary) {}
@@ -57,7 +57,7 @@ class TensorFile {
   nlohmann::json list_ = nlohmann::json::array();
 };
 
-// Texts with something to learn: each repeats a few tokens of its own.
+// Makes texts with something to learn: each repeats a few tokens of its own.
 std::vector<inference::TrainingExample> Texts(const inference::Model& model, int sequences,
                                               int tokens) {
   Random random(3);

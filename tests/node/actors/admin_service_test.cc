@@ -34,7 +34,7 @@ namespace {
 using namespace admin::v1;  // NOLINT(google-build-using-namespace): all messages of one package
 using testing::HasSubstr;
 
-// An actor that failed too often and is stopped.
+// An actor that failed too often and was stopped.
 class StoppedFederation final : public sharing::FederationActor {
  public:
   federation::LinkId OpenLink(std::shared_ptr<sharing::LinkSink>, std::string,
@@ -72,7 +72,7 @@ class StoppedFederation final : public sharing::FederationActor {
   }
 };
 
-// Does something whenever it is asked for the time of day.
+// Runs a callback whenever it is asked for the time of day.
 class AskedClock final : public Clock {
  public:
   TimePoint Now() const override { return SystemClock().Now(); }
@@ -128,7 +128,8 @@ class AdminServiceTest : public DatabaseTest {
   std::unique_ptr<Stub> stub_;
 };
 
-// "private, since always" and no members at all is what an operator was told of a node that shares.
+// Regression test: the operator of a node that shares was shown "private, since always" and no
+// members.
 TEST_F(AdminServiceTest, AFederationThatDoesNotAnswerIsNoPrivateOne) {
   GetConsentResponse consent;
   EXPECT_EQ(ReasonOf(Call(&Stub::GetConsent, GetConsentRequest(), &consent)),
@@ -141,7 +142,7 @@ TEST_F(AdminServiceTest, AFederationThatDoesNotAnswerIsNoPrivateOne) {
   EXPECT_EQ(status.patterns(), 7u);
 }
 
-// Each try of a client without patience queued one more copy of the whole store.
+// Regression test: each retry of an impatient client queued one more copy of the whole store.
 TEST_F(AdminServiceTest, ASecondBackupIsRefusedWhileOneRuns) {
   absl::Status second;
   std::atomic<bool> asked{false};
@@ -160,7 +161,8 @@ TEST_F(AdminServiceTest, ASecondBackupIsRefusedWhileOneRuns) {
   EXPECT_TRUE(Call(&Stub::BackUpStore, BackUpStoreRequest(), &response).ok());
 }
 
-// One that waited for its thread let others wait behind it, each to copy the store once more.
+// Regression test: while one backup waited for its thread, others queued behind it, each to copy
+// the store once more.
 TEST_F(AdminServiceTest, ASecondBackupIsRefusedWhileOneWaits) {
   Mutex mutex;
   CondVar changed;
@@ -200,7 +202,7 @@ TEST_F(AdminServiceTest, ASecondBackupIsRefusedWhileOneWaits) {
   EXPECT_TRUE(Call(&Stub::BackUpStore, BackUpStoreRequest(), &response).ok());
 }
 
-// A stop waited until the whole store was read.
+// Regression test: a stop waited until the whole store was read.
 TEST_F(AdminServiceTest, AStopEndsABackup) {
   stopping_.store(true);
   BackUpStoreRequest request;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// When deep rounds run, and how ratings take a version back.
+// Tests when deep rounds run, and how ratings take a version back.
 
 #include "node/actors/deep_actor.h"
 
@@ -59,7 +59,7 @@ class DeepActorTest : public DatabaseTest {
                            .created_ms = clock_.WallMillis()})
                     .ok());
   }
-  // As a node starts.
+  // Starts the actor as a node does.
   void Start() {
     deep_.reset();
     system_ = std::make_unique<runtime::ActorSystem>(executor_, runtime::ActorSystemOptions{});
@@ -93,7 +93,7 @@ class DeepActorTest : public DatabaseTest {
     executor_.RunFor(std::chrono::seconds(1));
     return result;
   }
-  // For both clocks: deadlines are set by the one and met by the other.
+  // Advances both clocks: deadlines are set by one clock and reached by the other.
   void Pass(Duration duration) {
     clock_.Advance(duration);
     executor_.RunFor(duration);
@@ -160,7 +160,8 @@ TEST_F(DeepActorTest, OnScheduleOnlyWhereThereIsOne) {
   EXPECT_FALSE(changes_->Last()->on_demand);
 }
 
-// Hours counted from each start, so that a node which is stopped every night was never due.
+// Regression test: hours were counted from each start, so a node that is stopped every night was
+// never due.
 TEST_F(DeepActorTest, TheScheduleGoesOnOverRestarts) {
   interval_ = std::chrono::hours(24);
   Start();
@@ -193,7 +194,7 @@ TEST_F(DeepActorTest, NoneStartsWhileLearningIsPausedOrOff) {
 
 TEST_F(DeepActorTest, AnInterruptedRoundGoesOnAfterTheNextStart) {
   Start();
-  stop_after_polls_ = 45;  // it has begun by then, and is not done
+  stop_after_polls_ = 45;  // it has begun by then and has not finished
   EXPECT_TRUE(absl::IsCancelled(Run().status()));
   EXPECT_EQ(Status().served_version, 0u);
   Start();
@@ -263,8 +264,9 @@ TEST(DeepRatingsTest, ARatingReplacesTheFormerOneOfItsResponse) {
   EXPECT_FALSE(ratings.Regressed(2, 1));
 }
 
-// At one standard error, looked at after every rating, half of them were; and of those that nearly
-// everybody likes, most, since twenty ratings that are alike have no variance.
+// Regression test: at one standard error, checked after every rating, half of the versions were
+// taken back. Most of the versions that nearly all users like were taken back as well, since twenty
+// equal ratings have no variance.
 TEST(DeepRatingsTest, AVersionThatIsNoWorseIsRarelyTakenBackHoweverOftenOneLooks) {
   Random random(7);
   constexpr int kVersions = 200;
@@ -307,7 +309,7 @@ TEST(DeepRatingsTest, AVersionThatIsMuchWorseIsFound) {
 }
 
 TEST_F(DeepActorTest, ARoundThatFailsIsTriedLessAndLessOften) {
-  // What is learned cannot be published: its folder is a file.
+  // What is learned cannot be published, because a file is in the place of its folder.
   ASSERT_TRUE(WriteFileAtomically((folder_ / "learned").string(), "", 0600).ok());
   Start();
   EXPECT_FALSE(Run().ok());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What keeps deep rounds from forgetting, and the shapes of what they publish.
+// Tests what keeps deep rounds from forgetting, and the shapes of what they publish.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 
 class DeepGuardTest : public DeepRoundFixture {
  protected:
-  // Whether a round that another set of options interrupted goes on under these.
+  // Whether a round that was interrupted under other options continues under these.
   bool GoesOnUnder(const learning::DeepOptions& options) {
     {
       const auto round = Begin(5);
@@ -201,7 +201,7 @@ TEST_F(DeepGuardTest, BanksArePublishedServedByTAndGoneOnFrom) {
   EXPECT_FALSE(inference::IsStatic(*parts->front().adapter));
   EXPECT_EQ(inference::train::SitesFrom(model_->config(), 0, false).size(),
             served->trunk->targets.size());
-  // At a rate at which nothing moves the next version is this one.
+  // At a rate at which nothing moves, the next version is equal to this one.
   options_.learning_rate = 1e-30;
   const auto round = Begin(2);
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
@@ -210,7 +210,8 @@ TEST_F(DeepGuardTest, BanksArePublishedServedByTAndGoneOnFrom) {
   EXPECT_NEAR(second.held_out_after, second.held_out_before, 1e-2);
 }
 
-// It was trained and judged on the bare model, though served on top of others.
+// Regression test: the adapter was trained and judged on the bare model, although it is served on
+// top of others.
 TEST_F(DeepGuardTest, ItIsTrainedAndJudgedOnTopOfTheOtherServedAdapters) {
   const double bare = Run().held_out_before;
   const Digest alone = ServedId();

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the federation actor goes on with when it begins again, and what it serves no more.
+// Tests what the federation actor continues with when it starts again, and what it no longer
+// serves.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -92,7 +93,8 @@ class GossipActorTest : public FederatedModelTest {
   privacy::RevocationList ListOf(const privacy::NodeId& revoked) {
     return privacy::RevokeNodes({}, {revoked}, wall().WallMillis(), issuer_).value();
   }
-  // As of rounds before: an update of 9, and a sum that newer ones have replaced since.
+  // Adds the results of earlier rounds: an update of node 9, and a sum that newer sums have
+  // replaced since.
   void ServeASumOf(const std::vector<uint8_t>& members) {
     Add(9, {Small(1e-3F), Small(1e-3F)});
     ASSERT_TRUE(Run({SumOf(members)}).changed);
@@ -116,7 +118,8 @@ class GossipActorTest : public FederatedModelTest {
   std::unique_ptr<sharing::FederationActor> federation_;
 };
 
-// It went on with the one of the node's start, which peers refuse once that is over.
+// Regression test: the actor continued with the certificate of the node's start, which peers refuse
+// once it has expired.
 TEST_F(GossipActorTest, AnActorThatBeginsAgainHasTheNewestCertificate) {
   Open();
   const int64_t first_ms = start_.gossip.certificate.not_after_ms;
@@ -133,8 +136,8 @@ TEST_F(GossipActorTest, AnActorThatBeginsAgainHasTheNewestCertificate) {
   EXPECT_EQ(View().certificate_expires_ms, newest_ms);
 }
 
-// The actor fell over between hearing that an update was taken back and beginning anew: what held
-// it was served by the next one.
+// Regression test: the actor failed after it heard that an update was withdrawn and before it
+// started again. The next actor served what contained the update.
 TEST_F(GossipActorTest, WhatAFormerLifeDistrustedIsNotServedAndIsMadeAnew) {
   ServeASumOf({1, 2, 3, 4});
   federated_->Distrust();
@@ -151,7 +154,8 @@ TEST_F(GossipActorTest, WhatIsTrustedIsServedFromTheStart) {
   EXPECT_NE(federated_->adapter(), nullptr);
 }
 
-// Newer sums had taken the place of what the member was in, and nobody looked at those any more.
+// Regression test: newer sums had replaced the one with the member's update, and the replaced ones
+// were not checked any more.
 TEST_F(GossipActorTest, AnExpelledMemberOfASumThatWasReplacedIsTakenOut) {
   ServeASumOf({1, 2, 3, 4});
   Start();
@@ -165,7 +169,7 @@ TEST_F(GossipActorTest, AnExpelledMemberOfASumThatWasReplacedIsTakenOut) {
   EXPECT_THAT(federated_->Contributors(), ElementsAre());
 }
 
-// The node ended between hearing of it and acting on it.
+// The node ended after it heard of the withdrawal and before it acted on it.
 TEST_F(GossipActorTest, AMemberThatWasExpelledBeforeARestartIsTakenOutAfterIt) {
   ServeASumOf({1, 2, 3, 4});
   Open();  // as after a restart
@@ -191,7 +195,7 @@ TEST_F(GossipActorTest, TheReleaseKnowsTheOperatorsTierAlsoAfterARestart) {
   ASSERT_TRUE(granted.ok()) << granted.status();
   const double of_share = release_->View(privacy::ConsentTier::kMasked).epsilon;
   EXPECT_EQ(release_->View().epsilon, of_share);
-  release_->SetTier(privacy::ConsentTier::kPrivate);  // as a release that is made anew
+  release_->SetTier(privacy::ConsentTier::kPrivate);  // like a release that is made again
   Start();
   EXPECT_EQ(release_->View().epsilon, of_share);
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which feedback a start finds that no round has taken.
+// Tests which feedback a start finds that no round has taken.
 
 #include "node/actors/learning_actor.h"
 
@@ -63,7 +63,7 @@ class LearningActorTest : public DatabaseTest {
                            .created_ms = clock_.WallMillis()})
                     .ok());
   }
-  // The commits of a response, of which its session may learn.
+  // Keeps the commits of a response, so that its session may learn from them.
   void KeepCommits(const std::string& id) {
     serving::InstantTrail trail{.session = {"", "session"}, .commits = inference::CommitTrail(1)};
     const std::array<float, 1> hidden = {1};
@@ -71,7 +71,7 @@ class LearningActorTest : public DatabaseTest {
     trail.commits.Add(0, inference::TokenId{1}, 0.5F, hidden, candidates);
     instant_->Keep(id, std::move(trail));
   }
-  // As a node starts.
+  // Starts the actor as a node does.
   void Start() {
     instant_ = std::make_unique<serving::InstantLoop>(
         serving::InstantLoopOptions{.clock = &executor_.clock()});
@@ -145,7 +145,7 @@ class LearningActorTest : public DatabaseTest {
     EXPECT_TRUE(list.ok()) << list.status();
     return list.value_or(std::vector<storage::LearningChange>{});
   }
-  // With a router that learns, and requests that it chose for.
+  // Starts the actor with a router that learns, and with requests that it chose for.
   void StartWithRouter(int served) {
     system_.reset();
     router_ = std::make_unique<serving::RequestRouter>(
@@ -192,8 +192,8 @@ class LearningActorTest : public DatabaseTest {
   std::function<void()> on_training_;
 };
 
-// What was learned since was measured by the patterns that are left, so that who deleted one got it
-// back under another id, and at peers, too.
+// Regression test: later lessons were measured by the patterns that are left, so a user who deleted
+// a pattern got it back under another id, and so did peers.
 TEST_F(LearningActorTest, ADeletedPatternDoesNotComeBackWithTheNextStart) {
   ASSERT_TRUE(Accept().learned);
   ASSERT_EQ(learned_.size(), 1u);
@@ -259,7 +259,8 @@ TEST_F(LearningActorTest, TheLastChangeIsUndoneWithoutAToken) {
   EXPECT_EQ(patterns_->size(), 0u);
 }
 
-// The undo took it from what waited, so that no round learned it, though its answer promised that.
+// Regression test: the undo removed it from the waiting feedback, so no round learned it, although
+// its answer promised that.
 TEST_F(LearningActorTest, FeedbackThatIsNewerThanWhatIsUndoneIsLearned) {
   const learning::FeedbackAnswer first = Accept();
   ASSERT_EQ(first.changes.size(), 1u);
@@ -283,7 +284,7 @@ TEST_F(LearningActorTest, FeedbackThatIsNewerThanWhatIsUndoneIsLearned) {
   EXPECT_EQ(patterns_->size(), 2u);
 }
 
-// Only the queue forgot it, so that the next start taught it all the same.
+// Regression test: only the queue forgot it, so the next start taught it anyway.
 TEST_F(LearningActorTest, WhatWasUndoneInASessionIsTaughtByNoRoundAlsoAfterARestart) {
   KeepCommits("r");
   const learning::FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.9F});
@@ -316,7 +317,8 @@ TEST_F(LearningActorTest, NewFeedbackOfLessonsThatMoveWithAnUndoneMergeIsLearned
   EXPECT_GE(RunRound(false)->patterns_kept, 1u);
 }
 
-// The undo of the first took back what the second had taught, whose own undo then found nothing.
+// Regression test: the undo of the first feedback took back what the second had taught, and the
+// undo of the second then found nothing.
 TEST_F(LearningActorTest, OfTwoFeedbacksOfOneResponseTheSecondIsUndone) {
   KeepCommits("r");
   const learning::FeedbackAnswer first = Submit({.response_id = "r", .rating = 1.0F});
@@ -328,7 +330,8 @@ TEST_F(LearningActorTest, OfTwoFeedbacksOfOneResponseTheSecondIsUndone) {
   EXPECT_FALSE(instant_->Remembers({"", "session"}, "r"));
 }
 
-// What a session had been taught stayed the last change for ever once the session was idle.
+// Regression test: what a session had been taught stayed the last change for ever once the session
+// was idle.
 TEST_F(LearningActorTest, TheLastChangeIsUndoneThoughASessionForgotANewerOne) {
   ASSERT_TRUE(Accept().learned);
   AddResponse("s", other_);
@@ -364,7 +367,8 @@ TEST_F(LearningActorTest, FeedbackThatIsSentAgainIsLearnedOnceAlsoAfterARestart)
   EXPECT_EQ(learned_.size(), 2u);
 }
 
-// It was answered with what the first response's feedback had given, and never stored.
+// Regression test: the request was answered with what the first response's feedback had given, and
+// never stored.
 TEST_F(LearningActorTest, AKeyThatIsUsedForAnotherFeedbackNamesThatOne) {
   AddResponse("s", embedding_);
   ASSERT_TRUE(Submit({.response_id = "r", .accepted = true, .idempotency_key = "1"}).learned);
@@ -376,7 +380,7 @@ TEST_F(LearningActorTest, AKeyThatIsUsedForAnotherFeedbackNamesThatOne) {
   EXPECT_EQ(learned_.size(), 3u);
 }
 
-// The round that ran did not know of it, so that the next one learned it again.
+// Regression test: the running round did not know of it, so the next one learned it again.
 TEST_F(LearningActorTest, FeedbackThatIsSentAgainWhileItIsLearnedIsLearnedOnce) {
   const learning::Feedback feedback{
       .response_id = "r", .accepted = true, .idempotency_key = "once"};
@@ -410,7 +414,7 @@ TEST_F(LearningActorTest, APauseLetsFeedbackWaitAlsoAfterARestart) {
   EXPECT_EQ(patterns_->size(), 1u) << "what waited is learned";
 }
 
-// They got no answer until learning was resumed, or the caller had no patience left.
+// Regression test: such callers got no answer until learning was resumed or their deadline passed.
 TEST_F(LearningActorTest, WhoWaitsForARoundThatAPausePreventsIsAnswered) {
   AddResponse("s", other_);
   absl::StatusOr<learning::FeedbackAnswer> late = absl::UnknownError("no answer");

@@ -62,7 +62,7 @@ class MaintenanceActorTest : public DatabaseTest {
 };
 
 TEST_F(MaintenanceActorTest, GoesOnWithARotationThatWasInterrupted) {
-  PutRows(5000);  // more than one round seals
+  PutRows(5000);  // more rows than one round seals
   ASSERT_TRUE(database_->RotateDataKeys("").ok());
   ASSERT_TRUE(database_->ResealStep().value());
   ASSERT_GT(Retired(), 0u);

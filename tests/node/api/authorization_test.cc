@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Who may call what: the rules against the protos, and a real server against the rules.
+// Tests who may call what: the rules against the protos, and a real server against the rules.
 
 #include "node/api/authorization.h"
 
@@ -37,8 +37,8 @@ using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// "/package.Service/Method" of every method in the proto folder, and of reflection, whose proto is
-// gRPC's own.
+// Returns "/package.Service/Method" of every method in the proto folder, and of reflection, whose
+// proto is gRPC's own.
 std::set<std::string> MethodsOfTheProtos() {
   const fs::path root = fs::path(RUVD_SOURCE_DIR) / "proto";
   const auto* const pool = google::protobuf::DescriptorPool::generated_pool();
@@ -73,7 +73,7 @@ TEST(AuthorizationTest, EveryMethodOfTheProtosHasARuleAndNoOtherOne) {
   }
   std::set<std::string> methods = MethodsOfTheProtos();
   EXPECT_GE(methods.size(), 40u);
-  // Its proto has Check alone, the service of gRPC's library Watch, too.
+  // Its proto has only Check; the service of gRPC's library has Watch as well.
   methods.insert("/grpc.health.v1.Health/Watch");
   EXPECT_THAT(ruled, ElementsAreArray(methods));
 }
@@ -86,7 +86,7 @@ TEST(AuthorizationTest, AMethodWithoutARuleIsNobodys) {
   }
 }
 
-// Written down apart from the table: what each role is for.
+// The expected roles are written down separately from the table.
 const std::set<std::string> kOfAnybody = {"Check", "Watch", "Link", "Join"};
 const std::set<std::string> kOfObservers = {"ServerReflectionInfo", "DiffAdapters", "GetAdapter",
                                             "ListAdapters",         "GetConsent",   "GetStatus",
@@ -104,7 +104,7 @@ bool Expected(const std::string& method, const std::string& role) {
          (kOfContributors.contains(name) && role == "contributor");
 }
 
-// Answers every method, so that only the rules say no.
+// Answers every method, so that only the rules refuse calls.
 class Agreeable final : public grpc::CallbackGenericService {
  public:
   grpc::ServerGenericBidiReactor* CreateReactor(
@@ -166,7 +166,7 @@ class TokenServerTest : public ::testing::Test {
   static std::string TokenOf(const std::string& role) {
     return role + std::string(limits::kMinApiTokenChars, '-');
   }
-  // With `header` as the caller's authorization, unless it is empty.
+  // Calls with `header` as the caller's authorization, unless it is empty.
   grpc::Status Call(const std::string& method, const std::string& header) {
     grpc::ClientContext context;
     if (!header.empty()) {
@@ -181,7 +181,7 @@ class TokenServerTest : public ::testing::Test {
         [&done](grpc::Status status) { done.set_value(std::move(status)); });
     return done.get_future().get();
   }
-  // Whether the rules let the call pass; the service itself answers nothing.
+  // Whether the rules let the call pass. The service itself returns nothing useful.
   static bool Passed(const grpc::Status& status) {
     return status.error_code() != grpc::StatusCode::UNAUTHENTICATED &&
            status.error_code() != grpc::StatusCode::PERMISSION_DENIED;

@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-// Tells what TLS knows of the channel of the last call.
+// Reports what TLS knows about the channel of the last call.
 class ChannelProbe final : public grpc::health::v1::Health::Service {
  public:
   grpc::Status Check(grpc::ServerContext* context, const HealthCheckRequest*,
@@ -67,7 +67,8 @@ class LinkTlsTest : public ::testing::Test {
     fs::remove_all(folder_);
   }
 
-  // One call over a connection of its own; what the client then knows of the channel.
+  // Makes one call over a connection of its own and records what the client then knows about the
+  // channel.
   struct Seen {
     grpc::Status status;
     federation::LinkChannel channel;
@@ -147,11 +148,12 @@ TEST_F(LinkTlsTest, FormerCertificatesAreForgottenOneByOne) {
   EXPECT_EQ(dialer_->own_certificates().size(), limits::kMaxLinkCertificates);
 }
 
-// A client of OpenSSL's own that speaks `version` only. The version that was agreed on; 0 for none.
+// Connects with a client of OpenSSL's own that speaks `version` only. Returns the version that was
+// agreed on; 0 for none.
 int HandshakeAt(const std::string& address, int version) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
                                                                   SSL_CTX_free);
-  SSL_CTX_clear_options(context.get(), SSL_OP_NO_TLSv1_2);  // which RequireTls13 sets, here too
+  SSL_CTX_clear_options(context.get(), SSL_OP_NO_TLSv1_2);  // RequireTls13 sets this here as well
   SSL_CTX_set_min_proto_version(context.get(), version);
   SSL_CTX_set_max_proto_version(context.get(), version);
   const std::unique_ptr<BIO, decltype(&BIO_free_all)> bio(BIO_new_ssl_connect(context.get()),

@@ -234,7 +234,7 @@ TEST_F(PatternServiceTest, QuestionsThatMakeNoSenseAreRefusedByName) {
   EXPECT_THAT(error([](auto* r) { r->mutable_filter()->set_origin("me"); }), HasSubstr("node id"));
   EXPECT_THAT(error([](auto* r) { r->mutable_filter()->set_task(std::string(257, 'x')); }),
               HasSubstr("filter.task"));
-  // Each of these was answered: with what is near to nothing, or with all banks.
+  // Regression test: each of these was answered with what is near to nothing, or with all banks.
   EXPECT_THAT(error([](auto* r) { r->clear_query(); }), HasSubstr("nothing to search for"));
   EXPECT_THAT(error([](auto* r) { r->set_text(""); }), HasSubstr("nothing to search for"));
   EXPECT_THAT(error([](auto* r) { r->set_bank(-2); }), HasSubstr("bank is -2"));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Imports into and exports from a node that is busy, nearly full, or has a damaged row.
+// Tests imports into and exports from a node that is busy, nearly full, or has a damaged row.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -135,7 +135,7 @@ class PatternTransferTest : public testing::Test {
     ASSERT_TRUE(writer.End().ok());
     ASSERT_TRUE(WriteFileAtomically(file_.string(), bytes).ok());
   }
-  // What `ruvd` prints, errors included.
+  // Returns what `ruvd` prints, errors included.
   std::string Run(const std::string& verb) {
     std::ostringstream out;
     cli::CommandContext context{.out = out, .err = out};
@@ -151,7 +151,8 @@ class PatternTransferTest : public testing::Test {
   RunningServer server_;
 };
 
-// A full mailbox, which the node says is over in a moment, ended the import of the file.
+// Regression test: a full mailbox, which the node reports as temporary, ended the import of the
+// file.
 TEST_F(PatternTransferTest, AnImportComesBackToABusyNode) {
   const absl::Status full =
       Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull, "many wait; try again");
@@ -163,7 +164,7 @@ TEST_F(PatternTransferTest, AnImportComesBackToABusyNode) {
   EXPECT_EQ(exit_code_, 0);
 }
 
-// What concerns one pattern ended it, too.
+// Regression test: an error about one pattern ended the import as well.
 TEST_F(PatternTransferTest, AnImportGoesOnBehindADamagedRowAndOneThatIsTooLarge) {
   patterns_.first = {
       {Id(3), Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt, "damaged")},
@@ -189,7 +190,7 @@ TEST_F(PatternTransferTest, ANodeThatDoesNotTellItsCapacityTakesAnImport) {
   EXPECT_THAT(Run("import"), HasSubstr("50 new"));
 }
 
-// One damaged payload, and there was no export at all.
+// Regression test: with one damaged payload there was no export at all.
 TEST_F(PatternTransferTest, AnExportLeavesOutWhatIsDamagedAndWaitsForABusyNode) {
   patterns_.first = {
       {Id(0), Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt, "damaged")},

@@ -43,7 +43,7 @@ class PatternUpsertTest : public DatabaseTest {
     adapter->name = name;
     return adapter;
   }
-  // A pattern that the node learned, with what it may share.
+  // Stores a pattern that the node learned, with what it may share.
   void StoreLearned(const std::string& adapter) {
     serving::PatternPayload payload{
         .adapter = adapter, .core = {1, 2, 3, 4}, .frame_id = frame_.id};
@@ -59,7 +59,7 @@ class PatternUpsertTest : public DatabaseTest {
                            .payload = serving::EncodePatternPayload(payload)})
                     .ok());
   }
-  // The stored pattern as a client says it again.
+  // Returns the stored pattern as a client sends it again.
   pattern::v1::UpsertPatternRequest Again() {
     const storage::Pattern stored = *patterns_->Get(kUpsertId);
     pattern::v1::UpsertPatternRequest request;
@@ -114,7 +114,7 @@ TEST_F(PatternUpsertTest, APatternThatAClientMadePrivateIsNotShared) {
   EXPECT_TRUE(Shareable());
 }
 
-// "private" was shown of a pattern that went on being shared.
+// Regression test: "private" was shown for a pattern that continued to be shared.
 TEST_F(PatternUpsertTest, WhoNamesNoTierLeavesItAsItWas) {
   StoreLearned(inference::EncodeAdapter(*AdapterOf(1, "learned")));
   ASSERT_TRUE(patterns_->SetTier(kUpsertId, storage::SharingTier::kPublic).ok());
@@ -125,10 +125,10 @@ TEST_F(PatternUpsertTest, WhoNamesNoTierLeavesItAsItWas) {
   EXPECT_TRUE(Shareable());
 }
 
-// No client could mend a pattern whose rows cannot be read: to import an export of before is what
-// suggests itself.
+// Regression test: no client could repair a pattern whose rows cannot be read. Importing an earlier
+// export is the natural way.
 TEST_F(PatternUpsertTest, ADamagedPatternIsReplacedWhateverItsTime) {
-  constexpr uint32_t kOtherGeneration = 99;  // than the row has: it does not open
+  constexpr uint32_t kOtherGeneration = 99;  // the row has another one, so it does not open
   for (const storage::ColumnFamily family :
        {storage::ColumnFamily::kPayload, storage::ColumnFamily::kMeta}) {
     StoreLearned(inference::EncodeAdapter(*AdapterOf(1, "learned")));

@@ -47,7 +47,7 @@ TEST_F(PatternServiceTest, AWatchShowsChangesInTheirOrder) {
   later.TryCancel();
 }
 
-// Nobody waits for a caller that does not read, and it misses nothing.
+// The node does not wait for a caller that does not read, and the caller misses nothing.
 TEST_F(PatternServiceTest, ASlowWatcherGetsEverythingOnceItReads) {
   grpc::ClientContext context;
   const Stream stream = Watch(&context, 0);
@@ -91,7 +91,8 @@ TEST_F(PatternServiceTest, AWatcherBehindTheLogIsToldWhereToGoOn) {
   resumed.TryCancel();
 }
 
-// After a restore the numbers begin again lower: whoever went on with an old one missed changes.
+// After a restore the numbers begin again at a lower value: a caller that continued with an old
+// number missed changes.
 TEST_F(PatternServiceTest, ANumberOfAnotherLogIsRefused) {
   Put(1);
   WatchPatternsRequest request;
@@ -129,7 +130,7 @@ TEST_F(PatternServiceTest, WatchesAreLimitedAndACancelledOneMakesRoom) {
   EXPECT_EQ(ReasonOf(EndOf(Watch(&refused))), reasons::kLimitExceeded);
   contexts[0]->TryCancel();
   (void)streams[0]->Finish();
-  // The server hears of it when it does: whoever asks meanwhile is refused.
+  // The server learns of this with a delay: until then other callers are refused.
   for (;;) {
     grpc::ClientContext context;
     const Stream stream = Watch(&context);
@@ -142,8 +143,8 @@ TEST_F(PatternServiceTest, WatchesAreLimitedAndACancelledOneMakesRoom) {
   }
 }
 
-// The stop comes while the write of the change may not be known to be done: what the caller was
-// sent counts, not what was known when the stop came.
+// The stop may come before the write of the change is known to be done: what the caller was sent
+// counts, not what was known when the stop came.
 TEST_F(PatternServiceTest, AStopEndsEveryWatchAndSaysWhereToGoOn) {
   grpc::ClientContext context;
   const Stream stream = Watch(&context);
@@ -156,7 +157,7 @@ TEST_F(PatternServiceTest, AStopEndsEveryWatchAndSaysWhereToGoOn) {
   EXPECT_THAT(MessageOf(status), HasSubstr("after_sequence = 1"));
   grpc::ClientContext late;
   EXPECT_EQ(ReasonOf(EndOf(Watch(&late))), reasons::kNodeDraining);
-  while (feed_->size() != 0) {  // the caller hears of the end before the stream is gone
+  while (feed_->size() != 0) {  // the caller learns of the end before the stream is gone
     std::this_thread::yield();
   }
 }
@@ -194,7 +195,7 @@ TEST_F(PatternServiceTest, WatchersAndWritersAtTheSameTime) {
   }
 }
 
-// A stream that could be woken before it had its place began at change 0.
+// Regression test: a stream that could be woken before it had its place began at change 0.
 TEST_F(PatternServiceTest, AWatchFromNowOnBeginsThereWhileOthersWrite) {
   std::atomic<bool> stop{false};
   std::thread writer([this, &stop] {
@@ -211,7 +212,7 @@ TEST_F(PatternServiceTest, AWatchFromNowOnBeginsThereWhileOthersWrite) {
     const Stream stream = Watch(&context);
     WatchPatternsResponse event;
     if (!stream->Read(&event)) {
-      continue;  // those before it have not gone yet
+      continue;  // the changes before it have not been sent yet
     }
     ++begun;
     EXPECT_TRUE(event.has_started()) << event.ShortDebugString();
@@ -224,7 +225,7 @@ TEST_F(PatternServiceTest, AWatchFromNowOnBeginsThereWhileOthersWrite) {
   EXPECT_EQ(begun, 100);
 }
 
-// Nobody got past the change of such a pattern.
+// Regression test: no watcher got past the change of such a pattern.
 TEST_F(PatternServiceTest, AWatchGoesOnBehindAPatternThatDoesNotOpen) {
   Put(1);
   Put(2);
@@ -242,7 +243,7 @@ TEST_F(PatternServiceTest, AWatchGoesOnBehindAPatternThatDoesNotOpen) {
   context.TryCancel();
 }
 
-// A power cut takes the second version back, and no later change would tell the watcher.
+// A power cut undoes the second version, and no later change would tell the watcher.
 TEST_F(PatternServiceTest, AChangeIsNotShownWithAVersionThatMayBeUndone) {
   ruvd::storage::Pattern pattern{.id = {1}, .embedding = {1, 2, 3, 4}, .quality = 0.25F};
   ASSERT_TRUE(patterns_->Put(pattern).ok());

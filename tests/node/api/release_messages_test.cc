@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What operators and users are told of releases.
+// Tests what operators and users are told about releases.
 
 #include "node/api/release_messages.h"
 
@@ -26,7 +26,8 @@ sharing::FederationView ViewOfReleases(privacy::ConsentTier tier) {
   return view;
 }
 
-// Whoever withdrew was told less than what centroids and masked sums say of them.
+// Regression test: a user who withdrew was told less than what is true of centroids and masked
+// sums.
 TEST(ResidualOfTest, CountsCentroidsWithTheUpdatesOfTheirLessons) {
   sharing::FederationView view = ViewOfReleases(privacy::ConsentTier::kDp);
   view.plain_left = true;
@@ -48,7 +49,8 @@ TEST(ResidualOfTest, CountsCentroidsWithTheUpdatesOfTheirLessons) {
                     Not(HasSubstr("masked sum"))));
 }
 
-// It was said under the tier masked only, and of noised updates that no sum holds.
+// Regression test: this was said under the tier masked only, and about noised updates that no sum
+// holds.
 TEST(ResidualOfTest, SaysThatMaskedSumsStayAsTheyAreWhereOneWasPaidFor) {
   sharing::FederationView view = ViewOfReleases(privacy::ConsentTier::kMasked);
   EXPECT_THAT(ResidualText(view),
@@ -62,7 +64,7 @@ TEST(ResidualOfTest, SaysThatMaskedSumsStayAsTheyAreWhereOneWasPaidFor) {
   EXPECT_THAT(ResidualText(none), HasSubstr("Nothing was released"));
 }
 
-// "Nothing was released" was said of a ledger that nobody could read.
+// Regression test: "Nothing was released" was said about a ledger that could not be read.
 TEST(ResidualOfTest, ALedgerThatIsBrokenIsNoEmptyOne) {
   sharing::FederationView view = ViewOfReleases(privacy::ConsentTier::kPrivate);
   view.release->releases = 0;

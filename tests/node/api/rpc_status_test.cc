@@ -50,7 +50,7 @@ TEST(RpcStatusTest, OverloadCarriesARetryDelay) {
   EXPECT_GT(retry.retry_delay().nanos() + retry.retry_delay().seconds(), 0);
 }
 
-// Trying again in a moment helps against a full queue, not against a full disk.
+// Trying again soon helps against a full queue, not against a full disk.
 TEST(RpcStatusTest, AFullDiskCarriesNoRetryDelay) {
   google::rpc::Status details;
   ASSERT_TRUE(details.ParseFromString(

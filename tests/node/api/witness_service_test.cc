@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Queries of the witness log that wait for one another.
+// Tests queries of the witness log that wait for one another.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ class WitnessServiceTest : public DatabaseTest {
   std::unique_ptr<witness::v1::WitnessService::Stub> stub_;
 };
 
-// Found by review: queries piled up without a bound.
+// Found by review: queries queued up without a bound.
 TEST_F(WitnessServiceTest, OneQueryTooManyIsRefusedAtOnce) {
   std::vector<std::unique_ptr<Call>> calls;
   for (size_t i = 0; i < limits::kMaxWaitingQueries; ++i) {
@@ -74,7 +74,7 @@ TEST_F(WitnessServiceTest, OneQueryTooManyIsRefusedAtOnce) {
   EXPECT_TRUE(again->End().ok());
 }
 
-// Found by review: a stop waited for every query that anybody had asked.
+// Found by review: a stop waited for every query that had been asked.
 TEST_F(WitnessServiceTest, AStopCancelsTheQueriesThatWait) {
   std::vector<std::unique_ptr<Call>> calls;
   for (int i = 0; i < 30; ++i) {
@@ -90,8 +90,8 @@ TEST_F(WitnessServiceTest, AStopCancelsTheQueriesThatWait) {
   stop.join();
 }
 
-// NaN met no condition, and what cannot be had together was passed over: empty answers without a
-// word.
+// Regression test: NaN met no condition, and conditions that exclude each other were ignored, so
+// answers were empty without an error.
 TEST_F(WitnessServiceTest, QuestionsThatMakeNoSenseAreRefusedByName) {
   const auto error = [this](auto change) {
     witness::v1::ListEntriesRequest request;
@@ -106,7 +106,7 @@ TEST_F(WitnessServiceTest, QuestionsThatMakeNoSenseAreRefusedByName) {
     if (status.code() != absl::StatusCode::kInvalidArgument || response.hits_size() > 0) {
       ADD_FAILURE() << status;
     }
-    queries_.Post([] {}, Priority::kNormal);  // where the call never reached the lane
+    queries_.Post([] {}, Priority::kNormal);  // some calls never reach the lane
     lane.join();
     queries_.RunAll();
     return MessageOf(status);

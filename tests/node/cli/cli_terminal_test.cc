@@ -27,7 +27,7 @@ TEST(CliTerminalTest, ControlCharactersNeverReachTheTerminal) {
   EXPECT_EQ(Printable("žluťoučký 😀"), "žluťoučký 😀");
 }
 
-// A task of a peer's with a line feed printed a second field, or a whole change.
+// Regression test: a peer's task with a line feed printed a second field, or a whole change.
 TEST(CliTerminalTest, NoValueForgesALine) {
   EXPECT_EQ(PrintableLine("a\nb\tc\x1b"), "a b c\uFFFD");
   EXPECT_EQ(FormatFields({{"task", "x\norigin  me"}, {"id", "7"}}),

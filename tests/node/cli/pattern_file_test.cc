@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<Pattern>> ReadAll(const std::string& bytes) {
   }
 }
 
-// The error of a file of one pattern whose line was changed, with a last line that fits it.
+// Returns the error of a file of one pattern whose line was changed, with a last line that fits it.
 std::string ErrorOf(const std::function<void(nlohmann::ordered_json*)>& change) {
   const std::string whole = Written(TwoValues(), {SomePattern()});
   const size_t first = whole.find('\n') + 1;
@@ -111,7 +111,7 @@ TEST(PatternFileTest, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(reader->header().model_name, "a model");
 }
 
-// The example of docs/pattern-export.md.
+// This is the example of docs/pattern-export.md.
 TEST(PatternFileTest, TheBytesAreThoseOfTheDocumentation) {
   Pattern pattern = SomePattern();
   pattern.set_task("");
@@ -183,7 +183,7 @@ TEST(PatternFileTest, ALineSaysWhatIsWrongWithIt) {
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["embedding"] = "AACAPwAAAM"; }), HasSubstr("not base64"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["embedding"] = "AACAPwAAwH8="; }),
               HasSubstr("not finite"));
-  // What no node stores: `import --check` found nothing wrong with it.
+  // No node stores such values, but `import --check` found nothing wrong with them.
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["embedding"] = "AAAAAAAAAIA="; }), HasSubstr("all zero"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["bank"] = 3; }), HasSubstr("from 0 to 2"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["tier"] = "dp"; }), HasSubstr("use private or public"));
@@ -213,7 +213,7 @@ TEST(PatternFileTest, AFileSaysThatAdaptersWereLeftOut) {
   }
 }
 
-// The file buffer throws where the disk, or what is no file, cannot be read.
+// The file buffer throws where the disk, or something that is not a file, cannot be read.
 TEST(PatternFileTest, WhatCannotBeReadIsAnError) {
   std::ifstream folder(testing::TempDir(), std::ios::binary);
   ASSERT_TRUE(folder.is_open());

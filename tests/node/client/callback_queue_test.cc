@@ -27,9 +27,10 @@ class TakesAnyPattern final : public pattern::v1::PatternService::Service {
   }
 };
 
-// PatternTransferTest.ANodeThatDoesNotTellItsCapacityTakesAnImport, and with it `ruvd pattern
-// import`, aborted at times once it was done: gRPC ended its queue of callbacks with the last
-// channel that used it. The server here answers without callbacks, as one of another process.
+// Regression test: PatternTransferTest.ANodeThatDoesNotTellItsCapacityTakesAnImport, and with it
+// `ruvd pattern import`, sometimes aborted at the end: gRPC ended its queue of callbacks with the
+// last channel that used it. The server here answers without callbacks, like one of another
+// process.
 TEST(CallbackQueueTest, OutlivesTheLastChannelThatUsedIt) {
   for (int round = 0; round < 100; ++round) {
     TakesAnyPattern service;

@@ -33,7 +33,7 @@ class ConfigLoadTest : public ::testing::Test {
     std::ofstream(path) << toml;
     return path;
   }
-  // The configuration, or a failed test.
+  // Returns the configuration, or fails the test.
   NodeConfig Load(std::string_view toml, const Pairs& environment = {}, const Pairs& flags = {}) {
     auto config = LoadConfig(File(toml), environment, flags, &origins_);
     EXPECT_TRUE(config.ok()) << config.status();
@@ -225,7 +225,8 @@ TEST(ConfigCheckTest, NamesWhatIsMissingOrContradicts) {
   EXPECT_EQ(ReasonOf(CheckConfig(config)), reasons::kConfigInvalid);
 }
 
-// A deep round read eight passages hundreds of times, and general text lost a nat per token.
+// Regression test: a deep round read eight passages hundreds of times, and general text lost a nat
+// per token.
 TEST(ConfigCheckTest, GeneralTextIsReplayedOnlyWhereThereIsSome) {
   NodeConfig config;
   config.node.data_dir = "data";

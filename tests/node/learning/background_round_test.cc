@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a round of learning takes, where it keeps what it learned, and what it leaves alone.
+// Tests what a round of learning takes, where it stores the result, and what it leaves unchanged.
 
 #include "node/learning/background_round.h"
 
@@ -71,7 +71,7 @@ class BackgroundRoundTest : public DatabaseTest {
                     .ok());
     ASSERT_TRUE(trajectories_->SetFeedback(id, {.accepted = true}).ok());
   }
-  // A pattern that lies where the lesson "r" does.
+  // Returns a pattern with the embedding of the lesson "r".
   storage::Pattern Known() const {
     return {.id = kId,
             .embedding = embedding_,
@@ -97,7 +97,7 @@ class BackgroundRoundTest : public DatabaseTest {
     Random random(1);
     return RunBackgroundRound(services, options_, {fresh, stale_patterns_}, random);
   }
-  // A round of the lesson "r"; `meanwhile` happens once while it trains.
+  // Runs a round of the lesson "r"; `meanwhile` is called once while it trains.
   LearnedPattern Learn(const std::function<void()>& meanwhile = [] {}) {
     int calls = 0;
     constexpr int kCallsBeforePatternsAreRead = 2;
@@ -135,13 +135,13 @@ class BackgroundRoundTest : public DatabaseTest {
   std::vector<float> embedding_;
   std::vector<float> other_;
   std::optional<inference::Frame> frame_;             // none: nothing is prepared for sharing
-  std::unique_ptr<storage::ConsentBook> consents_;    // null: everybody agrees
+  std::unique_ptr<storage::ConsentBook> consents_;    // null: all users agree
   std::unique_ptr<serving::AdapterCatalog> catalog_;  // null: nothing acts beneath patterns
   bool stale_patterns_ = false;
   std::set<std::string> waiting_;  // after Learn
 };
 
-// What is shared is trained on the lessons of those who agreed, and says whose they are.
+// What is shared is trained on the lessons of users who agreed, and names these users.
 TEST_F(BackgroundRoundTest, TheSharedCoreHoldsLessonsOfThoseWhoAgreedOnly) {
   const privacy::NodeKey key = privacy::NodeKey::FromSeed(privacy::KeySeed{1});
   storage::UserConsentStore store(*database_);
@@ -171,7 +171,7 @@ TEST_F(BackgroundRoundTest, TheSharedCoreHoldsLessonsOfThoseWhoAgreedOnly) {
   EXPECT_THAT(payload.contributors, testing::UnorderedElementsAre(operators, bob));
 }
 
-// A quarter of the lessons judges what peers send and what this node does.
+// A quarter of the lessons is kept to judge what peers send and what this node does.
 TEST_F(BackgroundRoundTest, TheSharedCoreIsNotTaughtALessonThatJudges) {
   frame_ = inference::RandomFrame(*model_, 8, 1).value();
   const auto core = [this] {
@@ -225,7 +225,7 @@ TEST_F(BackgroundRoundTest, APatternThatIsDeletedWhileARoundTrainsStaysDeleted) 
   EXPECT_TRUE(waiting_.empty());
 }
 
-// What was learned of the words would have outlived them.
+// Regression test: what was learned from the text would have outlived the text.
 TEST_F(BackgroundRoundTest, AUserWhoIsErasedWhileARoundTrainsTeachesNothing) {
   storage::Trajectory hers = *trajectories_->Get("r");
   hers.user_id = "alice";
@@ -240,7 +240,8 @@ TEST_F(BackgroundRoundTest, AUserWhoIsErasedWhileARoundTrainsTeachesNothing) {
   EXPECT_TRUE(Run({"r"}).waiting.empty()) << "it is gone";
 }
 
-// An embedding or an adapter that a user stored during the minutes of training was overwritten.
+// Regression test: an embedding or an adapter that a user stored during the minutes of training was
+// overwritten.
 TEST_F(BackgroundRoundTest, APatternThatAUserTurnsIntoAnotherWhileARoundTrainsStaysAsItIs) {
   const LearnedPattern learned = Learn([&] {
     storage::Pattern pattern = *patterns_->Get(kId);
@@ -257,8 +258,8 @@ TEST_F(BackgroundRoundTest, APatternThatAUserTurnsIntoAnotherWhileARoundTrainsSt
   EXPECT_EQ(trajectories_->Get("r")->learned_by, "");
 }
 
-// With the length taken for one, a pattern of length ten was near everything, one of a tenth near
-// nothing.
+// Regression test: the length was assumed to be one, so a pattern of length ten was near everything
+// and one of a tenth near nothing.
 TEST_F(BackgroundRoundTest, ThePatternOfALessonIsTheNearestByAngleWhateverTheLengths) {
   constexpr storage::PatternId kFar{9};
   storage::Pattern near = Known();
@@ -275,7 +276,7 @@ TEST_F(BackgroundRoundTest, ThePatternOfALessonIsTheNearestByAngleWhateverTheLen
   EXPECT_EQ(patterns_->Get(kFar)->embedding, far.embedding);
 }
 
-// Completions look into one bank only: what was learned in a pattern of another served nobody.
+// Completions search one bank only: what was learned in a pattern of another bank was never served.
 TEST_F(BackgroundRoundTest, APatternThatCompletionsDoNotFindLearnsNothing) {
   storage::Pattern low = Known();
   low.bank = 0;
@@ -295,7 +296,8 @@ TEST_F(BackgroundRoundTest, AnAdapterThatAClientGaveIsNotReplacedByWhatIsLearned
   EXPECT_EQ(serving::DecodePatternPayload(patterns_->Get(kId)->payload)->adapter, "a client's");
 }
 
-// Only those above were cut off: an edit of an old response was never learned, though promised.
+// Regression test: only newer lessons were in the round, so an edit of an old response was never
+// learned, although it was promised.
 TEST_F(BackgroundRoundTest, FreshLessonsComeBeforeAllOthers) {
   for (size_t i = 0; i < limits::kMaxRoundTrajectories; ++i) {
     AddLesson(fmt::format("newer {}", i), other_);
@@ -309,15 +311,15 @@ TEST_F(BackgroundRoundTest, FreshLessonsThatFindNoRoomWaitForTheNextRound) {
     AddLesson(fmt::format("{:03}", i), other_);
     fresh.insert(fmt::format("{:03}", i));
   }
-  fresh.insert("gone");  // was displaced by newer ones
+  fresh.insert("gone");  // was replaced by newer ones
   const BackgroundRound round = Run(fresh, [] { return false; });
   EXPECT_TRUE(round.status.ok()) << round.status;
   EXPECT_EQ(round.waiting, std::set<std::string>{"r"})
       << "the oldest: whoever waits sent a newer one";
 }
 
-// It fitted the context of the model that was served then: every round failed with it, and nothing
-// was learned any more.
+// Regression test: the prompt fitted the context of the earlier model only, so every round failed
+// and nothing was learned any more.
 TEST_F(BackgroundRoundTest, ALongPromptOfAFormerModelIsCut) {
   std::string prompt;
   for (int i = 0; i < 3000; ++i) {
@@ -333,7 +335,7 @@ TEST_F(BackgroundRoundTest, ALongPromptOfAFormerModelIsCut) {
   EXPECT_EQ(taken, (std::set<std::string>{"old", "r"}));
 }
 
-// A round that failed forgot what it had taken until the next start.
+// Regression test: a round that failed forgot what it had taken until the next start.
 TEST_F(BackgroundRoundTest, LessonsOfARoundThatFailsWaitForTheNext) {
   free_bytes_ = 0;
   clock_.Advance(limits::kReserveProbeInterval);
@@ -352,7 +354,7 @@ TEST_F(BackgroundRoundTest, LessonsOfARoundThatFailsWaitForTheNext) {
   EXPECT_EQ(trajectories_->Get("r")->learned_in, kId);
 }
 
-// Who deletes a pattern means what it learned, too.
+// A user who deletes a pattern also wants what it learned to be gone.
 TEST_F(BackgroundRoundTest, WhatADeletedPatternLearnedIsNotTaughtAgain) {
   ASSERT_EQ(Learn().id, kId);
   ASSERT_TRUE(patterns_->Delete(kId).ok());
@@ -367,7 +369,8 @@ TEST_F(BackgroundRoundTest, WhatADeletedPatternLearnedIsNotTaughtAgain) {
   EXPECT_TRUE(Run({"r"}).patterns[0].responses.contains("r")) << "new feedback counts";
 }
 
-// A round that took the new feedback and kept nothing made it forgotten again.
+// Regression test: a round that took the new feedback and kept nothing made the node forget it
+// again.
 TEST_F(BackgroundRoundTest, WhatIsRatedAnewIsNotForgottenWhereARoundKeepsNothing) {
   ASSERT_EQ(Learn().id, kId);
   ASSERT_TRUE(patterns_->Delete(kId).ok());
@@ -447,7 +450,7 @@ TEST_F(BackgroundRoundTest, ARoundThatIsStoppedBetweenTwoSlicesLeavesItsLessonsF
   EXPECT_EQ(round.waiting, std::set<std::string>{"r"});
 }
 
-// Whoever measures on what it trained on finds every lesson useful.
+// A measurement on the training lessons would find every lesson useful.
 TEST_F(BackgroundRoundTest, OfFourLessonsOneIsHeldBack) {
   for (const char* id : {"s", "t"}) {
     AddLesson(id, embedding_);
@@ -500,7 +503,8 @@ TEST_F(BackgroundRoundTest, PatternsThatCameNearEachOtherBecomeOneWithAllLessons
   EXPECT_LE(patterns_->Get(merged.kept)->examples, 2u) << "as many as its centroid is of";
 }
 
-// It read them all, twice and with their adapters, whatever had been cancelled.
+// Regression test: after a cancellation the round still read all patterns, twice and with their
+// adapters.
 TEST_F(BackgroundRoundTest, ARoundThatIsCancelledEndsWithThePageOfPatternsItReads) {
   for (uint16_t i = 0; i < 600; ++i) {
     storage::Pattern pattern = Known();

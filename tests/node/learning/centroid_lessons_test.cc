@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whose lessons, and which, may be in noised centroids.
+// Tests whose lessons, and which of them, may be in noised centroids.
 
 #include "node/learning/centroid_lessons.h"
 
@@ -85,7 +85,8 @@ TEST_F(CentroidLessonsTest, OnlyLessonsThatMayLeaveAreGathered) {
   put("alice", [](storage::Trajectory*) {});
   put("alice", learned_in(storage::PatternId{1}));
   put("bob", [](storage::Trajectory*) {});
-  // Patterns merge and go by what other lessons say, so they decide of none.
+  // Patterns merge and disappear depending on other lessons, so they must not decide about a
+  // lesson.
   put("alice", learned_in(storage::PatternId{2}));  // made private
   put("alice", learned_in(storage::PatternId{3}));  // removed or evicted
   put("alice", [](storage::Trajectory* trajectory) { trajectory->accepted = false; });

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which lessons a deep round learns, and when those that say so end it.
+// Tests which lessons a deep round learns, and when a change of these lessons ends the round.
 
 #include "node/learning/deep_lessons.h"
 
@@ -30,7 +30,7 @@ class DeepLessonsTest : public DeepRoundFixture {
   }
 };
 
-// Of 512 at most a round learned the words and not the domain.
+// With at most 512 lessons a round learned the words and not the domain.
 TEST_F(DeepLessonsTest, TheNewestOfManyAreChosenAndFewJudge) {
   AddLessons(limits::kMaxDeepLessons + 1 - kDeepTestLessons);
   const auto chosen = ChooseDeepLessons(Services().learning, 0.7F);
@@ -45,8 +45,8 @@ TEST_F(DeepLessonsTest, TheNewestOfManyAreChosenAndFewJudge) {
   EXPECT_TRUE(std::ranges::binary_search(all, "lesson 01"));
 }
 
-// Found by review: lessons of users that newer completions displaced during a round were taken for
-// erased ones, and the round ended without a version.
+// Found by review: newer completions displaced lessons of users during a round. These lessons were
+// taken for erased ones, and the round ended without a version.
 TEST_F(DeepLessonsTest, LessonsThatSoonLeaveTheStoreAreNotChosen) {
   trajectories_ = storage::TrajectoryStore::Open(*database_, {.capacity = 20}).value();
   const auto choose = [&] { return ChooseDeepLessons(Services().learning, 0.7F).value(); };

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a deep round learns, publishes and leaves alone, and that a kill costs it nothing.
+// Tests what a deep round learns, publishes and leaves unchanged, and that a kill loses nothing.
 
 #include "node/learning/deep_round.h"
 
@@ -89,7 +89,8 @@ TEST_F(DeepRoundTest, AVersionThatSomebodyUnloadedCannotBeUndone) {
   EXPECT_EQ(ReasonOf(actors::WithdrawDeep(*catalog_, *result.change)), reasons::kCannotUndo);
 }
 
-// Pauses that came more often than every tenth step kept a round at step 0 for ever.
+// Regression test: pauses that came more often than every tenth step kept a round at step 0 for
+// ever.
 TEST_F(DeepRoundTest, ARoundThatIsCancelledBetweenCheckpointsKeepsItsSteps) {
   options_.checkpoint_every = 1000;
   {
@@ -119,7 +120,7 @@ TEST_F(DeepRoundTest, ARoundThatWasInterruptedGoesOnBitForBit) {
   EXPECT_EQ(ServedId(), id);
 }
 
-// The child of the test below, which kills it; does nothing without it.
+// The child process of the test below, which kills it; it does nothing without that test.
 TEST_F(DeepRoundTest, DISABLED_TrainsUntilItIsKilled) {
   const char* const folder = std::getenv(kFolderVariable);
   ASSERT_NE(folder, nullptr);
@@ -204,8 +205,8 @@ TEST_F(DeepRoundTest, WhatGainsNothingIsNotPublished) {
   EXPECT_EQ(changes_->size(), 0u);
 }
 
-// Found by review: undoing it served the highest version that was left, also one that an operator
-// had rolled back.
+// Found by review: undoing a version served the highest version that was left, even one that an
+// operator had rolled back.
 TEST_F(DeepRoundTest, UndoServesWhatWasServedBefore) {
   ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
   const Digest first = ServedId();
@@ -218,7 +219,7 @@ TEST_F(DeepRoundTest, UndoServesWhatWasServedBefore) {
   EXPECT_EQ(ServedId(), first);
 }
 
-// Found by review: the version above it holds all that it learned.
+// Found by review: the version above it contains all that it learned.
 TEST_F(DeepRoundTest, AVersionBeneathAServedOneIsNotUndone) {
   const DeepResult first = Run();
   ASSERT_EQ(Run(2).outcome, DeepOutcome::kPublished);
@@ -258,7 +259,7 @@ TEST_F(DeepRoundTest, TheNextVersionReachesWhatTheOneBeforeReached) {
   EXPECT_EQ(catalog_->Find(serving::kDeepAdapter, std::nullopt)->reach, nullptr);
 }
 
-// As served: nobody who writes general text gets it.
+// The score counts the adapter as it is served: requests with general text never get it.
 TEST_F(DeepRoundTest, WhatGeneralTextNeverGetsDoesNotHarmIt) {
   options_.learning_rate = 0.05;
   options_.steps = 12;
@@ -270,7 +271,7 @@ TEST_F(DeepRoundTest, WhatGeneralTextNeverGetsDoesNotHarmIt) {
   EXPECT_EQ(result.general_after, result.general_before);
 }
 
-// Learned by heart: the lessons gain, everything else loses.
+// Overfitting: the lessons gain, everything else loses.
 TEST_F(DeepRoundTest, WhatHarmsGeneralTextIsNotPublished) {
   options_.learning_rate = 0.05;
   options_.steps = 12;
@@ -299,7 +300,7 @@ TEST_F(DeepRoundTest, AStopBetweenSlicesKeepsTheCheckpoint) {
   EXPECT_TRUE(std::filesystem::exists(Checkpoint()));
 }
 
-// It was given up: "erased", though nobody had been.
+// Regression test: the round was given up as "erased", although no user had been erased.
 TEST_F(DeepRoundTest, ALessonOfNobodyThatNewerOnesDisplacedCostsNothing) {
   const auto round = Begin();
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
@@ -309,7 +310,7 @@ TEST_F(DeepRoundTest, ALessonOfNobodyThatNewerOnesDisplacedCostsNothing) {
   EXPECT_EQ(round->Finish()->outcome, DeepOutcome::kPublished);
 }
 
-// What was taken back came back with the version that had begun from it.
+// Regression test: what was taken back returned with the version that had begun from it.
 TEST_F(DeepRoundTest, ARoundWhoseBaseIsTakenBackMeanwhileIsNotPublished) {
   const DeepResult first = Run();
   ASSERT_EQ(first.outcome, DeepOutcome::kPublished);
@@ -333,7 +334,8 @@ TEST_F(DeepRoundTest, AnInterruptedRoundWhoseBaseWasTakenBackBeginsAnew) {
   EXPECT_EQ(next.outcome, DeepOutcome::kPublished);
 }
 
-// Every later round went on from that checkpoint and failed: its version was there already.
+// Regression test: every later round continued from that checkpoint and failed, because its version
+// existed already.
 TEST_F(DeepRoundTest, AKillBetweenPublishingAndForgettingTheCheckpointStopsNoLaterRound) {
   const auto round = Begin();
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
@@ -345,7 +347,7 @@ TEST_F(DeepRoundTest, AKillBetweenPublishingAndForgettingTheCheckpointStopsNoLat
   EXPECT_EQ(next.version, 2u);
 }
 
-// The next one went on from the checkpoint and diverged again, for ever.
+// Regression test: the next round continued from the checkpoint and diverged again, for ever.
 TEST_F(DeepRoundTest, ARoundThatDivergesLeavesNoCheckpoint) {
   options_.learning_rate = 1e30;
   const auto round = Begin();

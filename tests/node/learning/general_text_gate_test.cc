@@ -51,7 +51,7 @@ TEST_F(GeneralTextGateTest, AnAdapterThatChangesNothingPasses) {
   EXPECT_NE(gate_.Check(transformer_, RandomChange())->after, verdict.before);
 }
 
-// The gate ran to its end when a node was told to stop.
+// Regression test: the gate ran to its end when a node was told to stop.
 TEST_F(GeneralTextGateTest, AStoppingNodeWaitedForTheWholeCheck) {
   int asked = 0;
   const auto stopped = gate_.Check(transformer_, RandomChange(), [&asked] { return ++asked > 3; });
@@ -60,7 +60,7 @@ TEST_F(GeneralTextGateTest, AStoppingNodeWaitedForTheWholeCheck) {
   EXPECT_TRUE(gate_.Check(transformer_, NoChange())->pass);
 }
 
-// It could be judged nowhere: the passage was not cut.
+// Regression test: the passage was not cut, so with such a context nothing could be judged.
 TEST_F(GeneralTextGateTest, AContextThatIsShorterThanThePassageStillJudges) {
   const auto small = MakeModel(256);
   inference::CpuTransformer transformer(small, SerialRunner());

@@ -62,7 +62,7 @@ TEST_F(GeneralTextTest, TheBuiltInTextFitsEveryContext) {
   }
 }
 
-// Of any documents: every passage fits, and none that measures is replayed.
+// For any documents, every passage fits, and no passage that measures is replayed.
 TEST_F(GeneralTextTest, WhatMeasuresIsNeverReplayed) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     std::vector<std::string> documents;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// When learning gives way to serving.
+// Tests when learning gives way to serving.
 
 #include "node/learning/learning_throttle.h"
 
@@ -130,7 +130,7 @@ TEST_F(LearningThrottleTest, MemoryAboveTheBudgetIsWaitedForAMinute) {
   EXPECT_EQ(ReasonOf(waited), reasons::kLimitExceeded);
 }
 
-// Each would else wait for the other's memory for a minute, and both would end.
+// Otherwise each loop would wait a minute for the other's memory, and both would end.
 TEST_F(LearningThrottleTest, OfTwoLoopsThatDoNotFitTheDeepOneGoesOn) {
   const LearningThrottle::Working working(throttle_);
   ASSERT_TRUE(throttle_.Wait(storage::LearningLoop::kBackground, 500, nullptr).ok());
@@ -145,7 +145,7 @@ TEST_F(LearningThrottleTest, OfTwoLoopsThatDoNotFitTheDeepOneGoesOn) {
   EXPECT_EQ(throttle_.status().memory_bytes, 500u);
 }
 
-// A background round of hundreds of lessons kept a deep round waiting for minutes.
+// Regression test: a background round of hundreds of lessons kept a deep round waiting for minutes.
 TEST_F(LearningThrottleTest, LoopsOfTwoThreadsWorkInTurns) {
   constexpr int kSlices = 20;
   std::atomic<int> at_work = 0;
@@ -166,7 +166,7 @@ TEST_F(LearningThrottleTest, LoopsOfTwoThreadsWorkInTurns) {
         slice(storage::LearningLoop::kDeep);
       }
     });
-    while (deep_slices < kSlices) {  // for ever, where the other one gets no turn
+    while (deep_slices < kSlices) {  // runs for ever if the other loop gets no turn
       slice(storage::LearningLoop::kBackground);
     }
     deep.join();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What learning changed comes back as it was.
+// Tests that an undo restores what learning changed.
 
 #include "node/learning/learning_undo.h"
 
@@ -59,7 +59,7 @@ class LearningUndoTest : public DatabaseTest {
                     .ok());
     ASSERT_TRUE(trajectories_->SetFeedback(id, {.accepted = true}).ok());
   }
-  // A round that learns these; the change of its last pattern.
+  // Runs a round that learns these lessons; returns the change of its last pattern.
   storage::LearningChange Learn(const std::set<std::string>& fresh) {
     const LearningServices services{.clock = &clock_,
                                     .transformer = transformer_.get(),
@@ -92,7 +92,7 @@ class LearningUndoTest : public DatabaseTest {
     return ReasonOf(Undo(change).status());
   }
 
-  // The change that learned each of two patterns, which a third round then merged.
+  // Returns the change that learned each of two patterns, which a third round then merged.
   std::vector<storage::LearningChange> LearnAndMerge() {
     AddLesson("r", embedding_);
     std::vector<storage::LearningChange> changes = {Learn({"r"})};
@@ -108,7 +108,7 @@ class LearningUndoTest : public DatabaseTest {
   }
 
   uint64_t seed_ = 0;
-  Digest package_ = kUndoPackage;  // that is served when something is undone
+  Digest package_ = kUndoPackage;  // the package that is served at the time of the undo
   std::shared_ptr<const inference::Model> model_;
   std::unique_ptr<inference::CpuTransformer> transformer_;
   std::unique_ptr<storage::PatternStore> patterns_;
@@ -214,7 +214,7 @@ TEST_F(LearningUndoTest, OfTwoPatternsThatWereMergedBothComeBackWithTheirLessons
   EXPECT_FALSE(change.responses.empty());
 }
 
-// It removed the pattern that stayed, with what the other one had learned.
+// Regression test: the undo removed the pattern that stayed, with what the other one had learned.
 TEST_F(LearningUndoTest, WhatIsBeneathAMergeIsUndoneAfterIt) {
   const std::vector<storage::LearningChange> learned = LearnAndMerge();
   ASSERT_EQ(round_.merged.size(), 1u);
@@ -230,7 +230,7 @@ TEST_F(LearningUndoTest, WhatIsBeneathAMergeIsUndoneAfterIt) {
   EXPECT_EQ(patterns_->size(), 0u);
 }
 
-// It was listed before a crash and never made, so that both patterns are there.
+// The merge was listed before a crash and never made, so both patterns exist.
 TEST_F(LearningUndoTest, AMergeThatWasNotMadeIsInNobodysWay) {
   AddLesson("r", embedding_);
   const storage::LearningChange change = Learn({"r"});
@@ -246,7 +246,7 @@ TEST_F(LearningUndoTest, AMergeThatWasNotMadeIsInNobodysWay) {
   EXPECT_TRUE(Undo(change).ok());
 }
 
-// The pattern that a merge had removed came back among those of the new model.
+// Regression test: the pattern that a merge had removed came back among those of the new model.
 TEST_F(LearningUndoTest, WhatAnotherModelLearnedIsUndoneWithThatOne) {
   LearnAndMerge();
   ASSERT_EQ(round_.merged.size(), 1u);

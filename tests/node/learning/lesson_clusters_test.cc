@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which lessons teach and which only measure.
+// Tests which lessons teach and which only measure.
 
 #include "node/learning/lesson_clusters.h"
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Patterns act on top of the adapter of deep rounds: what they are trained on, and what becomes of
-// them when another version of it is served.
+// Patterns act on top of the adapter of deep rounds. Tests what they are trained on, and what
+// happens to them when another version of that adapter is served.
 
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ class PatternBaseTest : public DatabaseTest {
             .ok());
     ASSERT_TRUE(trajectories_->SetFeedback("r", {.accepted = true}).ok());
   }
-  // A version of the deep adapter that was taught the lesson, `steps` times.
+  // Returns a version of the deep adapter that was taught the lesson for `steps` steps.
   std::shared_ptr<const inference::Adapter> TrainDeep(uint32_t version, int steps) {
     const inference::Model& model = *model_;
     const std::vector<inference::TrainingExample> examples = {
@@ -103,7 +103,7 @@ class PatternBaseTest : public DatabaseTest {
   std::shared_ptr<const inference::Adapter> AdapterOf(const storage::PatternId& id) const {
     return inference::DecodeAdapter(AsBytes(PayloadOf(id).adapter)).value();
   }
-  // Of the lesson, with these adapters.
+  // Returns the score of the lesson with these adapters.
   double Score(const std::vector<std::shared_ptr<const inference::Adapter>>& adapters) {
     inference::AdapterMix mix;
     for (const auto& adapter : adapters) {
@@ -126,7 +126,8 @@ class PatternBaseTest : public DatabaseTest {
   std::unique_ptr<serving::AdapterCatalog> catalog_;
 };
 
-// They were trained and measured on the bare model, and served on top of what all requests get.
+// Regression test: patterns were trained and measured on the bare model, and served on top of what
+// all requests get.
 TEST_F(PatternBaseTest, APatternIsTrainedAndMeasuredOnTopOfWhatIsServed) {
   const double bare = Learn({.responses = {"r"}}).held_out_before;
   const storage::PatternId id = *trajectories_->Get("r")->learned_in;
@@ -223,7 +224,7 @@ TEST_F(PatternBaseTest, OfAnAdapterWithBanksTheTrunkIsBeneath) {
   EXPECT_EQ(serving::AdaptersBeneathPatterns(nullptr, {})->mix_or_null(), nullptr);
 }
 
-// The learning actor looks for them by itself.
+// The learning actor looks for such patterns by itself.
 TEST_F(PatternBaseTest, ARoundComesWhenAnotherVersionIsServed) {
   SimExecutor executor(1);
   runtime::ActorSystem system(executor, runtime::ActorSystemOptions{});

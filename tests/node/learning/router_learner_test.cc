@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The router of a node over its versions, restarts and undos.
+// Tests the router of a node across versions, restarts and undos.
 
 #include "node/learning/router_learner.h"
 
@@ -59,7 +59,7 @@ class RouterLearnerTest : public DatabaseTest {
     learner_ = *std::move(learner);
     return absl::OkStatus();
   }
-  // Requests that are served and rated.
+  // Serves and rates requests.
   void Serve(int count) {
     for (int i = 0; i < count; ++i) {
       storage::Trajectory trajectory = world_.Serve(*router_, "r" + std::to_string(served_++));
@@ -83,7 +83,7 @@ class RouterLearnerTest : public DatabaseTest {
                       change)
         .status();
   }
-  // How many of some requests with long prompts it serves with half of the steps, by choice.
+  // Returns for how many of some requests with long prompts the router chooses half of the steps.
   int HalfSteps() {
     int count = 0;
     for (int i = 0; i < 100; ++i) {
@@ -166,7 +166,7 @@ TEST_F(RouterLearnerTest, AnUndoLetsTheFormerVersionChooseForGood) {
   EXPECT_EQ(Train().change.value().version, 3u) << "no number is given twice";
 }
 
-// It was trained again on what it was trained on before, and was back.
+// Regression test: the router was trained again on the same outcomes and came back.
 TEST_F(RouterLearnerTest, AnUndoneRouterIsNotBackWithoutNewFeedback) {
   Serve(1200);
   ASSERT_TRUE(Undo(Train().change.value()).ok());
@@ -201,7 +201,7 @@ TEST_F(RouterLearnerTest, ATrainingUnderWayDoesNotBringAnUndoneRouterBack) {
   EXPECT_FALSE(learner_->due());
 }
 
-// The file was gone, but the change stood and the router chose on.
+// Regression test: the file was gone, but the change stayed and the router continued to choose.
 TEST_F(RouterLearnerTest, AnUndoBesideADamagedFileLeavesNoRouter) {
   Serve(1200);
   ASSERT_EQ(Train().verdict, RouterVerdict::kPublished);
@@ -244,7 +244,8 @@ TEST_F(RouterLearnerTest, ARouterThatOutcomesSpeakAgainstIsTakenBack) {
   EXPECT_EQ(round.verdict, RouterVerdict::kTakenBack);
 }
 
-// Waiting started from the last version's training, so that each start trained again.
+// Regression test: waiting was counted from the last version's training, so each start trained
+// again.
 TEST_F(RouterLearnerTest, WhatATrainingWithoutAVersionTookDoesNotWaitAfterARestart) {
   Serve(RouterLearner::kNewOutcomes);
   EXPECT_EQ(Train().verdict, RouterVerdict::kTooFewOutcomes);
@@ -310,7 +311,7 @@ TEST_F(RouterLearnerTest, ADamagedFileIsNamed) {
   EXPECT_FALSE(damaged.ok());
   EXPECT_THAT(MessageOf(damaged), HasSubstr(PathOf(1)));
   EXPECT_THAT(MessageOf(damaged), HasSubstr("remove it"));
-  // Sealed for one version, it is none of another.
+  // A file that is sealed for one version does not open as another.
   bytes[bytes.size() / 2] ^= 1;
   ASSERT_TRUE(WriteFileAtomically(PathOf(1), bytes).ok());
   ASSERT_TRUE(Start().ok());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is learned from requests whose outcome is known.
+// Tests what is learned from requests whose outcome is known.
 
 #include "node/learning/router_training.h"
 
@@ -45,7 +45,7 @@ TEST_P(RouterKindsTest, FindsTheBetterWayAndBeatsServingAllAlike) {
   RouterWorld world(1);
   serving::RequestRouter router({.kind = GetParam(), .exploration = 0.3, .seed = 2});
   const int outcomes =
-      GetParam() == inference::ScorerKind::kLogistic ? 1500 : 1000;  // it takes longer
+      GetParam() == inference::ScorerKind::kLogistic ? 1500 : 1000;  // it needs more
   Random random(3);
   const TrainedRouter trained = TrainRequestRouter(Outcomes(world, router, outcomes),
                                                    {.kind = GetParam(), .value = kValue}, random)
@@ -75,7 +75,7 @@ TEST_P(RouterKindsTest, FindsTheBetterWayAndBeatsServingAllAlike) {
     EXPECT_GT(learned, alike.at(fixed) + 0.5) << serving::NodeRoutes().at(fixed).name;
   }
   EXPECT_GT(learned, best - 0.3);
-  // And the estimate is about what it is worth.
+  // The estimate is close to the true gain.
   EXPECT_NEAR(trained.gain.mean, learned - alike[serving::kRouteAsAsked],
               4 * trained.gain.standard_error);
 }
@@ -105,7 +105,7 @@ TEST(RouterTrainingTest, WithTooFewOutcomesNothingIsLearned) {
   EXPECT_EQ(TrainRequestRouter({}, {}, random)->router, nullptr);
 }
 
-// Outcomes of users who do not care how they are served.
+// Returns outcomes of users who do not care how they are served.
 std::vector<RouterOutcome> Indifferent(uint64_t seed, int count) {
   RouterWorld world(seed);
   serving::RequestRouter router({.exploration = 0.3, .seed = 9});
@@ -118,8 +118,8 @@ std::vector<RouterOutcome> Indifferent(uint64_t seed, int count) {
   return outcomes;
 }
 
-// One standard error was asked for after each 64 outcomes, and three of four such worlds got a
-// router some time.
+// Regression test: one standard error was required after each 64 outcomes, and three of four such
+// worlds got a router at some time.
 TEST(RouterTrainingTest, ARouterThatIsNoBetterIsNotCalledBetterHoweverOftenOneLooks) {
   constexpr uint64_t kWorlds = 8;
   constexpr size_t kLooks = 12;
@@ -152,7 +152,7 @@ TEST(RouterGainTest, NeedsMoreThanThreeStandardErrorsAndSomeOutcomes) {
 TEST(RouterTrainingTest, TheRouterThatServesIsJudgedByWhatCameSinceItWasTrained) {
   RouterWorld world(14);
   serving::RequestRouter router({.exploration = 0.3, .seed = 15});
-  const auto serving = test::RouterThatTakes(serving::kRouteNoAdapters);  // which is never better
+  const auto serving = test::RouterThatTakes(serving::kRouteNoAdapters);  // it is never better
   ASSERT_TRUE(router.Serve(serving).ok());
   constexpr size_t kCount = 4000;
   std::vector<RouterOutcome> outcomes = Outcomes(world, router, kCount);
@@ -226,7 +226,8 @@ TEST(OutcomeTest, HasWhatWasOpenAndWhatItCost) {
   EXPECT_EQ(outcome.cost, 0.25);
   EXPECT_EQ(outcome.propensity, 0.25);
   EXPECT_EQ(outcome.features[3], 0.5);
-  // Sure to be chosen although others were open, it would count for those that were never tried.
+  // A route with propensity 1 although others were open would count for routes that were never
+  // tried.
   trajectory.route->propensity = 1;
   EXPECT_FALSE(OutcomeOf(trajectory, kLeastRating).has_value());
   trajectory.route->others.clear();

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ruvd privacy`: real ledgers in the store of a node that does not run, and their exported files.
+// Tests `ruvd privacy` with real ledgers in the store of a node that does not run, and with their
+// exported files.
 
 #include <cmath>
 
@@ -31,7 +32,7 @@ class CliPrivacyTest : public CliStoreTest {
     return privacy::NodeKey::LoadOrCreate(config_.node.data_dir + "/node.key").value();
   }
   std::string Id() const { return ToHex(Key().id()); }
-  // Releases that cost rho 1/2 each; the last one is not released.
+  // Makes releases that cost rho 1/2 each; the last one is not released.
   void Spend(int releases, privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode) {
     const auto database = Open();
     const privacy::NodeKey key = Key();
@@ -51,7 +52,7 @@ class CliPrivacyTest : public CliStoreTest {
     }
   }
   void Export() { ASSERT_EQ(Run({"privacy", "export", "--out", file_}), 0) << err_.str(); }
-  // Verification needs no node, so it takes no configuration either.
+  // Verification needs no node, so it takes no configuration.
   int RunAlone(const std::vector<std::string>& arguments) {
     out_.str("");
     err_.str("");
@@ -63,7 +64,7 @@ class CliPrivacyTest : public CliStoreTest {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return RunAlone(arguments);
   }
-  // The file with one bit of its byte `at` changed.
+  // Changes one bit in byte `at` of the file.
   void Flip(size_t at) {
     std::string bytes = ReadFile(file_, 1 << 20).value();
     bytes.at(at) = static_cast<char>(bytes.at(at) ^ 1);
@@ -92,7 +93,7 @@ TEST_F(CliPrivacyTest, AnExportedLedgerSaysWhatTheStoreSays) {
   EXPECT_EQ(file["units"][0]["releases"], 2);
   EXPECT_EQ(file["units"][0]["unreleased"], 1);
   EXPECT_EQ(file["units"][0]["rho_q32"], 2 * kHalfRho);
-  // rho 1/2 at delta 1e-5, of the reference table of the accountants.
+  // The value is that of rho 1/2 at delta 1e-5 in the reference table of the accountants.
   EXPECT_NEAR(file["units"][1]["epsilon"].get<double>(), 4.728387, 1e-4);
   const json store = RunJson({"privacy", "status", "--delta", "1e-5"});
   EXPECT_EQ(store["entries"], 7);
@@ -193,7 +194,7 @@ TEST_F(CliPrivacyTest, ExportReplacesNothingAndSpendsNothing) {
   EXPECT_EQ(RunJson({"privacy", "status"})["entries"], 2);
 }
 
-// What the counter knows and the chain lacks is nothing that an export may hide.
+// An export must not hide a charge that the counter has and the chain lacks.
 TEST_F(CliPrivacyTest, WhatOnlyTheCounterKnowsIsTold) {
   Spend(1);
   fs::remove(node::PrivacyCounterFileOf(config_));
@@ -230,7 +231,7 @@ TEST_F(CliPrivacyTest, StatusSaysTierBudgetAndWhatIsLeft) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("private"), HasSubstr("not signed by this node's key")));
 }
 
-// The defaults refuse every update of one node: what would not be refused has to be said.
+// The defaults refuse every update of one node, so the status must say what would not be refused.
 TEST_F(CliPrivacyTest, StatusSaysWhatANoisedUpdateNeeds) {
   Put("a", "1");
   const json status = RunJson({"privacy", "status"});

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::HasSubstr;
 
-// The verbs of `ruvd store` on the folder of a node that does not run.
+// Tests the verbs of `ruvd store` on the folder of a node that does not run.
 class CliStoreTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keys of a stopped node's store: rotation, passphrases, restores under other keys.
+// Tests keys of a stopped node's store: rotation, passphrases, restores under other keys.
 
 #include "base/bytes.h"
 #include "storage/db/key_record.h"
@@ -27,13 +27,13 @@ class CliStoreKeysTest : public CliStoreTest {
     EXPECT_EQ(Run({"store", "backup", "--out", folder}), 0) << err_.str();
     return folder;
   }
-  // A rotation that is killed when the store has taken the next key.
+  // Interrupts a rotation after the store has taken the next key.
   void InterruptRotation() {
     auto source = node::MakeSealKeySource(config_).value();
     auto database = node::OpenNodeStore(config_, *source, SystemClock()).value();
     ASSERT_TRUE(database->ChangeSealKey(source->StartRotation("").value()).ok());
   }
-  // Data keys that the key unwraps, of all that are in any file of the store.
+  // Returns how many data keys in any file of the store the key unwraps.
   size_t Unwrapped(const privacy::SealKey& key) const {
     const std::string start =
         ByteWriter().Write(uint8_t{1}).Write(storage::kSchemaVersion).Write(0U).Take();
@@ -71,14 +71,15 @@ TEST_F(CliStoreKeysTest, DataKeysMadeByARotationAreNeverWrappedByTheOldKey) {
   EXPECT_EQ(Unwrapped(before), 0U);
 }
 
-// An unset variable of a script destroyed the only key of all earlier backups.
+// Regression test: an unset variable of a script destroyed the only key of all earlier backups.
 TEST_F(CliStoreKeysTest, AnEmptyNameForTheOldKeyIsNotTakenAsNone) {
   Put("a", "1");
   const fs::path key = fs::path(config_.node.data_dir) / "seal.key";
   const std::string before = ReadFile(key, 1000).value();
   EXPECT_EQ(Run({"store", "rotate", "--keep-old-key", ""}), 2);
   EXPECT_EQ(Run({"store", "rotate", "--new-passphrase-file", ""}), 2);
-  // It was overwritten by the rotation, moved by it, and then recommended for backups.
+  // Regression test: the rotation overwrote this file, moved it, and then recommended it for
+  // backups.
   const std::string next = (fs::path(config_.node.data_dir) / "." / "seal.key.next").string();
   EXPECT_EQ(Run({"store", "rotate", "--keep-old-key", next}), 2);
   EXPECT_THAT(err_.str(), HasSubstr("of the rotation itself"));
@@ -89,7 +90,7 @@ TEST_F(CliStoreKeysTest, ARotationThatWasInterruptedIsSettledAtTheNextOpen) {
   Put("a", "1");
   const fs::path data = config_.node.data_dir;
   {
-    // Killed after the store took the next key.
+    // This rotation was killed after the store took the next key.
     auto source = node::MakeSealKeySource(config_).value();
     auto database = node::OpenNodeStore(config_, *source, SystemClock()).value();
     const privacy::SealKey next = source->StartRotation("").value();
@@ -99,7 +100,7 @@ TEST_F(CliStoreKeysTest, ARotationThatWasInterruptedIsSettledAtTheNextOpen) {
   EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
   EXPECT_FALSE(fs::exists(data / "seal.key.next"));
   {
-    // Killed before it did.
+    // This rotation was killed before that.
     auto source = node::MakeSealKeySource(config_).value();
     ASSERT_TRUE(source->StartRotation("").ok());
   }
@@ -145,7 +146,7 @@ TEST_F(CliStoreKeysTest, ARestoreDuringAChangeOfTheKeyTriesBoth) {
   InterruptRotation();
   ASSERT_EQ(Run({"store", "restore", "--from", backup}), 0) << err_.str();
   EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "before");
-  // And one that only the next key opens.
+  // This backup can only be opened with the next key.
   fs::remove_all(backup);
   {
     auto source = node::MakeSealKeySource(config_).value();
@@ -173,7 +174,7 @@ TEST_F(CliStoreKeysTest, ABackupOfAPassphraseIsRestoredAcrossARotation) {
   Put("a", "1");
   const std::string backup = Backup();
   const std::string first = PassphraseFile("first", "the first passphrase");
-  ASSERT_EQ(Run({"store", "rotate"}), 0) << err_.str();  // the same one with another salt
+  ASSERT_EQ(Run({"store", "rotate"}), 0) << err_.str();  // an equal passphrase with another salt
   ASSERT_EQ(Run({"store", "restore", "--from", backup}), 0) << err_.str();
   EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
   const std::string second = PassphraseFile("second", "the second passphrase");
@@ -199,7 +200,7 @@ TEST_F(CliStoreKeysTest, ARestoreMakesAKeyOnlyWhenItNeedsOne) {
   EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
 }
 
-// A key that was made for nothing is in the way of the right one.
+// A key that was made needlessly prevents the right one from being used.
 TEST_F(CliStoreKeysTest, ARefusedRestoreMakesNoKey) {
   Put("a", "1");
   const std::string backup = Backup();
@@ -221,7 +222,7 @@ TEST_F(CliStoreKeysTest, ARefusedRestoreMakesNoKey) {
   EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
 }
 
-// The only key of every earlier backup was overwritten without a word.
+// Regression test: the only key of every earlier backup was overwritten without a warning.
 TEST_F(CliStoreKeysTest, ARotationKeepsTheOldKeyOrSaysThatItIsGone) {
   Put("a", "1");
   const std::string backup = Backup();
@@ -239,7 +240,7 @@ TEST_F(CliStoreKeysTest, ARotationKeepsTheOldKeyOrSaysThatItIsGone) {
   EXPECT_THAT(out_.str(), HasSubstr("the former key, which is gone"));
 }
 
-// The operator believed that the passphrase protects the key.
+// Regression test: the operator believed that the passphrase protects the key.
 TEST_F(CliStoreKeysTest, APassphraseForAKeyFileIsRefused) {
   Put("a", "1");
   const std::string before = ReadFile(fs::path(config_.node.data_dir) / "seal.key", 64).value();
@@ -258,7 +259,8 @@ TEST_F(CliStoreKeysTest, ANewPassphraseIsToBePutIntoTheConfiguration) {
   EXPECT_THAT(out_.str(), HasSubstr("put the new passphrase into storage.passphrase_file"));
 }
 
-// A new key was made in the place of the missing one, and the store blamed for not opening.
+// Regression test: a new key was made in place of the missing one, and the error said that the
+// store does not open.
 TEST_F(CliStoreKeysTest, AStoreWhoseKeyIsMissingGetsNoNewOne) {
   Put("a", "1");
   const fs::path key = fs::path(config_.node.data_dir) / "seal.key";
@@ -281,7 +283,7 @@ TEST_F(CliStoreKeysTest, AWrongPathOfABackupKeyIsNamed) {
               AllOf(HasSubstr("none does not exist"), testing::Not(HasSubstr("service manager"))));
 }
 
-// Names of folders need not be UTF-8; the library for JSON ended the process.
+// Names of folders need not be UTF-8; the JSON library ended the process.
 TEST_F(CliStoreKeysTest, AFolderThatIsNotUtf8IsShownAllTheSame) {
   config_.node.data_dir = (folder_ / "d\xFFta").string();
   Put("a", "1");

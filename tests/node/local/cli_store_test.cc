@@ -170,8 +170,8 @@ TEST_F(CliStoreTest, RotatesCompactsAndErases) {
   EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "1");
 }
 
-// What is left of an erased user is no damage: the check advised to restore a backup, which brings
-// the user back.
+// What is left of an erased user is no damage. Regression test: the check advised to restore a
+// backup, which brings the user back.
 TEST_F(CliStoreTest, AnErasedUserIsNoProblemOfTheStore) {
   {
     const auto database = Open();

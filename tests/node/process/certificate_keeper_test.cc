@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which certificates a running node takes in place of its own, and what it says where it gets none.
+// Tests which certificates a running node takes in place of its own, and what it reports when it
+// gets none.
 
 #include "node/admission/certificate_keeper.h"
 
@@ -66,7 +67,7 @@ class CertificateKeeperTest : public ::testing::Test {
     keeper_ = std::make_unique<admission::CertificateKeeper>(std::move(options), own_);
   }
   void WaitUntilDue() { clock_.StepWall(kDue - clock_.WallMillis()); }
-  // What Look says where each of `answers` is the reason of an address.
+  // Returns what Look reports if each of `answers` is the reason of one address.
   std::string ReasonAfter(const std::vector<std::string>& answers) {
     std::vector<std::string> addresses;
     answers_.clear();
@@ -101,12 +102,13 @@ TEST_F(CertificateKeeperTest, ANewerFileOfTheSameMemberIsTakenOnce) {
   ASSERT_TRUE(keeper_->Look().ok());
   EXPECT_THAT(taken_, ElementsAre(*stored_));
   EXPECT_EQ(keeper_->present(), *stored_);
-  stored_ = own_;  // an older one, as of a backup
+  stored_ = own_;  // an older one, as from a backup
   ASSERT_TRUE(keeper_->Look().ok());
   EXPECT_EQ(keeper_->present().not_after_ms, kLater);
 }
 
-// It was taken: the gossip core refused it later, and the node thought that it had it.
+// Regression test: the certificate was taken. The gossip core refused it later, and the node
+// believed that it had it.
 TEST_F(CertificateKeeperTest, AFileOfAnotherNameKeyOrClusterIsRefusedAndTheOldOneStays) {
   Open({"authority"});
   answers_.emplace("authority", CertOf("a", kLater));
@@ -169,7 +171,7 @@ TEST_F(CertificateKeeperTest, WhatTheAuthoritySaysIsSaidBeforeWhyOthersCouldNotH
   EXPECT_EQ(ReasonAfter({}), none) << "no address to ask";
 }
 
-// A stop waited for every address that does not answer.
+// Regression test: a stop waited for every address that does not answer.
 TEST_F(CertificateKeeperTest, AfterAStopNoFurtherAddressIsAsked) {
   WaitUntilDue();
   stop_after_ = 1;

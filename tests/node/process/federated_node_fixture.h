@@ -24,7 +24,7 @@ inline constexpr char kLesson[] =
     " counted the ships every evening and wrote their names in a book.";
 inline constexpr char kOtherLesson[] = " painted the tower red and sold the old lamp to a sailor.";
 
-// A node of a cluster that the test issues certificates for, with a core of 16 values: large
+// A node of a cluster for which the test issues certificates, with a core of 16 values: large
 // enough to learn something, small enough to be noised alone.
 class FederatedNodeTest : public NodeTest {
  protected:
@@ -37,7 +37,7 @@ class FederatedNodeTest : public NodeTest {
     config_.federation.round_seconds = 1;
     Admit(config_);
   }
-  // Makes the data folder of a node, with a key and a certificate of its name.
+  // Makes the data folder of a node, with a key and a certificate for its name.
   void Admit(const config::NodeConfig& config) const {
     const fs::path data(config.node.data_dir);
     ASSERT_TRUE(MakeDataFolder(data).ok());
@@ -47,8 +47,8 @@ class FederatedNodeTest : public NodeTest {
                                     CertificateFor(*key, config.node.name).Encode())
                     .ok());
   }
-  // Another node of the cluster, that dials the first one, or goes on where it was. `change` may
-  // be null.
+  // Starts another node of the cluster that dials the first one, or restarts it with its data.
+  // `change` may be null.
   std::unique_ptr<Node> StartMember(const std::string& name,
                                     const std::function<void(config::NodeConfig&)>& change) {
     config::NodeConfig config = config_;
@@ -84,7 +84,7 @@ class FederatedNodeTest : public NodeTest {
     EXPECT_TRUE(certificate.ok()) << certificate.status();
     return *certificate;
   }
-  // Figures under which one node's update is more signal than noise.
+  // Sets a budget under which one node's update is more signal than noise.
   void AllowReleases() {
     config_.privacy.release_epsilon = 100;
     config_.privacy.node_epsilon = 1000;
@@ -104,7 +104,7 @@ class FederatedNodeTest : public NodeTest {
     ASSERT_TRUE(rated.ok()) << rated;
     ASSERT_TRUE(response.learned()) << response.explanation();
   }
-  // An update of a peer that changes next to nothing, so that every gate takes it.
+  // Returns an update of a peer that has almost no effect, so that every gate accepts it.
   federation::AdapterDelta SmallDelta() const {
     const inference::Frame frame =
         inference::RandomFrame(*inference::LoadModelPackage(config_.model.path)->model,

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The instant, the background and the deep loop beside requests, feedback, undo, pauses and an
-// erasure, all at once: what ThreadSanitizer is to see of learning.
+// Runs the instant, the background and the deep loop beside requests, feedback, undo, pauses and an
+// erasure, all at once, so that ThreadSanitizer sees the whole of learning.
 
 #include <gtest/gtest.h>
 
@@ -21,8 +21,8 @@ namespace {
 
 constexpr int kClients = 3;
 constexpr int kRequests = 8;  // of each client
-constexpr int kTeachers = 5;  // whose lessons are there before
-// More would leave deep rounds too few lessons: what was undone is not taught again.
+constexpr int kTeachers = 5;  // users whose lessons exist from the beginning
+// More undos would leave deep rounds too few lessons, since what was undone is not taught again.
 constexpr int kMostUndone = 3;
 
 using learning::v1::LearningService;
@@ -40,8 +40,7 @@ class LoopsUnderLoadTest : public NodeTest {
     config_.retrieval.dgr = "entropy";
   }
 
-  // Sends requests of a session and says what they should have been; the answers' tokens are
-  // undone by another thread.
+  // Sends requests of a session and edits the answers; another thread undoes some of these changes.
   void BeAUser(int number) {
     for (int i = 0; i < kRequests; ++i) {
       auto request = Request("The ship left the harbour of town " + std::to_string(i), 8);
@@ -59,7 +58,8 @@ class LoopsUnderLoadTest : public NodeTest {
         feedback.set_rating(i % 4 == 1 ? 1.0F : 0.0F);
       }
       learning::v1::SubmitFeedbackResponse answer;
-      // An erased user's completions are gone, and a pause ends a round that feedback waits for.
+      // The completions of an erased user are gone, and a pause ends a round that feedback waits
+      // for.
       Expect(Rate(feedback, &answer), {absl::StatusCode::kNotFound, absl::StatusCode::kCancelled});
       answers_.fetch_add(1);
     }
@@ -109,7 +109,7 @@ class LoopsUnderLoadTest : public NodeTest {
     undone_ += status.ok() ? 1 : 0;
   }
 
-  // Undoes what is newest, looks at everything, pauses and resumes.
+  // Undoes the newest change, reads everything, pauses and resumes.
   void Operate() {
     for (int i = 0; !ended_; ++i) {
       if (undone_ < kMostUndone) {
@@ -155,7 +155,7 @@ class LoopsUnderLoadTest : public NodeTest {
     }
   }
 
-  std::atomic<bool> served_{false};  // from then on nobody pauses: rounds end
+  std::atomic<bool> served_{false};  // true: no thread pauses any more, so rounds end
   std::atomic<bool> ended_{false};
   std::atomic<int> answers_{0};
   std::atomic<int> deep_rounds_{0};
@@ -167,7 +167,7 @@ class LoopsUnderLoadTest : public NodeTest {
 
 TEST_F(LoopsUnderLoadTest, AllThreeLearnWhileTheNodeServesIsUndonePausedAndErased) {
   Start();
-  // Lessons enough for deep rounds from the beginning.
+  // There are enough lessons for deep rounds from the beginning.
   learning::v1::PauseLearningResponse paused;
   ASSERT_TRUE(Ask(
                   [](LearningService::Stub& stub, grpc::ClientContext& context, auto* out) {
@@ -190,7 +190,7 @@ TEST_F(LoopsUnderLoadTest, AllThreeLearnWhileTheNodeServesIsUndonePausedAndErase
     users.emplace_back([this, number] { BeAUser(number); });
   }
   admin::v1::EraseUserRequest erase;
-  erase.set_user_id("user-" + std::to_string(kClients));  // one who taught
+  erase.set_user_id("user-" + std::to_string(kClients));  // a user who taught
   admin::v1::EraseUserResponse erased;
   grpc::ClientContext context;
   Expect(api::FromRpcStatus(

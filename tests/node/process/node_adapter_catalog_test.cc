@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// `ruvd adapter` on a running node: what requests may choose, and which version they get.
+// Tests `ruvd adapter` on a running node: what requests may choose, and which version they get.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ class NodeAdapterCatalogTest : public NodeTest {
     const std::string target = "blk.1.attn_output.weight";
     return test::RandomAdapter(*model_, {{target, inference::FindMatrix(*model_, target)}}, seed);
   }
-  // A plain file NAME-vVERSION.gguf; the same seed is the same change.
+  // Writes a plain file NAME-vVERSION.gguf; equal seeds give equal changes.
   std::string PlainFile(const std::string& name, uint32_t version, uint64_t seed) {
     inference::Adapter adapter = *Random(seed);
     adapter.name = name;
@@ -49,7 +49,7 @@ class NodeAdapterCatalogTest : public NodeTest {
     EXPECT_TRUE(inference::SaveAdapterFile(adapter, *model_, path).ok());
     return path;
   }
-  // One with three banks and a trunk.
+  // Writes a file with three banks and a trunk.
   std::string BankedFile() {
     inference::Talora talora;
     talora.name = "tale";
@@ -97,7 +97,7 @@ class NodeAdapterCatalogTest : public NodeTest {
     EXPECT_EQ(Run(std::move(arguments)), 0) << err_.str();
     return json::parse(out_.str());
   }
-  // NAME@VERSION of all that `ls` shows.
+  // Returns NAME@VERSION of everything that `ls` shows.
   std::vector<std::string> Listed() {
     std::vector<std::string> labels;
     const json list = RunJson({"adapter", "ls"});
@@ -155,7 +155,8 @@ TEST_F(NodeAdapterCatalogTest, VersionsAreServedAndRolledBack) {
 TEST_F(NodeAdapterCatalogTest, MemoryIsBoundedAndPinsHold) {
   config_.inference.adapter_bytes = 1 << 20;
   Start();
-  // Rank 2 on a matrix of the small model: 4 KiB; the budget holds them all.
+  // An adapter has rank 2 on a matrix of the small model, which is 4 KiB; the budget holds all of
+  // them.
   ASSERT_EQ(Run({"adapter", "load", PlainFile("one", 1, 1)}), 0) << err_.str();
   EXPECT_TRUE(RunJson({"adapter", "pin", "one"})["pinned"].get<bool>());
   EXPECT_NE(Run({"adapter", "unload", "one"}), 0);
@@ -182,7 +183,7 @@ TEST_F(NodeAdapterCatalogTest, ImportedFilesStay) {
   EXPECT_TRUE(Listed().empty());
 }
 
-// Found by review: the import that came too late deleted the file of the one that succeeded.
+// Found by review: an import that came too late deleted the file of the one that succeeded.
 TEST_F(NodeAdapterCatalogTest, OfImportsOfOneFileAtOnceOneStays) {
   Start();
   adapter::v1::ImportAdapterRequest request;
@@ -215,7 +216,7 @@ TEST_F(NodeAdapterCatalogTest, OthersGoOnWhileAFileIsReadAgain) {
   config_.inference.adapter_bytes = 1;  // nothing stays in memory
   Start();
   fs::remove(file);
-  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);  // who opens it waits for a writer
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);  // opening it waits for a writer
   GenerateRequest waits = Plain();
   waits.mutable_adapters()->add_chosen()->set_name("one");
   auto waiting = std::async(std::launch::async, [&] { return Generate(waits).status; });
@@ -226,7 +227,7 @@ TEST_F(NodeAdapterCatalogTest, OthersGoOnWhileAFileIsReadAgain) {
   const bool went_on = other.wait_for(kDrain) == std::future_status::ready;
   EXPECT_TRUE(went_on);
   EXPECT_EQ(waiting.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
-  // Opening it to write ends the wait, and what was opened is no file of an adapter.
+  // Opening it for writing ends the wait, and the opened file is no adapter.
   const int writer = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
   fs::remove(file);
   EXPECT_FALSE(waiting.get().ok());
@@ -262,7 +263,7 @@ TEST_F(NodeAdapterCatalogTest, BanksActAtTheirTimes) {
                                 PlainFile("low", 1, 2) + "=0", PlainFile("middle", 1, 3) + "=0",
                                 PlainFile("high", 1, 4) + "=0"};
   Start();
-  // The same by hand: ranges of t that end just below the banks' boundaries.
+  // The request does the same by hand, with ranges of t that end just below the banks' boundaries.
   GenerateRequest by_hand = Plain();
   const auto add = [&](const std::string& name, float t_min, float t_max) {
     AdapterChoice& choice = *by_hand.mutable_adapters()->add_chosen();
@@ -277,7 +278,7 @@ TEST_F(NodeAdapterCatalogTest, BanksActAtTheirTimes) {
   EXPECT_EQ(With("tale").text, Generate(by_hand).text);
   EXPECT_NE(With("tale").text, With("trunk").text);
 
-  // Every masking of a score is scored with what acts at its t.
+  // Every masking of a score is scored with the adapters that act at its t.
   const auto score = [&](const std::string& name) {
     inference::v1::ScoreRequest request;
     request.set_prompt("The sea");
@@ -333,7 +334,7 @@ TEST_F(NodeAdapterCatalogTest, ErrorsNameTheRemedy) {
   EXPECT_EQ(Listed(), std::vector<std::string>{"one@1"});
 }
 
-// What gRPC carries of an error is bounded.
+// gRPC bounds the size of an error.
 TEST_F(NodeAdapterCatalogTest, AnUnknownNameIsAnsweredWithSomeThatAreKnown) {
   for (int i = 0; i < 20; ++i) {
     config_.inference.adapters.push_back(PlainFile("adapter-" + std::to_string(100 + i), 1, 1) +

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// LoRA files (inference.adapters) through a whole node.
+// Tests LoRA files (inference.adapters) in a whole node.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 class NodeAdaptersTest : public NodeTest {
  protected:
-  // A random adapter of the model's attention, written as a LoRA file.
+  // Writes a random adapter of the model's attention as a LoRA file.
   std::string AdapterFile(const std::string& name, uint64_t seed) {
     const auto model = inference::Model::Load(kSmallModel).value();
     const std::string target = "blk.1.attn_output.weight";
@@ -61,7 +61,7 @@ class NodeAdaptersTest : public NodeTest {
   }
 };
 
-// Found by review: nothing but tests read LoRA files.
+// Found by review: only tests read LoRA files.
 TEST_F(NodeAdaptersTest, LoadedFilesActOnRequestsThatChooseNothing) {
   config_.inference.adapters = {AdapterFile("one", 1)};
   Start();
@@ -92,7 +92,7 @@ TEST_F(NodeAdaptersTest, ARequestChoosesByNameAndWeight) {
   EXPECT_EQ(both.finished.adapters_used(1).weight(), 0.5F);
 }
 
-// Each denoising step has the mix that its t asks for.
+// Each denoising step has the mix for its t.
 TEST_F(NodeAdaptersTest, ARangeOfTimesLimitsTheSteps) {
   config_.inference.adapters = {AdapterFile("one", 1) + "=0"};
   Start();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A running node whose client API asks for TLS and a token.
+// Tests a running node whose client API requires TLS and a token.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class NodeApiTlsTest : public NodeTest {
     return client::NodeClient(node_->api_address(),
                       {.tls = true, .roots = certificate_.certificate, .token = token});
   }
-  // `ruvd` with these arguments; what it wrote.
+  // Runs `ruvd` with these arguments and returns what it wrote.
   std::string Run(std::vector<std::string> arguments, int expected) {
     std::ostringstream out;
     cli::CommandContext context{.out = out, .err = out, .environment = {}};

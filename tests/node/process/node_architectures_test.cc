@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Models of other kinds than ours through a whole node.
+// Tests models of other architectures in a whole node.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ class NodeArchitecturesTest : public NodeTest {
   }
 };
 
-// Found by review: the embedding of the prompt asked for attention in both directions, which such a
+// Found by review: the embedding of the prompt required attention in both directions, which such a
 // model refuses.
 TEST_F(NodeArchitecturesTest, AModelWithASlidingWindowIsServed) {
   test::FileContents contents;
@@ -42,13 +42,14 @@ TEST_F(NodeArchitecturesTest, AModelWithASlidingWindowIsServed) {
   EXPECT_TRUE(Embed("abba").ok());
 }
 
-// Found by review: a score without a mode was that of diffusion, whatever the model is best at.
+// Found by review: a score without a mode was that of diffusion, whichever mode the model is best
+// at.
 TEST_F(NodeArchitecturesTest, AScoreWithoutAModeIsThatOfTheModelsBest) {
   Start();
   const auto score = [&](inference::v1::DecodingMode mode) {
     inference::v1::ScoreRequest request;
     request.set_prompt("The old man walked");
-    // Longer than a block: within one block both readings are the same.
+    // The text is longer than a block: within one block both readings are the same.
     request.set_completion(
         " to the sea in the morning, and when the boats came back he stood at the harbour wall and "
         "counted them one after the other until it was dark.");

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Real nodes that federate by timestep bank: what they share, what they make of it, and what is
-// left of it after a restart.
+// Tests real nodes that federate by timestep bank: what they share, how they combine it, and what
+// remains after a restart.
 
 #include <gmock/gmock.h>
 
@@ -30,7 +30,7 @@ class NodeBanksTest : public FederatedNodeTest {
     FederatedNodeTest::SetUp();
     config_.federation.tls = "off";
     config_.learning.steps = 5;
-    // So few steps of a core do not always gain, by chance, and then nothing is shared.
+    // So few steps of a core do not always give a gain, and without one nothing is shared.
     config_.learning.min_improvement = -1;
   }
   void TearDown() override {
@@ -66,7 +66,7 @@ class NodeBanksTest : public FederatedNodeTest {
   std::unique_ptr<Node> second_;
 };
 
-// Three banks here, two there.
+// One node has three banks, the other has two.
 TEST_F(NodeBanksTest, WhatANodeLearnedByBankIsServedByAPeerOfOtherBanksAlsoAfterARestart) {
   config_.federation.banks = 3;
   Start();
@@ -99,7 +99,7 @@ TEST_F(NodeBanksTest, WhatANodeLearnedByBankIsServedByAPeerOfOtherBanksAlsoAfter
   EXPECT_EQ(status.federated_adapter_version(), 1u) << "the stored update says nothing new";
 }
 
-// A node of the protocol before: it gets the mean of the banks, and has its say in all of them.
+// A node of the previous protocol gets the mean of the banks, and its update counts in all of them.
 TEST_F(NodeBanksTest, APeerThatKnowsVersion1OnlyIsUnderstoodAndUnderstands) {
   config_.federation.banks = 3;
   Start();

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keys and values through a whole node: what inference.kv_* set and what the metrics say.
+// Tests the cache of keys and values in a whole node: what inference.kv_* set and what the metrics
+// show.
 
 #include <gtest/gtest.h>
 #include <netdb.h>
@@ -18,7 +19,7 @@
 namespace ruvd::node {
 namespace {
 
-// The body of GET /metrics from host:port.
+// Returns the body of GET /metrics from host:port.
 std::string Scrape(const std::string& address) {
   const size_t colon = address.rfind(':');
   addrinfo hints{};
@@ -64,8 +65,8 @@ class NodeCacheTest : public NodeTest {
   }
 };
 
-// Found by review: GenerationServices had lost the node's prefix tree, so that nothing was shared
-// and the budget had no effect.
+// Found by review: GenerationServices had lost the node's prefix tree, so nothing was shared and
+// the budget had no effect.
 TEST_F(NodeCacheTest, ALongPromptIsFoundTheSecondTime) {
   Start();
   const Completion first = Generate(LongRequest());

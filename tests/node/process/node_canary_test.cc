@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// No text of a user and no embedding of it is in any byte that a node sends, under whatever tier.
+// No text of a user and no embedding of a text is in any byte that a node sends, under any tier.
 
 #include <gmock/gmock.h>
 
@@ -24,7 +24,7 @@ class NodeCanaryTest : public FederatedNodeTest {
   void SetUp() override {
     FederatedNodeTest::SetUp();
     AllowReleases();
-    // The peer reads what the node says before TLS seals it.
+    // The peer reads what the node sends before TLS encrypts it.
     config_.federation.tls = "off";
     Start();
   }
@@ -54,7 +54,7 @@ class NodeCanaryTest : public FederatedNodeTest {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return {response.embedding().begin(), response.embedding().end()};
   }
-  // No piece of 8 bytes of a text, no 4 values of the embedding in a row.
+  // The bytes contain no piece of 8 bytes of a text, and no 4 consecutive values of the embedding.
   void ExpectNoCanary(std::string_view bytes) {
     for (const std::string_view text :
          {std::string_view(kCanaryPrompt), {kCanaryLesson}, {completion_}, {"canary-session"}}) {
@@ -83,7 +83,7 @@ class NodeCanaryTest : public FederatedNodeTest {
 TEST_F(NodeCanaryTest, UnderTheTierPrivateNothingOfALessonLeaves) {
   TeachCanary();
   RecordingPeer peer(PeerConfig(), peer_key_);
-  // Long enough for a reconciliation, which would ask for items.
+  // This is long enough for a reconciliation, which would ask for items.
   peer.TakePartUntil(node_->federation_address(), std::chrono::seconds(4), [] { return false; });
   EXPECT_FALSE(peer.received().empty());
   EXPECT_TRUE(peer.accepted().empty());
@@ -117,7 +117,8 @@ TEST_F(NodeCanaryTest, UnderTheTierPublicAPlainUpdateLeavesAndNoWordOfIt) {
   ExpectNoCanary(peer.received());
 }
 
-// The search finds what it looks for: with single lessons allowed the prompt's embedding leaves.
+// The search can find what it looks for: if single lessons are allowed, the prompt's embedding
+// leaves the node.
 TEST_F(NodeCanaryTest, ThePatternOfOneLessonIsItsPromptsEmbedding) {
   TeachCanary();
   config_.privacy.public_examples = 1;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A node remembers who equivocated.
+// Tests that a node remembers which peers equivocated.
 
 #include <gmock/gmock.h>
 
@@ -39,7 +39,7 @@ class NodeEvidenceTest : public FederatedNodeTest {
     config.boot_counter = boot;
     return config;
   }
-  // Two manifests of the liar under one number.
+  // Returns two manifests of the liar under one number.
   std::vector<federation::v1::Frame> TwoTales(const federation::GossipConfig& config) const {
     federation::LocalNode local;
     local.key = &liar_key_;
@@ -78,7 +78,8 @@ class NodeEvidenceTest : public FederatedNodeTest {
   const privacy::NodeKey liar_key_ = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
 };
 
-// It was forgotten with the process: a node that started again linked to whoever had lied to it.
+// Regression test: the evidence was forgotten with the process, so a node that started again linked
+// to a peer that had lied to it.
 TEST_F(NodeEvidenceTest, AnEquivocatorIsKeptOutAlsoAfterARestart) {
   const EvidenceFile file(config_.node.data_dir);
   {
@@ -101,7 +102,7 @@ TEST_F(NodeEvidenceTest, AnEquivocatorIsKeptOutAlsoAfterARestart) {
   }));
 }
 
-// Its update stayed part of what is served where no other one came.
+// Regression test: the liar's update stayed part of what is served when no other update came.
 TEST_F(NodeEvidenceTest, WhatAnEquivocatorGaveIsServedNoMore) {
   const federation::GossipConfig config = LiarConfig(1);
   RecordingPeer liar(config, liar_key_);

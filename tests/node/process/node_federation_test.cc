@@ -75,7 +75,7 @@ class NodeCertificateTest : public NodeTest {
                             certificate->Encode())
             .ok());
   }
-  // As somebody with a TLS key, which anybody can make.
+  // Connects as a stranger with a TLS key, which everybody can make.
   static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
     grpc::ChannelArguments arguments;
     arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
@@ -85,7 +85,7 @@ class NodeCertificateTest : public NodeTest {
   }
 };
 
-// Tells of the first warning that holds a text.
+// Signals the first warning that contains a text.
 class WarningSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit WarningSink(std::string part) : part_(std::move(part)) {}
@@ -136,7 +136,7 @@ TEST_F(NodeCertificateTest, AForeignCertificateIsNamed) {
       reasons::kCertificateForeign);
 }
 
-// As on a full disk: the folder in its way cannot be replaced.
+// As on a full disk, the file cannot be written: a folder is in its place.
 TEST_F(NodeCertificateTest, ANodeThatCannotKeepItsTlsKeyServesAndLinksToNobody) {
   const auto authority = privacy::ClusterAuthority::Generate();
   Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
@@ -194,7 +194,7 @@ TEST_F(NodeCertificateTest, ASilentLinkDoesNotHoldUpTheStop) {
   (void)stream->Finish();
 }
 
-// A peer that answers a link with nonsense and then neither reads nor ends the stream.
+// Answers a link with nonsense and then neither reads nor ends the stream.
 class StuckPeer final : public federation::v1::FederationService::CallbackService {
  public:
   struct Reactor final : grpc::ServerBidiReactor<federation::v1::Frame, federation::v1::Frame> {
@@ -215,7 +215,8 @@ class StuckPeer final : public federation::v1::FederationService::CallbackServic
     std::promise<void>& cancelled;
     Mutex& mutex;
   };
-  // ThreadSanitizer does not see that gRPC hands this over to its threads; it sees the mutex.
+  // ThreadSanitizer does not see that gRPC passes this object to its threads; it does see the
+  // mutex.
   StuckPeer() { const MutexLock lock(mutex); }
   grpc::ServerBidiReactor<federation::v1::Frame, federation::v1::Frame>* Link(
       grpc::CallbackServerContext*) override {
@@ -245,8 +246,8 @@ TEST_F(NodeCertificateTest, ALinkThatThePeerDoesNotEndIsCancelled) {
   server->Shutdown();
 }
 
-// Stands between two nodes: ends the TLS of whoever dials it with a key of its own, and passes
-// every frame on to a node in both directions.
+// A relay between two nodes: it ends the TLS of a node that dials it with a key of its own, and
+// passes every frame on to the other node in both directions.
 class Relay final : public federation::v1::FederationService::Service {
  public:
   using LinkFrame = federation::v1::Frame;
@@ -296,7 +297,7 @@ class TwoNodesTest : public NodeCertificateTest {
     second_.reset();
     NodeCertificateTest::TearDown();
   }
-  // What the first node says, once `enough` is true of it.
+  // Returns the first node's status once `enough` returns true for it.
   admin::v1::GetStatusResponse AwaitStatus(
       const std::function<bool(const admin::v1::GetStatusResponse&)>& enough) {
     const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a session is taught by feedback changes its next completion at once.
+// Feedback teaches a session, which changes its next completion at once.
 
 #include <gmock/gmock.h>
 
@@ -47,13 +47,13 @@ TEST_F(NodeInstantTest, AnEditTeachesTheSessionAtOnce) {
   ASSERT_GT(Edit(first, wanted), 0U);
   const Completion again = Say("s", true);
   EXPECT_NE(again.text, first.text);
-  // Nobody else is taught, and who does not ask for it is not changed.
+  // No other session is taught, and a request that does not ask for it is not changed.
   EXPECT_EQ(Say("other", true).text, first.text);
   EXPECT_EQ(Say("s", false).text, first.text);
   EXPECT_EQ(Say("s", std::nullopt).text, first.text);
 }
 
-// Found by review: the tokens of a stop string were taught or rejected, though nobody saw them.
+// Found by review: the tokens of a stop string were taught or rejected, although no user saw them.
 TEST_F(NodeInstantTest, WhatAStopStringCutAwayTeachesNothing) {
   config_.learning.enabled = false;
   Start();
@@ -86,7 +86,8 @@ TEST_F(NodeInstantTest, IsOffUnlessAskedForOrConfigured) {
   EXPECT_EQ(Edit(Say("", std::nullopt), " another text"), 0U);
 }
 
-// `ruvd run` sent false where neither flag was passed, so that the configuration had no effect.
+// Regression test: `ruvd run` sent false where neither flag was passed, so the configuration had no
+// effect.
 TEST_F(NodeInstantTest, ARunWithoutTheFlagLeavesSessionMemoryToTheNode) {
   config_.learning.enabled = false;
   config_.learning.instant = true;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Joining by a token and leaving by revocation, at running nodes.
+// Tests joining by a token and leaving by revocation, at running nodes.
 
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
@@ -61,7 +61,7 @@ class NodeJoinTest : public NodeTest {
     NodeTest::TearDown();
   }
 
-  // `ruvd` against the authority's node; what it wrote.
+  // Runs `ruvd` against the authority's node and returns what it wrote.
   std::string Run(std::vector<std::string> arguments, int expected) {
     std::ostringstream out;
     cli::CommandContext context{.out = out, .err = out, .environment = {}};
@@ -86,7 +86,7 @@ class NodeJoinTest : public NodeTest {
     return admission::JoinCluster(address, privacy::JoinInvitation::Parse(token).value(), "x", key,
                        SystemClock());
   }
-  // A node with the files that `ruvd join` made, which dials `seed`.
+  // Starts a node with the files that `ruvd join` made, which dials `seed`.
   Node& StartOther(const std::string& name, const std::string& seed) {
     config::NodeConfig config = config_;
     config.node.name = name;
@@ -148,8 +148,8 @@ TEST_F(NodeJoinTest, ATokenMakesAMemberThatLinks) {
   EXPECT_TRUE(AwaitAlive(*node_, 2));
 }
 
-// A member was out of the cluster when its certificate was over, 30 days after it had joined,
-// unless its operator had got another token.
+// Regression test: a member was out of the cluster when its certificate expired, 30 days after it
+// had joined, unless its operator had got another token.
 TEST_F(NodeJoinTest, ACertificateThatIsDueIsRenewedWhileTheNodeRuns) {
   Start();
   Join("b", Token());
@@ -188,7 +188,7 @@ TEST_F(NodeJoinTest, AnOperatorRenewsACertificateAndTheNodeTakesItOnAReload) {
               HasSubstr("member until"));
   ASSERT_TRUE(other.ReloadCredentials().ok());
   EXPECT_TRUE(Await([&] { return StatusOf(other).certificate_expires_ms() > before; }));
-  // Not of a node that is no authority, nor for one that was revoked.
+  // A node that is no authority does not renew, and a revoked member gets no renewal.
   EXPECT_THAT(Run({"cert", "renew", other.federation_address(), "--data-dir", DataOf("b")}, 1),
               HasSubstr("[NOT_FOUND]"));
   Run({"revoke", other.id()}, 0);
@@ -249,19 +249,19 @@ TEST_F(NodeJoinTest, WhatKeepsANodeFromJoiningIsNamed) {
                   1),
               HasSubstr("1 to 32 printable characters"));
   EXPECT_THAT(Run({"token", "create", "--expires", "2d"}, 1), HasSubstr("at most 24 hours"));
-  Join("b", token);  // none of these used it up
+  Join("b", token);  // none of these attempts used the token up
   Node& member = StartOther("b", node_->federation_address());
   EXPECT_THAT(
       MessageOf(JoinBy(member.federation_address(), token, privacy::NodeKey::Generate()).status()),
       HasSubstr("does not hold the authority's key"));
 }
 
-// Somebody with a TLS key of its own stands before the authority, or plays it.
+// An attacker with a TLS key of its own that stands before the authority, or pretends to be it.
 class FalseAuthority final : public admission::v1::AdmissionService::Service {
  public:
   using Stream = grpc::ServerReaderWriter<admission::v1::JoinResponse, admission::v1::JoinRequest>;
 
-  // Answers a greeting; what else arrives is only noted.
+  // Answers a greeting; everything else that arrives is only recorded.
   using Answer = std::function<admission::v1::JoinResponse(const admission::v1::Greeting&)>;
   explicit FalseAuthority(Answer answer) : answer_(std::move(answer)) {}
 
@@ -282,7 +282,7 @@ class FalseAuthority final : public admission::v1::AdmissionService::Service {
 
 class FalseAuthorityTest : public NodeJoinTest {
  protected:
-  // What a node that joins at the false authority is told.
+  // Returns what a node that joins at the false authority is told.
   std::string Meet(FalseAuthority::Answer answer) {
     FalseAuthority service(std::move(answer));
     const auto tls = admission::LinkTls::Create(folder_ / "false.pem").value();
@@ -322,7 +322,7 @@ TEST_F(FalseAuthorityTest, NeverSeesTheToken) {
 TEST_F(FalseAuthorityTest, GetsNoWelcomeFromTheRealOneToPassOn) {
   Start();
   std::atomic<int> refused = 0;
-  // The greeting goes on as it came, with the certificate of whoever is in between.
+  // The greeting is passed on unchanged, with the certificate of the attacker in between.
   Meet([&](const admission::v1::Greeting& greeting) {
     grpc::ChannelArguments arguments;
     arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
@@ -355,7 +355,7 @@ TEST_F(NodeJoinTest, ARevokedNodeIsOutAlsoAfterARestartAndPeersLearnIt) {
   EXPECT_THAT(Run({"revoke", "nobody"}, 2), HasSubstr("no member called nobody"));
   EXPECT_THAT(Run({"revoke", others_[0]->id()}, 0), HasSubstr("list 1 names 1 node(s)"));
   EXPECT_TRUE(Await([&] { return !IsLinked(*node_, others_[0]->id()); }));
-  // Another member hears of it when its link opens, and refuses b by itself.
+  // Another member receives the list when its link opens, and refuses b by itself.
   Node& other = StartOther("c", node_->federation_address());
   const fs::path list = fs::path(DataOf("c")) / "revocations";
   ASSERT_TRUE(Await([&] { return fs::exists(list); }));
@@ -438,13 +438,13 @@ TEST_F(AdmissionOfficeTest, AListIsSignedAnewBeforeItIsOld) {
 TEST_F(AdmissionOfficeTest, ATokenIsUsedUpOnDiskBeforeTheCertificateIsGiven) {
   const admission::Invitation invitation = office_->Invite(privacy::roles::kMember, kHour).value();
   const std::string before = ReadFile(folder_ / "join-tokens", 1 << 20).value();
-  // Nothing can take the list's place: the folder is in its way.
+  // The list cannot be replaced: a folder is in its place.
   fs::remove(folder_ / "join-tokens");
   fs::create_directories(folder_ / "join-tokens" / "in-the-way");
   EXPECT_FALSE(office_->Admit(Request(invitation)).ok());
   fs::remove_all(folder_ / "join-tokens");
   EXPECT_EQ(ReasonOf(office_->Admit(Request(invitation)).status()), reasons::kTokenUsed);
-  // After a crash before the write the token is as it was: nobody was admitted by it.
+  // After a crash before the write the token is unchanged: it has admitted no node.
   ASSERT_TRUE(WriteFileAtomically(folder_ / "join-tokens", before, 0600).ok());
   office_ = admission::AdmissionOffice::Open(folder_, revocations_, clock_).value();
   EXPECT_TRUE(office_->Admit(Request(invitation)).ok());
@@ -471,7 +471,7 @@ TEST_F(AdmissionOfficeTest, ListsGrowAndOutliveTheProcess) {
   EXPECT_FALSE(list.Revokes(privacy::NodeId{3}));
 }
 
-// The node's own federation hears of a list after the office has made the next one.
+// The node's own federation receives a list after the office has made the next one.
 TEST_F(AdmissionOfficeTest, AnOlderListDoesNotTakeThePlaceOfANewerOne) {
   const privacy::RevocationList first = office_->Revoke(privacy::NodeId{1}).value();
   const privacy::RevocationList second = office_->Revoke(privacy::NodeId{2}).value();

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What operators and clients see of learning: changes and their undo, pauses, rounds, lessons.
+// Tests what operators and clients see of learning: changes and their undo, pauses, rounds,
+// lessons.
 
 #include <gmock/gmock.h>
 
@@ -113,7 +114,7 @@ TEST_F(NodeLearningTest, TheVerbsShowWhatIsLearnedUndoItAndSayWhatIsMissing) {
   EXPECT_THAT(out.str(), testing::HasSubstr("undone: " + response.undo_token()));
   EXPECT_EQ(run({"undo", response.undo_token()}), 1);
   EXPECT_THAT(err.str(), testing::HasSubstr("CANNOT_UNDO"));
-  // Found by use: losses of 0.0000 where nothing had been trained.
+  // Found by use: losses of 0.0000 were shown where nothing had been trained.
   EXPECT_EQ(run({"learn", "run-deep"}), 0) << err.str();
   EXPECT_THAT(out.str(), testing::HasSubstr("too few lessons: a deep round needs 16 completions"));
   EXPECT_THAT(out.str(), testing::Not(testing::HasSubstr("0.0000")));

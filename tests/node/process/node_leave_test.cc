@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A node that is stopped leaves its cluster in order.
+// Tests that a node that is stopped leaves its cluster in an orderly way.
 
 #include <algorithm>
 #include <chrono>
@@ -29,7 +29,7 @@ class NodeLeaveTest : public FederatedNodeTest {
   federation::GossipConfig PeerConfig() const {
     return ConfigOfPeer(config_, CertificateFor(peer_key_, "peer"));
   }
-  // The peer gives the node a pattern. Its id.
+  // The peer gives the node a pattern. Returns the pattern's id.
   Digest Give(RecordingPeer& peer, const federation::PatternRules& rules) {
     const int64_t now_ms = RecordingPeer::Now().wall_ms;
     peer.Perform(peer.core()
@@ -57,14 +57,15 @@ class NodeLeaveTest : public FederatedNodeTest {
   const privacy::NodeKey peer_key_ = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
 };
 
-// Its links ended with the first frame that came, and what a peer was fetching with them.
+// Regression test: the node's links ended with the first frame that came, and with them what a peer
+// was fetching.
 TEST_F(NodeLeaveTest, ANodeThatIsStoppedSaysSoAndServesWhatIsBeingFetched) {
   const federation::GossipConfig config = PeerConfig();
   RecordingPeer peer(config, peer_key_);
   std::optional<Digest> item;
   std::thread stop;
   bool asked = false;
-  // Until it was served, or the link ended.
+  // The peer takes part until it was served, or until the link ended.
   peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2), [&] {
     if (peer.core().active_links() == 0) {
       return item.has_value();

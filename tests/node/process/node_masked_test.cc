@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four real nodes of the tier masked: each pays for its share, all of them and a node beside them
-// get one mean, and nothing of a lesson is in any byte that they send.
+// Runs four real nodes of the tier masked: each pays for its share, all of them and a node beside
+// them get one mean, and no byte that they send contains anything of a lesson.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -29,14 +29,14 @@ class NodeMaskedTest : public FederatedNodeTest {
   void SetUp() override {
     FederatedNodeTest::SetUp();
     AllowReleases();
-    // A busy machine may need a second round: it pays for it.
+    // A busy machine may need a second round, which costs another charge.
     config_.privacy.node_epsilon = 10'000;
     config_.privacy.release_seconds = 1;
     config_.federation.masked_seconds = 20;
-    // The peer reads what nodes say before TLS seals it.
+    // The peer reads what nodes send before TLS encrypts it.
     config_.federation.tls = "off";
     config_.learning.steps = 5;
-    // So few steps of a core do not always gain, by chance, and then nothing is shared.
+    // So few steps of a core do not always give a gain, and without one nothing is shared.
     config_.learning.min_improvement = -1;
   }
   void TearDown() override {
@@ -48,7 +48,7 @@ class NodeMaskedTest : public FederatedNodeTest {
     others_.push_back(StartMember(fmt::format("node-{}", number), nullptr));
     ASSERT_NE(others_.back(), nullptr);
   }
-  // What is asked from now on is asked of this node.
+  // Further requests go to this node.
   void TurnTo(size_t number) { channel_ = channels_[number]; }
   const Node& NodeAt(size_t number) const { return number == 0 ? *node_ : *others_[number - 1]; }
   static size_t SharesOf(const RecordingPeer& peer, const std::string& node) {

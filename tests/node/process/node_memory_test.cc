@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keys and values of a running node.
+// Tests keys and values of a running node.
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Patterns, backups and erasure over the API and the command line of a running node.
+// Tests patterns, backups and erasure over the API and the command line of a running node.
 
 #include <gmock/gmock.h>
 
@@ -35,7 +35,7 @@ constexpr char kPatternPrompt[] = "The old man walked";
 
 class NodePatternsTest : public NodeTest {
  protected:
-  // What `ruvd` prints, errors included.
+  // Returns what `ruvd` prints, errors included.
   std::string Run(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--server", node_->api_address()});
     std::ostringstream out;
@@ -49,7 +49,7 @@ class NodePatternsTest : public NodeTest {
     EXPECT_EQ(exit_code_, 0) << out;
     return json::parse(out);
   }
-  // Of the store of a node that does not run.
+  // Runs a command on the store of a node that does not run.
   int RunOffline(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--node.data_dir", config_.node.data_dir});
     std::ostringstream out;
@@ -60,7 +60,7 @@ class NodePatternsTest : public NodeTest {
   }
   client::NodeClient Client() { return client::NodeClient(node_->api_address()); }
 
-  // Where kPatternPrompt lies, with an adapter of its own.
+  // Returns a pattern at the embedding of kPatternPrompt, with an adapter of its own.
   UpsertPatternRequest Lesson(uint64_t seed) {
     client::NodeClient client = Client();
     inference::v1::EmbedRequest embed;
@@ -102,7 +102,7 @@ TEST_F(NodePatternsTest, AnAdapterThatAClientStoresServesTheNextRequest) {
   EXPECT_EQ(first.finished.adapters_used(0).pattern_id(), id);
   EXPECT_THAT(first.finished.adapters_used(0).name(), HasSubstr("pattern-" + id.substr(0, 8)));
 
-  // Another content under the same id gets a name of its own, so it takes effect at once.
+  // Other content under the same id gets a name of its own, so it takes effect at once.
   UpsertPatternRequest changed = Lesson(2);
   changed.mutable_pattern()->set_id(id);
   Upsert(changed);
@@ -116,7 +116,8 @@ TEST_F(NodePatternsTest, AnAdapterThatAClientStoresServesTheNextRequest) {
               ::testing::Not(HasSubstr(id)));
 }
 
-// A bank with patterns near the prompt has its own in its steps, the others those of t = 1.
+// In a bank with patterns near the prompt these act in its steps; the other banks use those of t =
+// 1.
 TEST_F(NodePatternsTest, PatternsOfABankActInItsSteps) {
   for (const uint64_t seed : {1U, 2U}) {
     const auto model = inference::Model::Load(kSmallModel).value();
@@ -150,7 +151,8 @@ TEST_F(NodePatternsTest, PatternsOfABankActInItsSteps) {
   EXPECT_EQ(both.finished.adapters_used(1).pattern_id(), first);
 }
 
-// Found by review: what was learned had no name, did not decode, and failed every request nearby.
+// Found by review: what was learned had no name, could not be decoded, and failed every request
+// nearby.
 TEST_F(NodePatternsTest, APatternWithoutAnAdapterLearns) {
   Start();
   UpsertPatternRequest request = Lesson(1);
@@ -221,7 +223,7 @@ TEST_F(NodePatternsTest, AnExportComesBackAndASecondImportChangesNothing) {
   EXPECT_EQ(Generate(Request(kPatternPrompt, 12)).finished.adapters_used(0).pattern_id(),
             with_adapter);
   EXPECT_EQ(RunJson({"pattern", "show", without})["origin"], std::string(64, 'e'));
-  // A newer one here stays.
+  // A newer pattern of this node stays.
   UpsertPatternRequest newer = Lesson(2);
   newer.mutable_pattern()->set_id(with_adapter);
   Upsert(newer);
@@ -261,7 +263,7 @@ TEST_F(NodePatternsTest, NothingOfAFileThatIsWrongIsImported) {
   EXPECT_EQ(Status().patterns(), 0u);
 }
 
-// The line that a node refuses ended every import of the file at the same place.
+// Regression test: a line that the node refuses ended every import of the file at that line.
 TEST_F(NodePatternsTest, AnImportGoesOnBehindWhatTheNodeRefuses) {
   Start();
   const std::string file = folder_ / "patterns.jsonl";
@@ -284,7 +286,7 @@ TEST_F(NodePatternsTest, AnImportGoesOnBehindWhatTheNodeRefuses) {
     pattern.set_tier(pattern::v1::SHARING_TIER_PRIVATE);
     pattern.set_id(fmt::format("{:032x}", i));
     pattern.set_origin(status.node_id());
-    // Of a node whose clock is years ahead.
+    // The pattern comes from a node whose clock is years ahead.
     pattern.set_updated_ms(i % 50 == 10 ? SystemClock().WallMillis() * 2 : 1);
     ASSERT_TRUE(writer.Add(pattern).ok());
   }
@@ -365,7 +367,7 @@ TEST_F(NodePatternsTest, AStopOfTheNodeEndsAWatchInGoodOrder) {
   EXPECT_EQ(ReasonOf(end.get()), reasons::kNodeDraining);
 }
 
-// Otherwise the next start would link again what was linked since the last time it was due.
+// Otherwise the next start would link again everything that was linked since the last checkpoint.
 TEST_F(NodePatternsTest, AStopInGoodOrderSavesTheGraph) {
   Start();
   Upsert(Lesson(1));

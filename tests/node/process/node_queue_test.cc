@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The queue of a whole node.
+// Tests the queue of a whole node.
 
 #include <gtest/gtest.h>
 
@@ -37,8 +37,8 @@ class NodeQueueTest : public NodeTest {
   std::deque<Call> calls_;
 };
 
-// Found by review: a cancelled request kept its place until its turn came, so that a full queue
-// refused others.
+// Found by review: a cancelled request kept its place until its turn came, so a full queue refused
+// others.
 TEST_F(NodeQueueTest, ACancelledRequestGivesItsPlaceToOthers) {
   config_.inference.queue = limits::kMaxRunningGenerations + 1;
   Start();

@@ -25,8 +25,8 @@ class NodeRelayTest : public FederatedNodeTest {
     FederatedNodeTest::SetUp();
     config_.federation.tls = "off";
   }
-  // Takes part as a peer without an address until both peers have measured the way to each other.
-  // Whether they did.
+  // Takes part as a peer without an address until both peers have measured the path to each other.
+  // Returns whether they did.
   bool TakePart(const privacy::NodeKey& key, const std::string& name,
                 const privacy::NodeId& other) {
     federation::GossipConfig gossip = ConfigOfPeer(config_, CertificateFor(key, name));

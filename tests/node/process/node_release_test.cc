@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sharing tiers of a running node: what its operator may choose, what a release costs, what
-// users say of it.
+// Tests the sharing tiers of a running node: what its operator may choose, what a release costs,
+// what users are told.
 
 #include <gmock/gmock.h>
 
@@ -84,7 +84,7 @@ TEST_F(NodeReleaseTest, AShareOfAMaskedSumIsPreviewedAndPredictedForASumOfFour) 
   ASSERT_EQ(Run({"consent", "grant", "--tier", "masked"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("tier masked: 0 items"), HasSubstr("over 4 node(s)")));
   ASSERT_EQ(Run({"privacy", "preview"}), 0) << err_.str();
-  // 64 bytes of values, and 111 before them.
+  // The share has 64 bytes of values after 111 other bytes.
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("yes"), HasSubstr("a share of 175 bytes"),
                                 HasSubstr("16 values"), HasSubstr("Nothing was charged")));
   ASSERT_EQ(Run({"status"}), 0) << err_.str();
@@ -103,7 +103,7 @@ TEST_F(NodeReleaseTest, AMaskedSumOfMoreNoiseThanSignalIsRefusedInThePreview) {
   EXPECT_EQ(Consent().tier(), pattern::v1::SHARING_TIER_PRIVATE);
 }
 
-// What centroids cost a lesson was in no status.
+// Regression test: no status showed what centroids cost a lesson.
 TEST_F(NodeReleaseTest, TheStatusShowsNoisedCentroidsWhereTheyAreOn) {
   Start();
   const std::vector<std::vector<std::string>> verbs = {{"status"}, {"consent", "status"}};
@@ -164,7 +164,7 @@ TEST_F(NodeReleaseTest, APreviewShowsWhatWouldLeaveAndChargesNothing) {
 
 TEST_F(NodeReleaseTest, WhatAUserTaughtLeavesWithConsentOnlyAndIsTakenBackWithIt) {
   AllowReleases();
-  // A core of one lesson does not always gain, by chance, and then nothing is shared.
+  // A core of one lesson does not always give a gain, and without one nothing is shared.
   config_.learning.min_improvement = -1;
   Start();
   Teach("alice", kLesson);
@@ -176,7 +176,7 @@ TEST_F(NodeReleaseTest, WhatAUserTaughtLeavesWithConsentOnlyAndIsTakenBackWithIt
       << err_.str();
   ASSERT_EQ(Run({"consent", "list"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("user alice"), HasSubstr("training, sharing")));
-  // It is asked when the core is trained: what was learned before has none.
+  // Consent is checked when the core is trained: what was learned before has none.
   Teach("alice", kOtherLesson);
   ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << err_.str();
   EXPECT_EQ(Release().releases(), 1u) << Release().refusal();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A node whose router chooses how requests are served.
+// Tests a node whose router chooses how requests are served.
 
 #include <gmock/gmock.h>
 

@@ -192,7 +192,7 @@ TEST_F(NodeTest, FeedbackForAnUnknownResponseIsNamed) {
 
 TEST_F(NodeTest, AMessageBeyondTheLimitIsRefused) {
   Start();
-  // More text than a request may carry, and more bytes than any message may have.
+  // The requests have more text than a request may carry, and more bytes than any message may have.
   const Completion text = Generate(Request(std::string(2 << 20, 'x'), 8));
   EXPECT_EQ(text.status.code(), absl::StatusCode::kInvalidArgument) << text.status;
   const Completion message = Generate(Request(std::string(11 << 20, 'x'), 8));
@@ -226,8 +226,8 @@ TEST_F(NodeTest, LearnsFromAnEditAndRemembersItAfterARestart) {
   EXPECT_LT(Score(prompt, wanted, true), Score(prompt, wanted, false));
 }
 
-// Found by use: clustering all lessons anew gave a pattern the lessons of another topic and left
-// its own uncovered.
+// Found by use: clustering all lessons again gave a pattern the lessons of another topic and left
+// its own lessons without a pattern.
 TEST_F(NodeTest, ANewTopicDoesNotTakeAPatternAwayFromItsLessons) {
   Start();
   const std::vector<std::pair<std::string, std::string>> lessons = {
@@ -252,7 +252,7 @@ TEST_F(NodeTest, AFullDiskCostsLearningNotServing) {
   config_.storage.soft_reserve_bytes = 1ULL << 60;
   config_.storage.hard_reserve_bytes = 1ULL << 59;
   auto node = Node::Start(config_);
-  if (!node.ok()) {  // a new store cannot even be created: a typed error at once
+  if (!node.ok()) {  // a new store cannot even be created, and the error comes at once
     EXPECT_EQ(ReasonOf(node.status()), reasons::kStoreReadOnly) << node.status();
     config_.storage.soft_reserve_bytes = 2 << 20;
     config_.storage.hard_reserve_bytes = 1 << 20;
@@ -288,7 +288,7 @@ TEST_F(NodeTest, DrainFinishesAStreamThatRuns) {
   EXPECT_EQ(Generate(Request("After", 8)).status.code(), absl::StatusCode::kUnavailable);
 }
 
-// A score used to run to its end whatever the deadline, for minutes on a busy machine.
+// Regression test: a score ran to its end whatever its deadline was, for minutes on a busy machine.
 TEST_F(NodeTest, ALongScoreKeptTheNodeFromEnding) {
   Start();
   inference::v1::ScoreRequest request;
@@ -325,7 +325,7 @@ TEST_F(NodeTest, AScoreBeyondTheContextIsRefusedByName) {
   inference::v1::ScoreRequest request;
   request.set_prompt("The");
   request.set_completion(completion);
-  request.set_samples(128);  // 100 million masked positions, were they drawn first
+  request.set_samples(128);  // 100 million masked positions, if they were drawn first
   inference::v1::ScoreResponse response;
   grpc::ClientContext context;
   EXPECT_EQ(ReasonOf(api::FromRpcStatus(inference::v1::InferenceService::NewStub(channel_)->Score(
@@ -348,7 +348,7 @@ TEST_F(NodeTest, ACorruptModelIsNamed) {
   EXPECT_EQ(ReasonOf(Node::Start(config_).status()), reasons::kModelCorrupt);
 }
 
-// Lessons are text: another model, whose embeddings are of another kind, learns them anew.
+// Lessons are text: another model, whose embeddings have another kind, learns them again.
 TEST_F(NodeTest, AnotherModelHasItsOwnPatternsAndLearnsTheOldLessons) {
   Start();
   const std::string prompt = "The lighthouse keeper";

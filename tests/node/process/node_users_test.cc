@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a node keeps of a user's requests, and that it can be made to forget it.
+// Tests what a node keeps of a user's requests, and that it can be made to forget it.
 
 #include <gmock/gmock.h>
 
@@ -38,7 +38,7 @@ class NodeUsersTest : public NodeTest {
     learning::v1::SubmitFeedbackResponse response;
     return Rate(request, &response);
   }
-  // The ids of requests whose embeddings can still be compared.
+  // Returns the ids of requests whose embeddings can still be compared.
   std::vector<std::string> Similar() {
     witness::v1::ListEntriesRequest request;
     request.set_similar_to(kUsersPrompt);
@@ -53,7 +53,7 @@ class NodeUsersTest : public NodeTest {
     }
     return ids;
   }
-  // A restart, between whose halves a verb of `ruvd store` finds nothing wrong.
+  // Restarts the node; while it is stopped, a verb of `ruvd store` must find nothing wrong.
   void RestartBehind(const std::string& verb) {
     ASSERT_TRUE(node_->Drain(kDrain).ok());
     node_.reset();
@@ -72,7 +72,7 @@ class NodeUsersTest : public NodeTest {
     request.set_days(1);
     EXPECT_TRUE(client::NodeClient(node_->api_address()).SetUserConsent(request).ok());
   }
-  // Users whose lessons may be shared, by name.
+  // Returns the names of users whose lessons may be shared.
   std::set<std::string> Agreeing() {
     std::set<std::string> users;
     const auto listed = client::NodeClient(node_->api_address()).ListUserConsents();
@@ -130,12 +130,12 @@ TEST_F(NodeUsersTest, AnErasedUsersRequestsAreGoneAndNobodyElses) {
   }
   RestartBehind("compact");
   RestartBehind("verify");
-  // Whoever comes back begins anew.
+  // A user who comes back begins again.
   const std::string again = Say("alice", "a");
   EXPECT_TRUE(Like(again).ok());
 }
 
-// Found by review: what was under way was stored afterwards, under a new key.
+// Found by review: work that was under way was stored afterwards, under a new key.
 TEST_F(NodeUsersTest, WhatIsUnderWayWhenItsUserIsErasedIsNotStored) {
   Start();
   Say("alice", "a");
@@ -163,7 +163,7 @@ TEST_F(NodeUsersTest, WhatIsUnderWayWhenItsUserIsErasedIsNotStored) {
   }
 }
 
-// Found by review: what had been learned from an erased user went on being shared.
+// Found by review: what had been learned from an erased user continued to be shared.
 TEST_F(NodeUsersTest, AnErasedUsersConsentIsWithdrawn) {
   Start();
   Say("alice", "a");
@@ -174,7 +174,7 @@ TEST_F(NodeUsersTest, AnErasedUsersConsentIsWithdrawn) {
   EXPECT_THAT(Agreeing(), testing::ElementsAre("bob"));
   Restart();
   EXPECT_THAT(Agreeing(), testing::ElementsAre("bob"));
-  Erase("bob");  // of whom nothing else is stored
+  Erase("bob");  // nothing else is stored for this user
   EXPECT_THAT(Agreeing(), testing::IsEmpty());
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is taken back leaves the peers of a running node, and the node drops what peers take back.
+// Withdrawn items leave the peers of a running node, and the node drops what peers withdraw.
 
 #include <gmock/gmock.h>
 
@@ -48,9 +48,9 @@ class NodeWithdrawalTest : public FederatedNodeTest {
   }
 
   const privacy::NodeKey peer_key_ = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
-  // Alice's lesson, plain, at a peer that has come and gone.
+  // Shares Alice's lesson, plain, with a peer that comes and goes.
   void SharePlain() {
-    // A core of one lesson does not always gain, by chance, and then nothing is shared.
+    // A core of one lesson does not always give a gain, and without one nothing is shared.
     config_.learning.min_improvement = -1;
     Start();
     ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "public"}), 0) << out_.str();
@@ -90,7 +90,8 @@ TEST_F(NodeWithdrawalTest, AUserWhoWithdrawsIsTakenOutOfWhatPeersHave) {
   EXPECT_TRUE(peer.core().NewestDeltas().empty());
 }
 
-// A peer that was away hears of it from the node, or from whoever has heard of it, after a restart.
+// A peer that was away receives the withdrawal from the node, or from another peer that has it,
+// after a restart.
 TEST_F(NodeWithdrawalTest, AnErasedUserIsTakenOutOfWhatAbsentPeersHave) {
   Start();
   ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "dp"}), 0) << out_.str();
@@ -106,8 +107,8 @@ TEST_F(NodeWithdrawalTest, AnErasedUserIsTakenOutOfWhatAbsentPeersHave) {
   EXPECT_TRUE(peer.core().NewestDeltas().empty());
 }
 
-// Who withdrew was told that nothing was released: after a revocation, under another tier, after a
-// restart, and when asking once more.
+// Regression test: a user who withdrew was told that nothing was released: after a revocation,
+// under another tier, after a restart, and when asking once more.
 TEST_F(NodeWithdrawalTest, ThatPlainItemsLeftIsSaidForEver) {
   ASSERT_NO_FATAL_FAILURE(SharePlain());
   ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << out_.str();
@@ -121,7 +122,7 @@ TEST_F(NodeWithdrawalTest, ThatPlainItemsLeftIsSaidForEver) {
   }
 }
 
-// A mark that says too much would be no better.
+// A mark that claims too much would be no better.
 TEST_F(NodeWithdrawalTest, WhereNothingLeftNothingIsSaidToRemain) {
   Start();
   ASSERT_EQ(Run({"consent", "grant", "--tier", "public"}), 0) << out_.str();
@@ -139,7 +140,7 @@ TEST_F(NodeWithdrawalTest, ARevocationSaysWhatRemainsAndThatPeersDropTheItems) {
   ExpectPlainItemsAreSaidToRemain();
 }
 
-// It counted from the start of the node on.
+// Regression test: the count began at the start of the node.
 TEST_F(NodeWithdrawalTest, HowMuchHasLeftIsKeptOverARestart) {
   ASSERT_NO_FATAL_FAILURE(SharePlain());
   const uint64_t shared = Consent().bytes_shared();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a node remembers of its requests, over its API and its command line.
+// Tests what a node remembers of its requests, over its API and its command line.
 
 #include <gmock/gmock.h>
 
@@ -34,7 +34,7 @@ class NodeWitnessTest : public NodeTest {
     EXPECT_TRUE(status.ok()) << status;
     return response;
   }
-  // What `ruvd` prints, errors included.
+  // Returns what `ruvd` prints, errors included.
   std::string Run(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--server", node_->api_address()});
     std::ostringstream out;
@@ -60,7 +60,7 @@ TEST_F(NodeWitnessTest, RequestsAreWitnessedAndTheirSessionsKept) {
   ASSERT_TRUE(second.status.ok()) << second.status;
   EXPECT_FALSE(Generate(Request(long_prompt(), 8)).status.ok());
 
-  // At once, although not on disk yet.
+  // The entry can be read at once, although it is not on disk yet.
   witness::v1::GetEntryRequest get;
   get.set_request_id(first.finished.response_id());
   witness::v1::GetEntryResponse entry;
@@ -103,7 +103,7 @@ TEST_F(NodeWitnessTest, RequestsAreWitnessedAndTheirSessionsKept) {
   EXPECT_GE(stats.total().max_ms(), stats.total().p50_ms());
 }
 
-// Found by review: this request closed the log for good, and put a user's words into it.
+// Found by review: this request closed the log permanently and put a user's words into it.
 TEST_F(NodeWitnessTest, ANameThatIsCutInsideACharacterDoesNotCloseTheLog) {
   Start();
   auto request = Request("The old man walked", 8);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which thread the calls of ruvd.pattern.v1 run on, and how many of them wait.
+// Tests which thread the calls of ruvd.pattern.v1 run on, and how many of them wait.
 
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
@@ -46,7 +46,7 @@ using Deletion = AsyncCall<DeletePatternRequest, DeletePatternResponse>;
 using Upserting = AsyncCall<pattern::v1::UpsertPatternRequest, pattern::v1::UpsertPatternResponse>;
 using TextSearch = AsyncCall<SearchPatternsRequest, SearchPatternsResponse>;
 
-// Counts the calls of which the server has heard that they are over.
+// Counts the calls whose end the server has seen.
 class EndedCalls {
  public:
   class Interceptor final : public grpc::experimental::Interceptor {
@@ -120,7 +120,8 @@ class PatternLaneTest : public PatternServiceTest {
   EndedCalls ended_;
 };
 
-// A deletion waits for writers and the disk: on gRPC's threads a few of them stopped everything.
+// Regression test: a deletion waits for writers and the disk; on gRPC's threads a few deletions
+// stopped everything.
 TEST_F(PatternLaneTest, ADeletionWaitsOnTheLaneForTheDisk) {
   ASSERT_TRUE(patterns_->Put({.id = {1}, .embedding = {1, 2, 3, 4}}).ok());
   Deletion call;
@@ -133,7 +134,8 @@ TEST_F(PatternLaneTest, ADeletionWaitsOnTheLaneForTheDisk) {
   EXPECT_EQ(patterns_->size(), 0u);
 }
 
-// One fsync for each pattern of an import; and "stored already" was said of what a power cut undid.
+// Regression test: an import made one fsync for each pattern, and "stored already" was reported for
+// a pattern that a power cut then undid.
 TEST_F(PatternLaneTest, UpsertsThatComeTogetherShareAnFsync) {
   constexpr size_t kCalls = limits::kMaxWaitingPatternCalls;
   std::vector<std::unique_ptr<Upserting>> calls;
@@ -154,7 +156,8 @@ TEST_F(PatternLaneTest, UpsertsThatComeTogetherShareAnFsync) {
   }
 }
 
-// The store was searched on the inference thread, while no completion made a step.
+// Regression test: the store was searched on the inference thread, which made no step of a
+// completion meanwhile.
 TEST_F(PatternLaneTest, ASearchByTextLeavesTheInferenceThread) {
   ASSERT_TRUE(patterns_->Put({.id = {1}, .embedding = {1, 1, 0, 0}}).ok());
   TextSearch call;
@@ -183,8 +186,8 @@ TEST_F(PatternLaneTest, OneCallTooManyIsRefusedAndThoseThatNobodyWantsDoNothing)
   for (const auto& call : calls) {
     EXPECT_FALSE(call->End().ok());
   }
-  // The server hears later than the clients that nobody waits; and the one that was refused is
-  // over.
+  // The server learns later than the clients that they no longer wait; the refused call has ended
+  // as well.
   ended_.WaitFor(calls.size() + 1);
   held_.RunAll();
   stop.join();

@@ -30,7 +30,7 @@
 
 namespace ruvd::node {
 
-// What a peer says of itself that has the node's model and frame.
+// Returns the configuration of a peer that has the node's model and frame.
 inline federation::GossipConfig ConfigOfPeer(const config::NodeConfig& node,
                                              privacy::AdmissionCert certificate) {
   const inference::ModelPackage package = inference::LoadModelPackage(node.model.path).value();
@@ -47,15 +47,16 @@ inline federation::GossipConfig ConfigOfPeer(const config::NodeConfig& node,
   return config;
 }
 
-// An honest peer of a real node, over a real link, that keeps every byte which the node sends. One
+// An honest peer of a real node, over a real link, that keeps every byte that the node sends. One
 // thread runs it.
 class RecordingPeer {
  public:
-  // `key` outlives the peer.
+  // `key` must outlive the peer.
   RecordingPeer(federation::GossipConfig config, const privacy::NodeKey& key)
       : core_(Create(std::move(config), key)) {}
 
-  // Links to `address` and takes part until `done` or for `most`; whether it was done.
+  // Links to `address` and takes part until `done` returns true or `most` has passed; returns
+  // whether it was done.
   bool TakePartUntil(const std::string& address, Duration most, const std::function<bool()>& done) {
     const auto stub = federation::v1::FederationService::NewStub(
         grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
@@ -82,10 +83,10 @@ class RecordingPeer {
     return reached;
   }
 
-  // The peer itself. What it does is carried out by Perform.
+  // The core of the peer. Perform carries out its actions.
   federation::GossipCore& core() { return *core_; }
   static federation::Instant Now() { return federation::Instant::Of(SystemClock()); }
-  // Within TakePartUntil only, as Say.
+  // May be called within TakePartUntil only, like Say.
   void Perform(federation::Actions actions) {
     for (federation::Action& action : actions) {
       if (const auto* send = std::get_if<federation::SendFrame>(&action)) {
@@ -98,7 +99,7 @@ class RecordingPeer {
   // Sends a frame in the peer's name, past its core.
   void Say(const federation::v1::Frame& frame) { stream_->Write(frame); }
 
-  // All frames, one behind the other, each as it travels.
+  // All frames, one after the other, each as it was sent.
   const std::string& received() const { return received_; }
   const std::vector<federation::Item>& accepted() const { return accepted_; }
 

@@ -54,7 +54,7 @@ class CliCommandTest : public ::testing::Test {
           absl::StatusCode::kFailedPrecondition, reasons::kModelCorrupt, "no model; get one"));
     });
   }
-  // One line, as every error is.
+  // Returns the error, which must be one line.
   std::string ErrorText() const {
     const std::string text = err_.str();
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
@@ -112,7 +112,7 @@ TEST_F(CliCommandTest, UnknownVerbsAndMissingArgumentsAreUsageErrors) {
   EXPECT_EQ(Run({"status", "--format", "xml"}), 2);
   EXPECT_EQ(Run({"consent", "grant"}), 2);
   EXPECT_EQ(Run({"demo", "--nodes", "0"}), 2);
-  // Flags that would do nothing.
+  // Flags that would have no effect are refused.
   EXPECT_EQ(Run({"pattern", "watch", "--log", "1"}), 2);
   EXPECT_EQ(Run({"store", "restore", "--from", "x", "--verify", "--accept-older-ledger"}), 2);
   EXPECT_EQ(Run({"store", "backup", "--running", "--node.data_dir", "x"}), 2);
@@ -178,7 +178,7 @@ TEST_F(CliCommandTest, ServePassesTheConfigurationAndReportsAFailedStart) {
   EXPECT_EQ(Run({"serve"}), 2);
 }
 
-// Receives the signal to stop as soon as it serves and never ends.
+// Receives the signal to stop as soon as it serves, and never ends.
 class HangingNode final : public Node {
  public:
   HangingNode() { ::kill(::getpid(), SIGTERM); }
@@ -225,7 +225,7 @@ TEST_F(CliCommandTest, InitMakesANodeThatItsAuthorityVouchesFor) {
   EXPECT_EQ(Run({"config", "check", "--config", data + "/ruvd.toml", "--model.path", "m"}), 0)
       << err_.str();
 
-  // A second node asks, the first one's authority answers.
+  // A second node asks, and the first one's authority answers.
   const std::string other = folder_ / "other";
   ASSERT_EQ(Run({"init", "--data-dir", other, "--name", "beta", "--format", "json"}), 0);
   const std::string key = nlohmann::json::parse(out_.str())["public_key"];
@@ -312,7 +312,7 @@ TEST_F(CliCommandTest, ModelErrorsNameTheFile) {
   EXPECT_THAT(ErrorText(), AllOf(HasSubstr("absent.gguf"), HasSubstr("--model")));
 }
 
-// A file with one matrix and one norm.
+// Writes a file with one matrix and one norm.
 std::string SmallModel() {
   inference::GgufWriter writer;
   writer.SetString("general.architecture", "dream");
@@ -357,7 +357,7 @@ TEST_F(CliCommandTest, ModelQuantizeWritesAndReports) {
   EXPECT_THAT(out_.str(), HasSubstr("tensors Q8_0"));
 }
 
-// The library of JSON ends the process on a text that is not UTF-8.
+// The JSON library ends the process on a text that is not UTF-8.
 TEST_F(CliCommandTest, NamesThatAreNotUtf8AreReplaced) {
   inference::GgufWriter writer;
   writer.SetString("general.architecture", "dream");

@@ -56,7 +56,7 @@ TEST_F(CliProcessTest, ReadsTheReadyLineAndTheExitCode) {
   auto process = Shell("echo \"$GREETING,$HOME\"; echo trouble >&2; exit 3");
   auto line = process->ReadLine(seconds(20));
   ASSERT_TRUE(line.ok()) << line.status();
-  EXPECT_EQ(*line, "hello,");  // the environment is the given one, nothing else
+  EXPECT_EQ(*line, "hello,");  // the environment has the given variables only
   const auto report = process->Wait(seconds(20));
   ASSERT_TRUE(report.has_value());
   EXPECT_EQ(report->code, 3);
@@ -86,7 +86,7 @@ TEST_F(CliProcessTest, SignalsReachTheProcess) {
   const auto report = process->Wait(seconds(20));
   ASSERT_TRUE(report.has_value());
   EXPECT_EQ(report->signal, SIGTERM);
-  process->Signal(SIGKILL);  // no effect on whoever has the number now
+  process->Signal(SIGKILL);  // no effect on a process that has the number now
   EXPECT_EQ(process->Wait(seconds(0))->signal, SIGTERM);
 }
 
@@ -197,7 +197,7 @@ TEST(CliRequestTextTest, NamesTheFieldAndTheByteThatIsNoUtf8) {
               HasSubstr("the text is not UTF-8: byte 1"));
 }
 
-// Before anything is sent: nobody listens there.
+// The client refuses before anything is sent: no server listens there.
 TEST(CliRequestTextTest, TheClientRefusesIt) {
   client::NodeClient client("127.0.0.1:1");
   inference::v1::TokenizeRequest request;

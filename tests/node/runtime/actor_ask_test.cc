@@ -23,7 +23,7 @@ struct World {
   explicit World(uint64_t seed = 1, SpawnOptions<Msg> options = {}) : sim(seed), system(sim) {
     actor = SpawnRecorder(system, log, std::move(options));
   }
-  // Asks a question whose outcome is noted in `status` and counted.
+  // Asks a question; the outcome is stored in `status` and counted.
   void AskForget(Duration timeout) {
     actor.Ask<int>([](ReplyTo<int> reply) { return Forget{reply}; }, sim.clock().Now() + timeout,
                    [this](absl::StatusOr<int> answer) {
@@ -132,7 +132,7 @@ TEST(Ask, AQuestionWhoseHandlerCrashesIsAnswered) {
 TEST(Ask, AnExpiredQuestionIsNeverHandled) {
   World world;
   bool handled = false;
-  // The actor is kept from running by a failure whose restart waits.
+  // A failure whose restart is delayed keeps the actor from running.
   SimExecutor& sim = world.sim;
   sim.RunUntilIdle();
   ASSERT_TRUE(world.actor.TryTell(Crash{.times = 1}).ok());
@@ -171,7 +171,8 @@ TEST(Ask, OfAStoppedSystemIsAnswered) {
   EXPECT_EQ(answers, 2);
 }
 
-// Replies, crashes, forgetting, overflow and deadlines at random: always exactly one callback.
+// Replies, crashes, forgetting, overflow and deadlines occur at random: there is always exactly one
+// callback.
 RC_GTEST_PROP(Ask, CallsBackExactlyOnce, (uint64_t seed)) {
   World world(
       seed, {.mailbox = {.capacity = 4}, .supervision = {.max_restarts = 2, .poison_crashes = 1}});
@@ -189,7 +190,7 @@ RC_GTEST_PROP(Ask, CallsBackExactlyOnce, (uint64_t seed)) {
               return Get{reply};
             }
             return Do{[kind, reply](auto& context) {
-              if (kind == 1) {  // answers later, maybe too late
+              if (kind == 1) {  // answers later, perhaps too late
                 return context
                     .StartTimer(milliseconds(200), Do{[reply](auto&) {
                                   reply.Send(std::vector<int>{1});

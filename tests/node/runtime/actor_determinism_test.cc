@@ -23,7 +23,7 @@ struct Meet {
 };
 using GossipMsg = std::variant<Token, Meet>;
 
-// Passes tokens to random friends after random times, and fails now and then.
+// Passes tokens to random friends after random times, and sometimes fails.
 class Gossiper final : public Actor<GossipMsg> {
  public:
   explicit Gossiper(std::vector<Ref<GossipMsg>>& friends) : friends_(friends) {}
@@ -42,7 +42,7 @@ class Gossiper final : public Actor<GossipMsg> {
     if (context.Rng().Chance(0.5)) {
       return context.StartTimer(milliseconds(context.Rng().Below(20)), next).status();
     }
-    // A full mailbox may refuse it: that too must be the same every time.
+    // A full mailbox may refuse it: that must also be the same every time.
     (void)friends_[context.Rng().Below(friends_.size())].TryTell(next);
     return absl::OkStatus();
   }

@@ -28,8 +28,8 @@ using ItemMsg = std::variant<Item>;
 // What the relays of one chain share; it outlives their crashes.
 struct Shared {
   Executor& jobs;
-  // Either items take the long way through a job, or one relay crashes: both at once may lose the
-  // item whose job was under way when its relay crashed, as documented at Offload.
+  // Either items go through a job, or one relay crashes: both at once may lose the item whose job
+  // was running when its relay crashed, as documented at Offload.
   bool use_jobs = false;
   bool crashed = false;
   std::vector<int> arrived;
@@ -55,7 +55,7 @@ class Relay final : public Actor<ItemMsg> {
   }
   absl::Status OnStop(Context& context) override {
     shared_.stops.push_back(context.name());
-    return next_ ? next_.TryTell(Item{-1}) : absl::OkStatus();  // a last word
+    return next_ ? next_.TryTell(Item{-1}) : absl::OkStatus();  // a last message
   }
 
  private:
@@ -104,7 +104,7 @@ RC_GTEST_PROP(Drain, LosesNothingAcknowledged, (uint64_t seed, bool use_jobs)) {
   RC_ASSERT(report->messages_lost == 0u);
   RC_ASSERT(shared.stops == (std::vector<std::string>{"a", "b", "c"}));
   std::vector<int> arrived = shared.arrived;
-  RC_ASSERT(std::erase(arrived, -1) == 2u);  // the last words of a and b
+  RC_ASSERT(std::erase(arrived, -1) == 2u);  // the last messages of a and b
   std::sort(arrived.begin(), arrived.end());
   std::sort(acknowledged.begin(), acknowledged.end());
   RC_ASSERT(arrived == acknowledged);
@@ -175,7 +175,7 @@ TEST(Drain, AtTheDeadlineItStopsTheRestAndSaysWhatWasLost) {
   World world;
   world.sim.RunUntilIdle();
   ASSERT_TRUE(world.actor.TryTell(Crash{}).ok());
-  ASSERT_TRUE(world.sim.RunOne());  // it failed, and waits for its restart
+  ASSERT_TRUE(world.sim.RunOne());  // it failed and waits for its restart
   ASSERT_TRUE(world.actor.TryTell(Note{}).ok());
   world.Drain(Duration::zero());
   ASSERT_TRUE(world.sim.RunUntil([&] { return world.reports > 0; }));
@@ -235,7 +235,7 @@ TEST(Drain, WorksInline) {
   const Ref<ItemMsg> head = SpawnChain(system, shared);
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(head.TryTell(Item{i}).ok());
-    executor.Advance(seconds(1));  // through the backoff of its one crash
+    executor.Advance(seconds(1));  // past the backoff of its one crash
   }
   bool done = false;
   system.Drain(executor.clock().Now() + seconds(5),

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The same properties on real threads; the ThreadSanitizer preset runs these for races.
+// Tests the properties on real threads; the ThreadSanitizer preset checks them for races.
 
 #include <gtest/gtest.h>
 
@@ -29,8 +29,8 @@ TimePoint InAMinute() {
   return SystemClock().Now() + seconds(60);
 }
 
-// Sends `count` numbered notes from each of `senders` threads, trying again when the mailbox is
-// full, and returns how often it was.
+// Sends `count` numbered notes from each of `senders` threads and tries again when the mailbox is
+// full. Returns how often it was full.
 uint64_t SendFromThreads(const Ref<Msg>& actor, int senders, int count) {
   std::atomic<uint64_t> refused = 0;
   std::vector<std::jthread> threads;
@@ -177,7 +177,7 @@ TEST(ActorThreads, TimersJobsAndAnswersStayInTheActorsTurns) {
   ThreadPool work({.name = "work", .threads = 2, .low_priority = true});
   ActorSystem system(pool);
   const Ref<Msg> actor = SpawnRecorder(system, log);
-  // Unguarded on purpose: only the actor's turns touch it, which ThreadSanitizer checks.
+  // This is deliberately unguarded: only the actor's turns use it, which ThreadSanitizer checks.
   int turns = 0;
   ASSERT_TRUE(actor
                   .TryTell(Do{[&](auto& context) -> absl::Status {
@@ -223,7 +223,7 @@ TEST(ActorThreads, DestroyingASystemUnderLoadIsClean) {
   pool.Shutdown();
 }
 
-// One conversation gives one result, whatever runs it.
+// One conversation gives one result on every executor.
 std::vector<int> Converse(Executor& executor, const std::function<void(std::future<void>&)>& pump) {
   Log log;
   ActorSystem system(executor);

@@ -62,7 +62,7 @@ TEST(Timer, PeriodicOnesRepeatUntilCancelled) {
   EXPECT_EQ(Numbers(world.log), (std::vector<int>{0, 1, 2}));
   world.InTurn([&](auto& context) {
     context.CancelTimer(id);
-    context.CancelTimer(id);  // twice does no harm
+    context.CancelTimer(id);  // cancelling twice does no harm
     return absl::OkStatus();
   });
   world.sim.RunUntilIdle();
@@ -77,7 +77,7 @@ TEST(Timer, CancellingOneThatHasFiredStillSilencesIt) {
   ASSERT_TRUE(actor
                   .TryTell(Do{[&](auto& context) -> absl::Status {
                     ASSIGN_OR_RETURN(const TimerId id, context.StartTimer(seconds(1), Note{}));
-                    executor.Advance(seconds(2));  // it fires, but the turn is ours
+                    executor.Advance(seconds(2));  // it fires, but this turn has not ended
                     context.CancelTimer(id);
                     return absl::OkStatus();
                   }})

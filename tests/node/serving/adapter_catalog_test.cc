@@ -50,7 +50,7 @@ class AdapterCatalogTest : public ::testing::Test {
   const std::shared_ptr<const inference::Model> model_ = test::TinyTextModel();
 };
 
-// Found by review: the import that came too late deleted the file of the one that succeeded.
+// Found by review: an import that came too late deleted the file of the one that succeeded.
 TEST_F(AdapterCatalogTest, OfImportsOfOneFileAtOnceOneStays) {
   const std::string file = ReadFile(File("one"), 1 << 24).value();
   const fs::path imported = folder_ / "imported";
@@ -71,7 +71,7 @@ TEST_F(AdapterCatalogTest, OfImportsOfOneFileAtOnceOneStays) {
   }
 }
 
-// What gRPC carries of an error is bounded.
+// gRPC bounds the size of an error.
 TEST_F(AdapterCatalogTest, AnUnknownNameIsAnsweredWithSomeThatAreKnown) {
   AdapterCatalog catalog(*model_, {});
   for (int i = 100; i < 120; ++i) {
@@ -110,7 +110,7 @@ TEST_F(AdapterCatalogTest, TheNameOfWhatTheDeepLoopLearnsIsNotFree) {
   EXPECT_EQ(catalog.Import(ReadFile(file, 1 << 24).value(), 1).status(), loaded);
   EXPECT_THAT(MessageOf(catalog.LoadConfigured(std::vector{file})), HasSubstr("called 'deep'"));
   fs::create_directories(folder_ / "imported");
-  fs::copy_file(file, folder_ / "imported" / "before.gguf");  // by a version that took it
+  fs::copy_file(file, folder_ / "imported" / "before.gguf");  // by a version that accepted it
   catalog.LoadImported();
   EXPECT_TRUE(catalog.List().empty());
   inference::Adapter own = *test::RandomAdapter(
@@ -161,7 +161,7 @@ TEST_F(AdapterCatalogTest, WhatANodeLearnedLiesSealed) {
   EXPECT_EQ(renamed.List().size(), 1u) << "a name is part of the seal";
 }
 
-// One alpha does not express two ranks: what the file gives back has other bits, and was taken for
+// One alpha cannot express two ranks: reading the file back gives other bits, and it was taken for
 // a file that had changed.
 TEST_F(AdapterCatalogTest, APublishedAdapterOfMixedRanksCanBeReadAgain) {
   AdapterCatalog catalog(*model_, {.budget = 1,

@@ -45,7 +45,7 @@ TEST(AdapterReach, CoversWhatIsNearItsTextsAndNothingElse) {
   EXPECT_TRUE(Covers(*reach, At(170), kNear));
   EXPECT_FALSE(Covers(*reach, At(90), kNear));
   EXPECT_FALSE(Covers(*reach, std::vector<float>{0, 0}, kNear));
-  EXPECT_FALSE(Covers(*reach, std::vector<float>{1, 0, 0}, kNear));  // of another model
+  EXPECT_FALSE(Covers(*reach, std::vector<float>{1, 0, 0}, kNear));  // embeddings of another model
 }
 
 TEST(AdapterReach, OfNoTextThereIsNone) {
@@ -108,7 +108,7 @@ class ReachedAdapterTest : public ::testing::Test {
     adapter.version = version;
     return StaticTalora(std::make_shared<const inference::Adapter>(std::move(adapter)));
   }
-  // Whether a request gets it whose prompt lies there.
+  // Whether a request gets the adapter if its prompt is at this angle.
   static bool Serves(AdapterCatalog& catalog, double degrees) {
     const std::vector<float> prompt = At(degrees);
     const auto parts = catalog.Choose({}, prompt);

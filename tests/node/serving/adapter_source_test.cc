@@ -25,7 +25,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
-// Patterns are vectors of the first two dimensions; their names say at how many degrees.
+// Patterns are vectors in the first two dimensions; their names give their angle in degrees.
 class AdapterSourceTest : public DatabaseTest {
  protected:
   void SetUp() override {
@@ -84,14 +84,14 @@ TEST_F(AdapterSourceTest, OthersAreTakenByTheKindOfUncertainty) {
   }
   const ChosenAdapters begun = source_->Choose(At(0), {}).value();
   ASSERT_THAT(Names(begun), UnorderedElementsAre("10", "20"));
-  // The nearest of all, some of which may be in use.
+  // The nearest of all patterns are chosen; some of them may be in use.
   EXPECT_THAT(Again(begun, 29, inference::UncertaintyKind::kDiffuse),
               UnorderedElementsAre("20", "40"));
   EXPECT_THAT(Again(begun, 15, inference::UncertaintyKind::kDiffuse), ElementsAre("10", "20"));
-  // Others, though those in use are the nearest.
+  // Other patterns are chosen, although those in use are the nearest.
   EXPECT_THAT(Again(begun, 15, inference::UncertaintyKind::kUnstable),
               UnorderedElementsAre("40", "55"));
-  // Others that are nearer to this query than those in use are to it.
+  // Patterns are chosen that are nearer to this query than those in use.
   EXPECT_THAT(Again(begun, 15, inference::UncertaintyKind::kContested), ElementsAre("10", "20"));
   EXPECT_THAT(Again(begun, 33, inference::UncertaintyKind::kContested), ElementsAre("40"));
   EXPECT_THAT(Again(begun, 50, inference::UncertaintyKind::kContested),
@@ -112,7 +112,7 @@ TEST_F(AdapterSourceTest, ASessionsLikingCountsWheneverPatternsAreCompared) {
               UnorderedElementsAre("40", "55"));
   EXPECT_THAT(Again(begun, 25, inference::UncertaintyKind::kUnstable, liked("40", 0.4F)),
               ElementsAre("55"));
-  // At 30 degrees 40 is nearer than 10, by five hundredths of the cosine.
+  // At 30 degrees, pattern 40 is nearer than 10 by five hundredths of the cosine.
   EXPECT_THAT(Again(begun, 30, inference::UncertaintyKind::kContested), ElementsAre("40"));
   EXPECT_THAT(Again(begun, 30, inference::UncertaintyKind::kContested, liked("40", 0.9F)),
               ElementsAre("10"));

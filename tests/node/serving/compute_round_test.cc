@@ -20,7 +20,8 @@ namespace {
 using test::TinyTextModel;
 using ::testing::ElementsAre;
 
-// A completion whose window and prompt have `rows` tokens in all: what its diffusion step costs.
+// A completion whose window and prompt have `rows` tokens in total, which is the cost of its
+// diffusion step.
 class CompletionTask final : public ComputeTask {
  public:
   explicit CompletionTask(int rows) {

@@ -20,7 +20,7 @@ namespace {
 using test::TextModel;
 using ::testing::ElementsAre;
 
-// Bytes, and the markers of ChatML as control tokens behind them.
+// A vocabulary of bytes, followed by the markers of ChatML as control tokens.
 class ChatModel {
  public:
   explicit ChatModel(const std::string& chat_template) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// One completion from its admission to what is kept of it, without a node around.
+// Tests one completion from its admission to what is stored about it, without a node.
 
 #include "node/serving/generation_task.h"
 
@@ -65,7 +65,7 @@ class GenerationTaskTest : public DatabaseTest {
                  .instant = &instant_,
                  .usual_entropy = &usual_entropy_};
   }
-  // One that takes part in a session's memory.
+  // Makes a completion that uses a session's memory.
   std::unique_ptr<GenerationTask> Task(const inference::SamplingOptions& options) {
     listener_ = std::make_shared<KeptEnd>();
     GenerationJob job;
@@ -89,7 +89,7 @@ class GenerationTaskTest : public DatabaseTest {
     EXPECT_TRUE(listener_->end.ok()) << listener_->end.status();
     return listener_->end.value_or(GenerationFinished());
   }
-  // The token that the last run committed first, at the position where it did.
+  // Returns the token that the last run committed first, with its position.
   inference::Commit First() const { return listener_->steps.front().commits.front(); }
 
   std::shared_ptr<const inference::Model> model_;
@@ -104,8 +104,8 @@ class GenerationTaskTest : public DatabaseTest {
   std::shared_ptr<KeptEnd> listener_;
 };
 
-// Found by review: an edit rejected the token that ended the text, and whatever was committed
-// behind it.
+// Found by review: an edit rejected the token that ended the text, and everything committed after
+// it.
 TEST_F(GenerationTaskTest, AnEditThatChangesNothingRejectsNothing) {
   const inference::SamplingOptions options = {.mode = inference::DecodingMode::kDiffusion,
                                               .max_tokens = 16};
@@ -117,7 +117,7 @@ TEST_F(GenerationTaskTest, AnEditThatChangesNothingRejectsNothing) {
   const GenerationFinished finished = Run(options);
   ASSERT_EQ(finished.reason, inference::FinishReason::kEndOfText);
   const auto tokens = static_cast<size_t>(finished.completion_tokens);
-  std::vector<inference::TokenId> text;  // what the user saw, and sends back
+  std::vector<inference::TokenId> text;  // what the user saw and sends back
   for (const inference::StepResult& step : listener_->steps) {
     for (const inference::Commit& commit : step.commits) {
       text.resize(std::max(text.size(), static_cast<size_t>(commit.position) + 1));
@@ -144,7 +144,7 @@ TEST_F(GenerationTaskTest, AUserWhoWasForgottenMeanwhileLeavesNothing) {
   EXPECT_EQ(instant_.status().trails, 1U);
 }
 
-// Its trajectory was stored behind the erasure, under a new key of the user's.
+// Regression test: the trajectory was stored after the erasure, under a new key of the user.
 TEST_F(GenerationTaskTest, ACompletionWhoseUserIsErasedMeanwhileLeavesNothing) {
   Use(test::TinyTextModel());
   ErasureFence fence(clock_);
@@ -206,7 +206,8 @@ TEST_F(GenerationTaskTest, WhatIsUsualIsKnownForEachMode) {
   EXPECT_EQ(usual_entropy_[inference::DecodingMode::kDiffusion].Count(1), 1);
 }
 
-// A pattern at the threshold is found for a session whose feedback spoke for it, and for no other.
+// A pattern at the threshold is found for a session whose feedback supported it, and for no other
+// session.
 TEST_F(GenerationTaskTest, RelationsOfItsSessionMoveWhatIsFound) {
   Use(test::TinyTextModel());
   const inference::SamplingOptions options = {.mode = inference::DecodingMode::kAutoregressive,
@@ -249,7 +250,7 @@ TEST_F(GenerationTaskTest, RelationsOfItsSessionMoveWhatIsFound) {
   EXPECT_THAT(trajectories_->Get("r")->patterns, ::testing::ElementsAre(id));
 }
 
-// With a router.
+// Tests completions with a router.
 class RoutedGenerationTest : public GenerationTaskTest {
  protected:
   // Takes `route` wherever it is open.
@@ -371,7 +372,8 @@ TEST_F(RoutedGenerationTest, ACascadeReadsTheFirstForward) {
   EXPECT_GT(trajectory_.route->features[15], 0);
 }
 
-// The cache needs memory that there is not: it is served as it asked for, which is no outcome.
+// The cache needs more memory than there is: the request is served as it asked, and that does not
+// count as an outcome.
 TEST_F(RoutedGenerationTest, AWayThatDoesNotFitIsNotTaken) {
   Use(test::TinyTextModel());
   auto pool =
@@ -409,8 +411,8 @@ TEST_F(GenerationTaskTest, ColdAdaptersAreReadBeforeTheFirstSlice) {
   RunToEnd(task.get());
   ASSERT_TRUE(listener_->end.ok()) << listener_->end.status();
   EXPECT_EQ(listener_->end->adapters.size(), 1U);
-  task.reset();  // with it goes the adapter
-  // And what cannot be read fails the request.
+  task.reset();  // the adapter goes with it
+  // If it cannot be read, the request fails.
   const auto other = Task(options);
   ASSERT_TRUE(other->NeedsPreparation());
   other->Prepare();

@@ -96,11 +96,11 @@ TEST_F(InstantLoopTest, AnEditSaysNothingOfTheTokenThatEndedTheText) {
   InstantTrail trail = Trail("", "s");
   trail.end_position = 3;
   loop.Keep("r", std::move(trail));
-  // What the user saw and left as it is: accepted as a whole.
+  // The user saw the text and left it unchanged: it is accepted as a whole.
   EXPECT_EQ(loop.LearnEdit("r", std::vector<inference::TokenId>{0, 1, 2}).value(), 3U);
   const auto memory = loop.MemoryOf({"", "s"});
   EXPECT_EQ(memory->positions(), 3U);
-  // A rating is also about where it ended.
+  // A rating also judges where the text ended.
   EXPECT_EQ(loop.LearnReward("r", 1).value(), 4U);
 }
 
@@ -119,7 +119,7 @@ TEST_F(InstantLoopTest, IdleSessionsAreForgotten) {
     ASSERT_TRUE(loop.LearnReward(session, 1).ok());
   }
   clock_.Advance(limits::kInstantIdle);
-  EXPECT_NE(loop.MemoryOf({"", "b"}), nullptr);  // it is used again
+  EXPECT_NE(loop.MemoryOf({"", "b"}), nullptr);  // its use counts as recent
   clock_.Advance(std::chrono::seconds(1));
   EXPECT_EQ(loop.MemoryOf({"", "a"}), nullptr);
   EXPECT_NE(loop.MemoryOf({"", "b"}), nullptr);
@@ -220,7 +220,7 @@ TEST_F(InstantLoopTest, AResponseVotesOnceForItsPatternsAndCanTakeItBack) {
     ASSERT_TRUE(loop.LearnReward("r", 1).ok());
   }
   EXPECT_FLOAT_EQ(factor(), up);
-  ASSERT_TRUE(loop.LearnReward("r", 0).ok());  // in place of the former
+  ASSERT_TRUE(loop.LearnReward("r", 0).ok());  // it replaces the former reward
   EXPECT_FLOAT_EQ(factor(), static_cast<float>(std::pow(0.95, 0.25)));
   ASSERT_TRUE(loop.LearnEdit("r", std::vector<inference::TokenId>{0}).ok());
   EXPECT_EQ(factor(), 1);
@@ -245,7 +245,7 @@ TEST_F(InstantLoopTest, OldVotesStayInEffect) {
     ASSERT_TRUE(loop.LearnReward(id, 1).ok());
   }
   EXPECT_FLOAT_EQ(loop.PatternFactor({"", "s"}, "old"), static_cast<float>(std::pow(1.05, 0.75)));
-  ASSERT_TRUE(loop.Undo("0").ok());  // its lessons; its vote counts
+  ASSERT_TRUE(loop.Undo("0").ok());  // its lessons go; its vote counts
   EXPECT_FLOAT_EQ(loop.PatternFactor({"", "s"}, "old"), static_cast<float>(std::pow(1.05, 0.75)));
 }
 

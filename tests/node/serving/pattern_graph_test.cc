@@ -112,7 +112,7 @@ class PatternGraphTest : public DatabaseTest {
   std::function<void()> after_removal_;  // before the session is gone
 };
 
-// Its edges stayed until the next start.
+// Regression test: its edges stayed until the next start.
 TEST_F(PatternGraphTest, AVoteWhileItsSessionLeavesLeavesNothing) {
   after_removal_ = [this] { EXPECT_TRUE(Vote(Served("r", {kFirst, kSecond}), 1)); };
   ASSERT_TRUE(sessions_->Delete("s").ok());
@@ -228,7 +228,7 @@ TEST_F(PatternGraphTest, AnErasedUsersEdgesGoAlsoWhereItIsOff) {
   }
 }
 
-// A verb of `ruvd store` erases while no node looks.
+// A verb of `ruvd store` erases patterns while no node runs.
 TEST_F(PatternGraphTest, EdgesOfWhatWentWhileNobodyLookedGoAfterAStart) {
   ASSERT_TRUE(Vote(Served("r", {kFirst, kSecond}), 1));
   ASSERT_GT(Rows(), 0u);
@@ -276,7 +276,7 @@ TEST_F(PatternGraphTest, FeedbackIsListedAndItsUndoTakesTheNudgeBack) {
   ASSERT_TRUE(learning::UndoChange(undo, *taken.change).ok());
   EXPECT_FLOAT_EQ(Factor(kFirst), 1);
   EXPECT_FALSE(learning::UndoChange(undo, *taken.change).ok()) << "once";
-  // While learning is paused, nothing moves; nor by what had to be corrected.
+  // Relations do not move while learning is paused, and a correction does not move them either.
   EXPECT_FALSE(
       learning::TakeFeedback(services, {.response_id = "r", .rating = 1}, false)->relations_moved);
   EXPECT_FALSE(learning::TakeFeedback(services, {.response_id = "r", .edited_text = "x"}, true)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which ways of serving are open for a request, and which of them a router takes.
+// Tests which routes are open for a request, and which of them a router takes.
 
 #include "node/serving/request_router.h"
 
@@ -18,7 +18,7 @@
 namespace ruvd::serving {
 namespace {
 
-// Good with probability sigmoid(offset) whatever the request.
+// Returns an entry that is good with probability sigmoid(offset) for every request.
 inference::Router::Entry Entry(const std::string& name, double cost, double offset) {
   Random random(1);
   std::unique_ptr<inference::Scorer> scorer =
@@ -77,7 +77,7 @@ TEST(RequestRouterTest, TakesWhatIsWorthMostOfWhatIsOpen) {
   EXPECT_EQ(router.Choose({}, Open({kRouteNoAdapters})).decision.route, kRouteAsAsked);
 }
 
-// Its calibration was taken for a confidence of 0 where the first forward had failed.
+// Regression test: its calibration was taken for a confidence of 0 if the first forward had failed.
 TEST(RequestRouterTest, ACascadeWithoutAFirstForwardServesAsAsked) {
   RequestRouter router({.kind = inference::ScorerKind::kCascade, .exploration = 0});
   ASSERT_TRUE(router.Serve(Make({Entry("as_asked", 1, 0), Entry("half_steps", 0.5, 3)})).ok());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a request tells of itself, and the actor that stores it.
+// Tests what a request records about itself, and the actor that stores it.
 
 #include "node/serving/request_trace.h"
 
@@ -81,7 +81,8 @@ TEST(RequestTraceTest, TellsTheTimeOfEachPartOnce) {
   EXPECT_FALSE(entry.error.has_value());
 }
 
-// What retrieval chose while the completion was denoised was in the answer, not in the witness log.
+// Regression test: what retrieval chose during denoising was in the answer, but not in the witness
+// log.
 TEST(RequestTraceTest, NamesAdaptersThatWereChosenOnTheWay) {
   Collector collector;
   ManualClock clock(5000);
@@ -115,12 +116,12 @@ TEST(RequestTraceTest, AFailureBeforeTheStartHasNoTimesOfParts) {
   EXPECT_EQ(collector.entries[0].error->message, "gone");
   EXPECT_EQ(collector.entries[0].latency.generation_ms, 0);
   EXPECT_FLOAT_EQ(collector.entries[0].latency.total_ms, 3);
-  // All of it was waiting, and it is known for which model.
+  // All of the time was waiting, and the model is known.
   EXPECT_FLOAT_EQ(collector.entries[0].latency.queue_ms, 3);
   EXPECT_EQ(collector.entries[0].model_used, "m");
 }
 
-// Found by review: a message cut inside a character closed the whole log.
+// Found by review: a message that was cut inside a character closed the whole log.
 TEST(RequestTraceTest, WhateverTheNamesAndTheMessageTheEntryCanBeStored) {
   Collector collector;
   ManualClock clock;
@@ -149,7 +150,7 @@ TEST(RequestTraceTest, NobodyMayWantToKnow) {
 
 class WitnessActorTest : public DatabaseTest {
  protected:
-  // The database asks this class's clock when it closes, and its owners go before it.
+  // The database asks this class's clock when it closes, and its users are destroyed before it.
   ~WitnessActorTest() override {
     recorder_.reset();
     system_.reset();
@@ -185,7 +186,7 @@ class WitnessActorTest : public DatabaseTest {
             .timestamp_ms = executor_.clock().WallMillis()};
   }
 
-  // A clock that time makes jump in a test must not stop the simulation for days of ticks.
+  // A jump of the wall clock must not make the simulation run days of ticks.
   void PassDays(int64_t days) {
     executor_.manual_clock().StepWall(days * 86'400'000);
     executor_.RunFor(WallClockTrust::kTrustedAfter + std::chrono::minutes(3));
@@ -227,7 +228,7 @@ TEST_F(WitnessActorTest, ExpiresWhatIsTooOld) {
   EXPECT_EQ(sessions_->size(), 0U);
 }
 
-// Found by review: a wrong date deleted all that was stored within a minute.
+// Found by review: a wrong date deleted everything that was stored within a minute.
 TEST_F(WitnessActorTest, AStepOfTheWallClockDeletesNothingAtOnce) {
   recorder_->Record(Entry("a", "s"));
   executor_.RunFor(std::chrono::minutes(2));
@@ -235,7 +236,7 @@ TEST_F(WitnessActorTest, AStepOfTheWallClockDeletesNothingAtOnce) {
   executor_.RunFor(std::chrono::minutes(30));
   EXPECT_EQ(log_->counts().stored, 1U);
   EXPECT_EQ(sessions_->size(), 1U);
-  executor_.manual_clock().StepWall(-30LL * 86'400'000);  // somebody set it right
+  executor_.manual_clock().StepWall(-30LL * 86'400'000);  // the clock was corrected
   executor_.RunFor(std::chrono::hours(2));
   EXPECT_EQ(log_->counts().stored, 1U);
 }
@@ -251,7 +252,7 @@ TEST_F(WitnessActorTest, EntriesKeepTheirOrderWhereTheWallClockWentBack) {
 
 // Found by review: an entry waited for the tick after its second.
 TEST_F(WitnessActorTest, NoEntryWaitsForMoreThanASecond) {
-  executor_.RunFor(milliseconds(250 + 10));  // behind a tick
+  executor_.RunFor(milliseconds(250 + 10));  // after a tick
   recorder_->Record(Entry("a", ""));
   executor_.RunFor(milliseconds(999));
   EXPECT_EQ(log_->counts().stored, 0U);
@@ -259,8 +260,8 @@ TEST_F(WitnessActorTest, NoEntryWaitsForMoreThanASecond) {
   EXPECT_EQ(log_->counts().stored, 1U);
 }
 
-// Found by review: one batch of a hundred left with every tick, so that more than 400 entries a
-// second filled the queue.
+// Found by review: each tick wrote one batch of a hundred, so more than 400 entries a second filled
+// the queue.
 TEST_F(WitnessActorTest, TakesTwoThousandEntriesASecond) {
   for (int i = 0; i < 2000; ++i) {
     recorder_->Record(Entry(fmt::format("{}", i), ""));
@@ -273,8 +274,8 @@ TEST_F(WitnessActorTest, TakesTwoThousandEntriesASecond) {
   EXPECT_EQ(log_->counts().refused, 0U);
 }
 
-// Found by review: a full disk wrote two lines a tick, because the sessions that could still be
-// written forgot what was said of the entries.
+// Found by review: a full disk caused two log lines a tick, because the sessions that could still
+// be written reset what had been reported about the entries.
 TEST_F(WitnessActorTest, AFullDiskIsReportedOnce) {
   std::ostringstream lines;
   const auto before = spdlog::default_logger();

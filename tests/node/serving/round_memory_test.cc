@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rounds of completions whose keys and values do not fit into memory together.
+// Tests rounds of completions whose keys and values do not fit into memory together.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ std::unique_ptr<inference::Generation> Begin(const Request& request,
       .value();
 }
 
-// Begun when it is made; notes how it ends.
+// A task that begins when it is made and records how it ends.
 class CountedTask final : public ComputeTask {
  public:
   CountedTask(const Request& request, const std::shared_ptr<inference::PrefixTree>& tree)
@@ -113,7 +113,7 @@ class Rounds {
     }
   }
 
-  const std::vector<uint64_t>& order() const { return order_; }  // numbers, as they ended
+  const std::vector<uint64_t>& order() const { return order_; }  // in the order in which they ended
   const std::vector<inference::TokenId>& tokens(size_t task) const { return tokens_[task]; }
   const absl::Status& status(size_t task) const { return statuses_.at(task + 1); }
   size_t preempted() const { return preempted_; }
@@ -187,7 +187,7 @@ TEST(RoundMemoryTest, EnoughMemoryPreemptsNobody) {
   EXPECT_EQ(rounds.preempted(), 0U);
 }
 
-// Requests of every mode, some with prompts in common, in memory that barely holds the largest.
+// Makes requests of every mode, some with common prompts, in memory that barely holds the largest.
 RC_GTEST_PROP(RoundMemoryTest, AllEndWithTheResultsTheyHaveAlone, (uint64_t seed)) {
   Random random(seed);
   std::vector<Request> requests(2 + random.Below(5));

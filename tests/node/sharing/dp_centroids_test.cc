@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Noised centroids are paid for first, say nothing but where groups lie, and are taken back whole.
+// Noised centroids are charged first, reveal only where groups lie, and are withdrawn as a whole.
 
 #include "node/sharing/dp_centroids.h"
 
@@ -49,7 +49,7 @@ struct CentroidTestTerms {
   std::string scope = "lab";
 };
 
-// Alice's lessons lie along one direction of 64, Bob's along another.
+// Alice's lessons lie along one direction of 64, Bob's lessons along another.
 class DpCentroidsTest : public DatabaseTest {
  protected:
   void SetUp() override {
@@ -62,7 +62,7 @@ class DpCentroidsTest : public DatabaseTest {
     Teach("alice", 0, 100);
     patterns_ = storage::PatternStore::Open(*database_, {.dimension = kCentroidDimension}).value();
     sources_ = std::make_unique<storage::ReleaseSourceStore>(*database_);
-    frame_.id.fill(0x22);  // as that of test::ConfigFor
+    frame_.id.fill(0x22);  // equal to that of test::ConfigFor
     frame_.target = test::kTarget;
     frame_.rank = 2;
     Open({});
@@ -77,7 +77,7 @@ class DpCentroidsTest : public DatabaseTest {
     lessons_.embeddings.insert(lessons_.embeddings.end(), count, embedding);
     lessons_.contributors.push_back(book_->ContributorOf({.user_id = user}));
   }
-  // As a node that starts.
+  // Opens the parts as a node that starts does.
   void Open(const CentroidTestTerms& terms) {
     centroids_.reset();
     ledger_.reset();
@@ -110,7 +110,7 @@ class DpCentroidsTest : public DatabaseTest {
     options.ledger = ledger_.get();
     centroids_ = DpCentroids::Create(options);
   }
-  // The part that offers, with the items that it stored before.
+  // Starts the part that offers, with the items that it stored before.
   void Start(std::vector<federation::Item> stored) {
     federation::GossipConfig config = test::ConfigFor(key_, 1);
     config.boot_counter = ++boot_;
@@ -127,7 +127,7 @@ class DpCentroidsTest : public DatabaseTest {
     core_->Restore(std::move(stored), Now());
     ASSERT_TRUE(own_->RefreshAll(*core_, Now()).ok());
   }
-  // Who stores what this node offers.
+  // Starts a peer that stores what this node offers.
   void StartPeer() {
     peer_ = std::make_unique<PeerPatterns>(*patterns_, frame_, test::SeedOf(9),
                                            PatternGate{.quality = 0.25F, .examples = 10});
@@ -195,7 +195,7 @@ TEST_F(DpCentroidsTest, AReleaseIsChargedOnceAndNotedAsSent) {
   EXPECT_EQ(view.payload_bytes, PatternItems()[0].payload->size());
 }
 
-// Every field that leaves is a constant, the release's moment, a cell's name, or noised.
+// Every field that leaves is a constant, the time of the release, a cell's name, or noised.
 TEST_F(DpCentroidsTest, NothingButTheDirectionDependsOnTheLessons) {
   Offer();
   ASSERT_EQ(Offered().size(), 1u);
@@ -290,7 +290,7 @@ TEST_F(DpCentroidsTest, ThePolicyAndTheBudgetDecide) {
   EXPECT_EQ(Spent().reservations, 0u);
 }
 
-// A lesson is in the updates of its node, too.
+// A lesson is also in the updates of its node.
 TEST_F(DpCentroidsTest, WhatNoisedUpdatesCostCountsForEachLesson) {
   Open({.example_epsilon = 9});
   ASSERT_TRUE(centroids_->Check().ok());
@@ -329,7 +329,7 @@ TEST_F(DpCentroidsTest, EachFurtherReleaseWaitsTwiceAsLongAndReplacesTheOneBefor
   Offer();
   EXPECT_EQ(Spent().reservations, 1u);
   Wait(std::chrono::seconds(1));
-  lessons_ = {};  // alice's are gone
+  lessons_ = {};  // alice's lessons are gone
   Teach("bob", 7, 200);
   Offer();
   EXPECT_EQ(Spent().reservations, 2u);
@@ -383,7 +383,7 @@ TEST_F(DpCentroidsTest, AnotherTierTakesCentroidsBack) {
   EXPECT_THAT(Offered(), IsEmpty());
 }
 
-// The same tier once more is no reason.
+// Renewing the consent for an equal tier is no reason to withdraw them.
 TEST_F(DpCentroidsTest, ARenewedConsentKeepsThem) {
   Offer();
   SetTier(privacy::ConsentTier::kDp);
@@ -413,7 +413,7 @@ TEST_F(DpCentroidsTest, StoredPatternsStillDoNotLeave) {
   EXPECT_NE(Offered()[0].id, storage::PatternId{1});
 }
 
-// A peer keeps them as noised, and they take no place from patterns that bring an adapter.
+// A peer marks them as noised, and they take no place from patterns that bring an adapter.
 TEST_F(DpCentroidsTest, APeerMarksThemAndServesAsBefore) {
   Offer();
   const federation::SharedPattern noised = Offered().at(0);
@@ -447,7 +447,8 @@ TEST_F(DpCentroidsTest, APeerMarksThemAndServesAsBefore) {
   EXPECT_EQ(served[0].adapter, "other");
 }
 
-// A peer took the next release's centroid for one that had been removed, once the former had ended.
+// Regression test: after the former release had ended, a peer took the next release's centroid for
+// one that had been removed.
 TEST_F(DpCentroidsTest, APeerHasThemForSevenDaysAndThoseOfTheNextReleaseAfterThat) {
   StartPeer();
   Offer();
@@ -468,7 +469,7 @@ TEST_F(DpCentroidsTest, APeerHasThemForSevenDaysAndThoseOfTheNextReleaseAfterTha
   EXPECT_TRUE(patterns_->Get(second.id).ok());
 }
 
-// A preview says what would leave, or why nothing would, and pays for nothing.
+// A preview shows what would leave, or why nothing would, and charges nothing.
 TEST_F(DpCentroidsTest, APreviewSaysWhatWouldLeaveAndChargesNothing) {
   const auto update = DpRelease::Create({.layout = {.frame = &frame_}, .clock = &clock_});
   const auto preview = [&](privacy::ConsentTier tier) {

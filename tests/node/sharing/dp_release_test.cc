@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a node releases under the tier dp is paid for first, and refused where it cannot be.
+// A release under the tier dp is charged first, and refused if it cannot be charged.
 
 #include "node/sharing/dp_release.h"
 
@@ -42,7 +42,7 @@ class DpReleaseTest : public DatabaseTest {
     frame_.rank = 2;
     store_ = std::make_unique<storage::UserConsentStore>(*database_);
     book_ = storage::ConsentBook::Open(*store_, key_).value();
-    // One release costs less than half of this, and a little more than a third.
+    // One release costs a little more than a third of this, and less than half.
     Open({});
   }
   struct Terms {
@@ -74,7 +74,7 @@ class DpReleaseTest : public DatabaseTest {
     options.ledger = ledger_.get();
     release_ = DpRelease::Create(options);
   }
-  // The same values in every bank.
+  // Returns an update with equal values in every bank.
   federation::AdapterUpdate Update() {
     return UpdateOfBanks({.frame = &frame_, .boundaries = boundaries_},
                          federation::BankedValues(boundaries_.size() + 1, {0.3F, 0.4F, 0, 0}), 5);
@@ -84,7 +84,7 @@ class DpReleaseTest : public DatabaseTest {
     return release_->Release(Update(), whose,
                              book_->ForRelease(privacy::ConsentTier::kDp, clock_.WallMillis()));
   }
-  // What the status prints as an epsilon that would suffice; empty: it prints none.
+  // Returns the epsilon that the status prints as sufficient; empty if it prints none.
   std::string Advised(privacy::ConsentTier tier) const {
     admin::v1::ReleaseStatus status;
     api::WriteRelease(release_->View(tier), &status);
@@ -134,7 +134,8 @@ TEST_F(DpReleaseTest, AReleaseIsChargedNoisedAndNotedAsSent) {
   EXPECT_TRUE(view.refusal.ok());
 }
 
-// The gauges showed what a noised update would be, also where the operator's tier is masked.
+// Regression test: the gauges showed what a noised update would be even when the operator's tier
+// was masked.
 TEST_F(DpReleaseTest, WhatTheNextOneWouldBeIsSaidOfTheOperatorsTier) {
   const DpReleaseView update = release_->View(privacy::ConsentTier::kDp);
   const DpReleaseView share = release_->View(privacy::ConsentTier::kMasked);
@@ -158,7 +159,7 @@ TEST_F(DpReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedWithTheFigureAndCost
   EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kSignalTooWeak);
   const DpReleaseView view = release_->View();
   EXPECT_LT(view.snr, 1);
-  // What is said to suffice does, and little less does not.
+  // What is reported as sufficient is sufficient, and a little less is not.
   Open({.epsilon = view.needed_epsilon * 1.01, .node_epsilon = 2 * view.needed_epsilon});
   EXPECT_TRUE(release_->Check().ok()) << release_->Check();
   EXPECT_EQ(release_->View().needed_epsilon, 0);
@@ -169,13 +170,13 @@ TEST_F(DpReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedWithTheFigureAndCost
   EXPECT_TRUE(release_->Check().ok()) << release_->Check();
   release_->SetContributors(static_cast<size_t>(view.needed_contributors) - 1);
   EXPECT_EQ(ReasonOf(release_->Check()), reasons::kSignalTooWeak);
-  // More nodes average more noise away.
+  // With more nodes the mean has less noise.
   release_->SetContributors(1000);
   EXPECT_TRUE(Release().ok());
   EXPECT_TRUE(release_->View().refusal.ok());
 }
 
-// "epsilon 2.38e+03" was advised, and 2380 was refused with the same advice.
+// Regression test: "epsilon 2.38e+03" was advised, and 2380 was then refused with the same advice.
 TEST_F(DpReleaseTest, TheEpsilonThatIsPrintedAsSufficientIs) {
   boundaries_ = {0.25F, 0.5F, 0.75F};
   for (const privacy::ConsentTier tier :
@@ -195,7 +196,7 @@ TEST_F(DpReleaseTest, TheEpsilonThatIsPrintedAsSufficientIs) {
         const absl::Status allowed = masked ? release_->CheckMasked(nodes) : release_->Check();
         EXPECT_TRUE(allowed.ok()) << advice << " for " << nodes << ": " << allowed;
         EXPECT_EQ(Advised(tier), "");
-        // Nor is it more than is needed.
+        // It is also not more than is needed.
         terms.epsilon *= 0.9;
         Open(terms);
         release_->SetContributors(nodes);
@@ -205,7 +206,7 @@ TEST_F(DpReleaseTest, TheEpsilonThatIsPrintedAsSufficientIs) {
   }
 }
 
-// The status went on to print what was refused under another tier.
+// Regression test: the status continued to print what was refused under another tier.
 TEST_F(DpReleaseTest, ARefusalUnderOneTierIsNotSaidOfTheNext) {
   Open({.epsilon = 1});
   ASSERT_EQ(ReasonOf(Release().status()), reasons::kSignalTooWeak);
@@ -216,7 +217,8 @@ TEST_F(DpReleaseTest, ARefusalUnderOneTierIsNotSaidOfTheNext) {
   EXPECT_EQ(release_->View().refused, 1u);
 }
 
-// "no" was said until a release was tried, also where it was known to be refused.
+// Regression test: "no" was printed until a release was tried, even where it was known that it
+// would be refused.
 TEST_F(DpReleaseTest, WhatWouldBeRefusedIsSaidBeforeItIsTried) {
   Open({.epsilon = 1});
   EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kSignalTooWeak);
@@ -277,7 +279,7 @@ TEST_F(DpReleaseTest, AUserIsAskedAgainAtTheRelease) {
   EXPECT_EQ(Spent(), spent);
 }
 
-// Found by a busy machine: the operator's word was over a millisecond after it was asked.
+// Found on a busy machine: the operator's consent expired a millisecond after it was asked for.
 TEST_F(DpReleaseTest, AReleaseThatTakesAWhileStillHasTheOperatorsWord) {
   const privacy::Contributor whose[] = {book_->ContributorOf({})};
   const privacy::ConsentRegister consents =
@@ -307,7 +309,7 @@ TEST_F(DpReleaseTest, ALedgerThatDoesNotOpenStopsReleases) {
                                           .clock = &clock_});
   EXPECT_TRUE(absl::IsDataLoss(release->CheckTier(privacy::ConsentTier::kDp)));
   EXPECT_TRUE(absl::IsDataLoss(release->Check()));
-  // "spent 0.000, refused no" was all that the status said.
+  // Regression test: "spent 0.000, refused no" was all that the status printed.
   for (const privacy::ConsentTier tier :
        {privacy::ConsentTier::kPrivate, privacy::ConsentTier::kDp}) {
     release->SetTier(tier);
@@ -316,7 +318,7 @@ TEST_F(DpReleaseTest, ALedgerThatDoesNotOpenStopsReleases) {
   }
 }
 
-// What a preview shows of the payload is how the payload begins.
+// The payload begins with what a preview shows of it.
 TEST_F(DpReleaseTest, ThePayloadBeginsAsThePreviewSays) {
   const DpRelease::Layout layout = release_->LayoutOfPayload();
   const auto delta = Release();
@@ -327,7 +329,8 @@ TEST_F(DpReleaseTest, ThePayloadBeginsAsThePreviewSays) {
   EXPECT_EQ(layout.value_bytes, 4 * sizeof(float));
 }
 
-// All banks are one release: clipped by their joint norm, noised alike, charged once.
+// All banks are one release: they are clipped by their joint norm, noised with equal noise, and
+// charged once.
 TEST_F(DpReleaseTest, SeveralBanksAreClippedJointlyAndChargedOnce) {
   Open({.epsilon = 2000, .node_epsilon = 10'000});
   const auto one = Release();

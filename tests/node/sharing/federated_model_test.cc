@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the updates of a cluster make of a node's global adapter, bank by bank, with a real model.
+// Tests what the updates of a cluster change in a node's global adapter, bank by bank, with a real
+// model.
 
 #include "node/sharing/federated_model.h"
 
@@ -23,7 +24,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// The half of t that was learned is kept, the other half says the opposite and is rolled back.
+// The half of t that was learned is kept; the other half learned the opposite and is rolled back.
 TEST_F(FederatedModelTest, ABankThatHarmsLessonsIsRolledBackWhileAnotherIsKept) {
   AddJudges(8);
   options_.gate.max_general_loss = 1;  // the lessons decide
@@ -45,7 +46,7 @@ TEST_F(FederatedModelTest, ABankThatHarmsLessonsIsRolledBackWhileAnotherIsKept) 
   EXPECT_TRUE(std::ranges::any_of(high, [](float value) { return value != 0; }));
 }
 
-// A node that was taught nothing takes what spares general text, bank by bank.
+// A node without lessons accepts what does not harm general text, bank by bank.
 TEST_F(FederatedModelTest, WithoutLessonsGeneralTextDecidesOfEveryBank) {
   AddFive({Small(1e-4F), std::vector<float>(kModelValues, 2.5F)});
   const FederatedOutcome outcome = Run();
@@ -58,7 +59,7 @@ TEST_F(FederatedModelTest, WithoutLessonsGeneralTextDecidesOfEveryBank) {
       << "there was nothing to measure on";
 }
 
-// Where a gain is asked for, what is not measured is not taken.
+// If a gain is required, what is not measured is not accepted.
 TEST_F(FederatedModelTest, ANodeThatAsksForGainsTakesThoseOnly) {
   options_.gate = {.max_general_loss = 1, .commits_harmless = false};
   AddFive({Small(1e-4F), Learned()[1]});
@@ -85,7 +86,7 @@ TEST_F(FederatedModelTest, ARestartKeepsWhatIsServed) {
   EXPECT_EQ(second.round, 2u);
 }
 
-// Of two updates one is withdrawn: what is served becomes what the other says.
+// One of two updates is withdrawn: what is served becomes the other one.
 TEST_F(FederatedModelTest, WhatIsTakenBackHasNoSayAnyMore) {
   Add(1, {Small(1e-3F), Small(1e-3F)});
   Add(2, {Small(3e-3F), Small(3e-3F)});
@@ -99,7 +100,7 @@ TEST_F(FederatedModelTest, WhatIsTakenBackHasNoSayAnyMore) {
   }
 }
 
-// Any update that was taken back made all nodes begin anew, also one that never had a say.
+// Regression test: any withdrawn update made all nodes begin again, even one that was never used.
 TEST_F(FederatedModelTest, ItKnowsAlsoAfterARestartWhoseUpdatesItWasMadeOf) {
   Add(1, {Small(1e-3F), Small(1e-3F)});
   AddPayload(2, "no update");
@@ -120,7 +121,8 @@ TEST_F(FederatedModelTest, ItKnowsAlsoAfterARestartWhoseUpdatesItWasMadeOf) {
   EXPECT_THAT(federated_->Contributors(), ElementsAre());
 }
 
-// A sum had the name of its set alone, so that nobody knew who is in what newer sums have replaced.
+// Regression test: a sum had the name of its set alone, so it was not known which members were in
+// sums that newer ones had replaced.
 TEST_F(FederatedModelTest, AMaskedSumIsRememberedByItsMembersAlsoAfterARestart) {
   Add(9, {Small(1e-3F), Small(1e-3F)});
   ASSERT_TRUE(Run({SumOf({1, 2, 3, 4})}).changed);
@@ -130,7 +132,8 @@ TEST_F(FederatedModelTest, AMaskedSumIsRememberedByItsMembersAlsoAfterARestart) 
   EXPECT_FALSE(federated_->MayHold(IdOf(5)));
 }
 
-// A round that ran while an update of it was taken back saved what it had made with it.
+// Regression test: a round that ran while one of its updates was withdrawn saved what it had made
+// with it.
 TEST_F(FederatedModelTest, WhatIsNotTrustedIsNotThereAfterARestart) {
   AddFive({Small(1e-3F), Small(-1e-3F)});
   ASSERT_TRUE(Run().changed);
@@ -139,14 +142,14 @@ TEST_F(FederatedModelTest, WhatIsNotTrustedIsNotThereAfterARestart) {
   EXPECT_TRUE(Run().changed);
   Open();
   EXPECT_EQ(federated_->adapter(), nullptr);
-  // From Forget on it is saved again.
+  // After Forget the adapter is saved again.
   ASSERT_TRUE(federated_->Forget().ok());
   ASSERT_TRUE(Run().changed);
   Open();
   EXPECT_NE(federated_->adapter(), nullptr);
 }
 
-// Verdicts on peers fade with the rounds: a count that began anew made them last.
+// Verdicts on peers fade with the rounds: a count that began again would make them last.
 TEST_F(FederatedModelTest, ForgettingKeepsTheCountOfRounds) {
   AddFive({Small(1e-3F), Small(-1e-3F)});
   EXPECT_EQ(Run().round, 1u);
@@ -170,7 +173,7 @@ TEST_F(FederatedModelTest, ASavedAdapterThatIsDamagedOrOfAnotherStoreIsBegunAnew
   EXPECT_NE(federated_->adapter(), nullptr);
 }
 
-// The operator gave the node more banks: what was served goes on at every t.
+// The operator gave the node more banks: what was served continues at every t.
 TEST_F(FederatedModelTest, OtherBanksAfterARestartServeTheSame) {
   options_.layout.boundaries = {};
   AddFive({Small(1e-3F)});
@@ -184,7 +187,7 @@ TEST_F(FederatedModelTest, OtherBanksAfterARestartServeTheSame) {
   }
 }
 
-// A node of version 1, one of one bank and three of two.
+// The updates come from a node of version 1, a node of one bank and three of two.
 TEST_F(FederatedModelTest, UpdatesOfOldNodesAndOfOtherBanksHaveTheirSay) {
   const std::vector<float> small = Small(1e-3F);
   AddPayload(1, federation::EncodeAdapterDelta({.cores = {{.target = frame_.target,
@@ -205,7 +208,8 @@ TEST_F(FederatedModelTest, UpdatesOfOldNodesAndOfOtherBanksHaveTheirSay) {
                                              federation::BankVerdict::kCommitted));
 }
 
-// Each update alone, beside none: who harms is known for it, and weighs nothing where quality does.
+// Each update is measured alone, against none: a peer that does harm is known for it, and has no
+// weight where quality decides.
 TEST_F(FederatedModelTest, EveryUpdateIsMeasuredAloneAndWhoHarmsIsRemembered) {
   AddJudges(8);
   options_.strategy.strategy = federation::Strategy::kQualityWeighted;
@@ -223,8 +227,8 @@ TEST_F(FederatedModelTest, EveryUpdateIsMeasuredAloneAndWhoHarmsIsRemembered) {
   EXPECT_LT(again.peers[1].reputation, 0.5);
 }
 
-// So many updates at once are measured over several rounds; what was measured is remembered.
-// A restart forgave whoever had harmed.
+// So many updates at once are measured over several rounds, and the measurements are remembered.
+// Regression test: a restart forgave a peer that had done harm.
 TEST_F(FederatedModelTest, ARestartKeepsReputationsAlsoWhereTheAdapterBeginsAnew) {
   AddJudges(8);
   options_.strategy.strategy = federation::Strategy::kQualityWeighted;
@@ -241,7 +245,7 @@ TEST_F(FederatedModelTest, ARestartKeepsReputationsAlsoWhereTheAdapterBeginsAnew
   ASSERT_EQ(federated_->adapter(), nullptr);
   outcome = Run();
   EXPECT_LT(outcome.peers[1].reputation, 0.5);
-  // Those of another store are none of this node's.
+  // Reputations from another store are not used.
   options_.reputations =
       ReputationFile((folder_ / "reputations").string(), privacy::SealKey::Generate());
   Open();
@@ -267,7 +271,7 @@ TEST_F(FederatedModelTest, MoreUpdatesThanARoundMeasuresAreMeasuredInLaterOnes) 
   EXPECT_FALSE(second.unfinished);
 }
 
-// Half of the way at a time, over a restart, and no further than the updates say.
+// The step goes half of the way at a time, across a restart, and not beyond the updates.
 TEST_F(FederatedModelTest, AnOuterStepBelowOneGetsThereInRounds) {
   options_.outer.step = 0.5;
   const std::vector<float> target = Small(1e-3F);

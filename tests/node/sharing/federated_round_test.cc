@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a node combines the newest updates of its cluster, and what it says of each.
+// Tests how a node combines the newest updates of its cluster, and what it reports about each.
 
 #include "node/sharing/federated_round.h"
 
@@ -39,11 +39,11 @@ class FederatedRoundTest : public ::testing::Test {
     id[0] = number;
     return id;
   }
-  // Four values that are `value`, a little apart for each node.
+  // Returns four values that are close to `value`, a little different for each node.
   static std::vector<float> ValuesOf(uint8_t node, float value) {
     return {value, value, value, value + 0.01F * node};
   }
-  // An update of version 1.
+  // Adds an update of version 1.
   void Add(uint8_t node, float value, uint32_t bank = federation::kVersion1Bank) {
     AddPayload(node,
                federation::EncodeAdapterDelta({.cores = {{.target = frame_.target,
@@ -51,7 +51,7 @@ class FederatedRoundTest : public ::testing::Test {
                                                           .rank = kRoundRank,
                                                           .values = ValuesOf(node, value)}}}));
   }
-  // Of version 2, a bank for each value.
+  // Returns an update of version 2 with one bank for each value.
   federation::AdapterUpdate UpdateOf(uint8_t node, std::vector<float> boundaries,
                                      std::vector<float> values) {
     federation::BankedValues banks;
@@ -105,7 +105,7 @@ TEST_F(FederatedRoundTest, OneLiarAmongSixMovesLittleAndIsSeen) {
   EXPECT_EQ(round.peers[5].origin, IdOf(5));
 }
 
-// A liar in one bank is outvoted there, and has its say in the other.
+// A liar in one bank is outvoted there, and counts in the other.
 TEST_F(FederatedRoundTest, ALiarInOneBankIsOutvotedInThatBank) {
   options_.layout.boundaries = {0.5F};
   for (uint8_t node = 0; node < 5; ++node) {
@@ -119,7 +119,7 @@ TEST_F(FederatedRoundTest, ALiarInOneBankIsOutvotedInThatBank) {
   EXPECT_LT(round.peers[5].banks[1].cosine, -0.99);
 }
 
-// An old node, one with two banks, one with four: each says what it says of every bank of this one.
+// An old node, one with two banks and one with four: each contributes to every bank of this node.
 TEST_F(FederatedRoundTest, UpdatesOfOtherBanksAndOfVersion1AreAligned) {
   options_.layout.boundaries = {0.5F};
   Add(0, 0.1F);
@@ -191,7 +191,8 @@ TEST_F(FederatedRoundTest, OfTooManyTheNewestCountAndTheOwnOne) {
   }
 }
 
-// The mean of four, and an update of one: nobody knows the parts of the sum, but how many they are.
+// The inputs are the mean of four and an update of one: the parts of the sum are unknown, but their
+// number is known.
 TEST_F(FederatedRoundTest, AMaskedSumCountsAsItsMembersAndNobodyTwice) {
   AddBanks(1, {}, {0.1F});
   AddBanks(2, {}, {0.4F});  // is in the sum
@@ -219,7 +220,7 @@ TEST_F(FederatedRoundTest, TheOwnUpdateIsNotCountedBesideASumThatHoldsIt) {
   EXPECT_NEAR(First(round), 0.3F, 0.01F);
 }
 
-// A sum is checked as any update.
+// A sum is checked like any update.
 TEST_F(FederatedRoundTest, ASumThatIsTooLongIsLeftOut) {
   MaskedMean mean{.name = {200}, .members = {IdOf(1), IdOf(2), IdOf(3), IdOf(4)}};
   mean.update = UpdateOf(0, {}, {0.3F});
@@ -230,7 +231,7 @@ TEST_F(FederatedRoundTest, ASumThatIsTooLongIsLeftOut) {
   EXPECT_EQ(ReasonOf(round.peers.at(0).refused), reasons::kUpdateInvalid);
 }
 
-// It counts nobody, so its members did not count at all.
+// Regression test: such a sum counted for no node, and its members did not count at all.
 TEST_F(FederatedRoundTest, ASumThatIsLeftOutKeepsNoMemberOut) {
   AddBanks(2, {}, {0.3F});
   MaskedMean mean{.name = {200}, .members = {IdOf(1), IdOf(2), IdOf(3), IdOf(4)}};
@@ -242,7 +243,8 @@ TEST_F(FederatedRoundTest, ASumThatIsLeftOutKeepsNoMemberOut) {
   EXPECT_NEAR(First(round), 0.3F, 0.01F);
 }
 
-// Quality is what this node measured; where it measured nothing, weights are those of the banks.
+// Quality is what this node measured; where it measured nothing, the weights are those of the
+// banks.
 TEST_F(FederatedRoundTest, WeightsByQualityNeedMeasurements) {
   options_.strategy.strategy = federation::Strategy::kQualityWeighted;
   AddBanks(1, {}, {0.2F});

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which masked sums count, and that they last.
+// Tests which masked sums count, and that they are kept.
 
 #include "node/sharing/masked_means.h"
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes that take part in masked rounds: real cores, ledgers and consents, over a simulated
+// Tests nodes that take part in masked rounds: real cores, ledgers and consents, over a simulated
 // network.
 
 #include "node/sharing/masked_sharing.h"
@@ -38,9 +38,9 @@ constexpr Duration kPeriod = seconds(60);
 constexpr Duration kStep = milliseconds(200);
 constexpr char kMaskedPolicy[] =
     "version = 1\n[scope.lab]\ntiers = [\"masked\"]\npurposes = [\"training\", \"sharing\"]\n";
-constexpr double kEpsilon = 2000;  // little noise, so that a mean is told from another one
+constexpr double kEpsilon = 2000;  // little noise, so that different means can be told apart
 constexpr double kPlenty = 1'000'000;
-// A sum of five costs rho 512 on this coarse grid, one of four 171: this is rho 600.
+// A sum of five costs rho 512 on this coarse grid, a sum of four 171: this budget is rho 600.
 constexpr double kOneShareOfFive = 782;
 
 class MaskedSharingTest : public ::testing::Test {
@@ -56,9 +56,9 @@ class MaskedSharingTest : public ::testing::Test {
     privacy::SealKey seal = privacy::SealKey::Generate();
     privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
     int64_t since_ms = 0;
-    int64_t version = 1;  // of its pattern
+    int64_t version = 1;  // version of its pattern
     std::set<Digest> seen;
-    size_t changes = 0;  // of its means
+    size_t changes = 0;  // changes of its means
   };
 
   MaskedSharingTest() {
@@ -72,7 +72,7 @@ class MaskedSharingTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // The tier of each node; those of `budgets` may spend that epsilon in all.
+  // Starts nodes with these tiers; those in `budgets` may spend that epsilon in total.
   void Start(const std::vector<privacy::ConsentTier>& tiers,
              const std::map<size_t, double>& budgets = {}) {
     swarm_ = std::make_unique<test::Swarm>(test::SwarmOptions{.nodes = tiers.size()});
@@ -130,7 +130,7 @@ class MaskedSharingTest : public ::testing::Test {
         .file = MaskedMeansFile((folder_ / fmt::format("means-{}", i)).string(), nodes_[i].seal),
         .random = test::EntropyOf(100 + i)};
   }
-  // Of one pattern that Alice taught, as OwnPatterns would make it.
+  // Returns the update of one pattern that Alice taught, as OwnPatterns would make it.
   absl::StatusOr<OwnCores> UpdateOf(size_t i, federation::Instant now) {
     OwnCores own;
     own.contributors = {nodes_[i].book->ContributorOf({.user_id = "alice"})};
@@ -142,7 +142,7 @@ class MaskedSharingTest : public ::testing::Test {
     return own;
   }
   static float ValueOf(size_t i) { return 0.1F * static_cast<float>(i); }
-  // Up to which tier Alice agrees; to nothing: private.
+  // Sets the widest tier that Alice agrees to; private means that she agrees to nothing.
   void Say(size_t i, privacy::ConsentTier widest) {
     const bool withdrawn = widest == privacy::ConsentTier::kPrivate;
     ASSERT_TRUE(nodes_[i]
@@ -180,8 +180,8 @@ class MaskedSharingTest : public ::testing::Test {
       node.changes += node.sharing->TakeChanged() ? 1 : 0;
     }
   }
-  // Until the masked round of this number begins, counted from the first one; and the keys of all
-  // that take part are given.
+  // Runs until the masked round of this number begins, counted from the first one, and all keys of
+  // its members are given.
   void RunToRound(int64_t number) {
     const int64_t begin_ms = test::kWallStart + number * kPeriodMillis;
     while (swarm_->now().wall_ms < begin_ms) {
@@ -201,7 +201,8 @@ class MaskedSharingTest : public ::testing::Test {
   uint64_t Charges(size_t i) const {
     return nodes_[i].ledger->totals(privacy::PrivacyUnit::kNode).reservations;
   }
-  // Every node holds one mean, the same, of these members, near that of their updates.
+  // Every node holds one mean, equal on all nodes, of these members and close to the mean of their
+  // updates.
   void ExpectMean(const std::set<size_t>& members) {
     ASSERT_FALSE(nodes_[0].sharing->means().empty());
     const MaskedMean& first = *nodes_[0].sharing->means().front();
@@ -224,7 +225,7 @@ class MaskedSharingTest : public ::testing::Test {
     EXPECT_NEAR(first.update.banks[0].values[1], 0.25, 0.08);
     EXPECT_EQ(first.update.examples, 0u);
   }
-  // No member said one thing in two ways, and a share is a charge.
+  // No member sent two versions of one message, and every share has a charge.
   void ExpectNothingTwice() {
     std::set<std::tuple<privacy::NodeId, federation::ItemKind, uint64_t, uint8_t>> said;
     for (const auto& [id, item] : said_) {
@@ -267,7 +268,8 @@ TEST_F(MaskedSharingTest, FourNodesGetOneMeanAndPayOnce) {
   }
 }
 
-// Who withdrew under another tier, or after a restart, was not told that the sum stays.
+// Regression test: a user who withdrew under another tier, or after a restart, was not told that
+// the sum stays.
 TEST_F(MaskedSharingTest, ThatAShareWasPaidForIsKnownAfterARestart) {
   Start(Masked(4));
   EXPECT_FALSE(nodes_[0].release->View(privacy::ConsentTier::kDp).sums);
@@ -282,7 +284,7 @@ TEST_F(MaskedSharingTest, ThatAShareWasPaidForIsKnownAfterARestart) {
   nodes_[0].sharing = std::make_unique<MaskedSharing>(OptionsOf(0));
 }
 
-// What is in a sum is not paid for again; what was learned since is.
+// What is in a sum is not charged again; what was learned since is.
 TEST_F(MaskedSharingTest, OnlyAnotherUpdateMakesAnotherSum) {
   Start(Masked(4));
   RunToRound(5);
@@ -310,7 +312,7 @@ TEST_F(MaskedSharingTest, ANodeThatCannotPayGivesNothingAndSaysSoOnce) {
   EXPECT_EQ(ReasonOf(nodes_[3].sharing->View().waits), reasons::kPrivacyBudgetSpent);
 }
 
-// Its sum of before is paid for; the next one would pass its limit.
+// The earlier sum is charged; the next one would exceed the limit.
 TEST_F(MaskedSharingTest, AtTheLimitANodeIsLeftOutOfTheNextSum) {
   Start(Masked(5), {{3, kOneShareOfFive}});
   RunToRound(2);
@@ -326,7 +328,7 @@ TEST_F(MaskedSharingTest, AtTheLimitANodeIsLeftOutOfTheNextSum) {
             reasons::kPrivacyBudgetSpent);
 }
 
-// Between her node's key and its share Alice takes her consent back.
+// Alice withdraws her consent between her node's key and its share.
 TEST_F(MaskedSharingTest, AConsentThatIsTakenBackDuringARoundKeepsTheShareHere) {
   Start(Masked(5));
   RunToRound(1);
@@ -353,7 +355,7 @@ TEST_F(MaskedSharingTest, WhatNobodyAgreedToIsNotAnnounced) {
   EXPECT_EQ(Count(2, federation::ItemKind::kMaskKey), 0u);
 }
 
-// Under another tier nothing more leaves at once, and nothing in the same round again.
+// Under another tier nothing more leaves at once, and nothing leaves again in this round.
 TEST_F(MaskedSharingTest, AChangeOfTierDuringARoundKeepsTheShareHere) {
   Start(Masked(5));
   RunToRound(1);
@@ -401,7 +403,8 @@ TEST_F(MaskedSharingTest, ThreeNodesWaitForAFourth) {
   ExpectMean({0, 1, 2, 3});
 }
 
-// They waited without a word: why there is no sum was in the log of debugging only.
+// Regression test: the nodes waited silently; the reason for the missing sum was in the debug log
+// only.
 TEST_F(MaskedSharingTest, NodesThatAreTooFewForASumSaySo) {
   Start({privacy::ConsentTier::kMasked, privacy::ConsentTier::kMasked,
          privacy::ConsentTier::kMasked, privacy::ConsentTier::kPrivate});
@@ -418,8 +421,8 @@ TEST_F(MaskedSharingTest, NodesThatAreTooFewForASumSaySo) {
   EXPECT_THAT(MessageOf(nodes_[0].sharing->View().waits), testing::HasSubstr("same patterns"));
 }
 
-// A node that comes back says nothing again, gets the sum of the others, and has it after the next
-// restart, too.
+// A node that comes back repeats no message, gets the sum of the others, and has it after the next
+// restart as well.
 TEST_F(MaskedSharingTest, ARestartDuringARoundContradictsNothing) {
   Start(Masked(5));
   RunToRound(1);
@@ -438,7 +441,8 @@ TEST_F(MaskedSharingTest, ARestartDuringARoundContradictsNothing) {
   ExpectMean({0, 2, 3, 4});
 }
 
-// It could not count, and kept out what its members say by themselves.
+// Regression test: such a sum could not count, and it excluded the updates that its members sent by
+// themselves.
 TEST_F(MaskedSharingTest, ASumOfAnotherFrameIsForgottenAtTheStart) {
   Start(Masked(4));
   RunToRound(2);
@@ -469,7 +473,7 @@ TEST_F(MaskedSharingTest, ASumOfAnExpelledMemberCountsNoMoreAlsoAfterARestart) {
   EXPECT_THAT(nodes_[0].sharing->means(), IsEmpty());
 }
 
-// Its own noise would drown it, and that of no sum of sixteen is little enough.
+// The node's own noise would drown its update, and even a sum of sixteen has too much noise.
 TEST_F(MaskedSharingTest, ASumOfMoreNoiseThanSignalIsRefusedBeforeAnythingIsSaid) {
   Start(Masked(4));
   for (size_t i = 0; i < nodes_.size(); ++i) {

@@ -26,18 +26,18 @@ inline constexpr uint32_t kOwnRank = 2;
 inline constexpr storage::PatternId kOwnFirst{1};
 inline constexpr storage::PatternId kOwnSecond{2};
 
-// What a node offers of its own patterns, with the store and the gossip core of one.
+// Tests what a node offers of its own patterns, with its store and its gossip core.
 class OwnPatternsTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    frame_.id.fill(0x22);  // as that of test::ConfigFor
+    frame_.id.fill(0x22);  // equal to that of test::ConfigFor
     frame_.target = test::kTarget;
     frame_.rank = kOwnRank;
     patterns_ = storage::PatternStore::Open(*database_, {.dimension = kOwnDimension}).value();
     Start();
   }
-  // As a node starts: with an own state of gossip, and items that it stored before.
+  // Starts like a node, with gossip state of its own and items that it stored before.
   void Start(std::vector<federation::Item> stored = {}) {
     federation::GossipConfig config = test::ConfigFor(key_, 1);
     config.boot_counter = ++boot_;
@@ -98,7 +98,7 @@ class OwnPatternsTest : public DatabaseTest {
     }
     return ids;
   }
-  // The values of the offered updates, the first of each.
+  // Returns the values of the offered updates, the first value of each.
   std::vector<float> Deltas() const {
     std::vector<float> values;
     for (const federation::Item& item : core_->Items()) {
@@ -113,7 +113,7 @@ class OwnPatternsTest : public DatabaseTest {
   const privacy::NodeKey key_ = privacy::NodeKey::FromSeed(test::SeedOf(1));
   federation::Instant now_ = test::At(std::chrono::seconds(1));
   privacy::ConsentTier tier_ = privacy::ConsentTier::kPublic;
-  std::unique_ptr<storage::ConsentBook> book_;      // null: patterns are nobody's
+  std::unique_ptr<storage::ConsentBook> book_;      // null: patterns have no contributors
   std::vector<privacy::Contributor> contributors_;  // of the patterns that are put
   inference::Frame frame_;
   uint64_t boot_ = 0;

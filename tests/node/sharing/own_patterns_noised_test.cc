@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What peers are offered of a node's own patterns under the tier dp, with a ledger on disk; each
-// release costs a third of the budget.
+// Tests what peers are offered of a node's own patterns under the tier dp, with a ledger on disk;
+// each release costs a third of the budget.
 
 #include <gmock/gmock.h>
 
@@ -30,7 +30,7 @@ class OwnPatternsNoisedTest : public OwnPatternsTest {
     book_ = storage::ConsentBook::Open(*consents_, key_).value();
     contributors_ = {book_->ContributorOf({.user_id = "alice"})};
     Say(privacy::consent_purposes::kAll);
-    frame_.id.fill(0x22);  // as that of test::ConfigFor
+    frame_.id.fill(0x22);  // equal to that of test::ConfigFor
     frame_.target = test::kTarget;
     frame_.rank = kOwnRank;
     DpReleaseOptions options{
@@ -57,7 +57,7 @@ class OwnPatternsNoisedTest : public OwnPatternsTest {
   void OfferDelta() override {
     ASSERT_TRUE(own_->OfferNoised(++round_, *release_, *core_, now_).ok());
   }
-  // Bob agrees, and what is put from now on is his.
+  // Bob agrees, and the patterns that are put from now on are his.
   void LetBobTeach() {
     SayUnderDp(*book_, "bob", privacy::consent_purposes::kAll, now_.wall_ms);
     contributors_ = {book_->ContributorOf({.user_id = "bob"})};
@@ -154,15 +154,15 @@ TEST_F(OwnPatternsNoisedTest, AWithdrawalTakesTheUpdateBackAndStopsTheNext) {
   EXPECT_THAT(Deltas(), IsEmpty());
 }
 
-// Found by review: after a restart all patterns counted as part of a noised update, and none that
-// had gone or been taught again since.
+// Found by review: after a restart all patterns counted as part of a noised update, and patterns
+// that had been removed or taught again since did not.
 TEST_F(OwnPatternsNoisedTest, ARestartKnowsWhoseLessonsAreInANoisedUpdate) {
   Put(kOwnFirst, 0.3F);
   Follow();
   OfferDelta();
   ASSERT_EQ(Deltas().size(), 1u);
   const std::vector<federation::Item> stored = core_->Items();
-  // Taught again, without alice; and somebody else's pattern comes later.
+  // The pattern is taught again without alice, and another user's pattern comes later.
   LetBobTeach();
   Put(kOwnFirst, 0.4F);
   Put(kOwnSecond, 0.9F);
@@ -219,7 +219,8 @@ TEST_F(OwnPatternsNoisedTest, WhereSomebodyDoesNotAgreeTheOthersAreReleased) {
   EXPECT_EQ(next->update.banks[0].values[0], 0.3F);
 }
 
-// Found by thinking: nobody knows whose lessons are in patterns of before this was noted.
+// Contributors were not recorded in earlier versions, so the contributors of such patterns are
+// unknown.
 TEST_F(OwnPatternsNoisedTest, APatternOfUnknownContributorsDoesNotLeave) {
   contributors_.clear();
   Put(kOwnFirst, 0.3F);

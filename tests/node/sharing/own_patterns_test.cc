@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What peers are offered of a node's own patterns is what the store says of them now.
+// What peers are offered of a node's own patterns is what the store says about them now.
 
 #include <gmock/gmock.h>
 
@@ -70,7 +70,7 @@ TEST_F(OwnPatternsTest, ARestartDoesNotOfferAgainWhatWasTakenBack) {
   EXPECT_THAT(core_->Items(), IsEmpty());
 }
 
-// They were listed as public for ever.
+// Regression test: such patterns were listed as public for ever.
 TEST_F(OwnPatternsTest, PatternsThatAreNoLongerOfferedAreNotListedAsPublic) {
   for (const privacy::ConsentTier tier :
        {privacy::ConsentTier::kPrivate, privacy::ConsentTier::kMasked, privacy::ConsentTier::kDp}) {
@@ -83,7 +83,7 @@ TEST_F(OwnPatternsTest, PatternsThatAreNoLongerOfferedAreNotListedAsPublic) {
     EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, storage::SharingTier::kPrivate)
         << static_cast<int>(tier);
   }
-  // Those that an earlier version left behind.
+  // These are patterns that an earlier version left behind.
   SetTier(privacy::ConsentTier::kPrivate);
   ASSERT_TRUE(patterns_->SetTier(kOwnFirst, storage::SharingTier::kPublic).ok());
   Start();
@@ -111,7 +111,7 @@ TEST_F(OwnPatternsTest, APatternThatAUserTookBackIsNotListedAsPublic) {
   book_.reset();
 }
 
-// What an earlier life of the node offered is known, too, when one of its patterns goes.
+// What an earlier life of the node offered is also known when one of its patterns is removed.
 TEST_F(OwnPatternsTest, ARestoredDeltaIsTakenBackWithItsPattern) {
   Put(kOwnFirst, 1);
   Follow();
@@ -133,7 +133,8 @@ TEST_F(OwnPatternsTest, APatternThatIsMadePublicIsOfferedWithoutARestart) {
   EXPECT_TRUE(own_->delta_changed());
 }
 
-// A copy for older peers was taken back by every restart, and all nodes began their adapter anew.
+// Regression test: every restart withdrew a copy for older peers, and all nodes began their adapter
+// again.
 TEST_F(OwnPatternsTest, ARestartKeepsTheCopyOfAnUpdateForOlderPeers) {
   Put(kOwnFirst, 1);
   Follow();
@@ -152,7 +153,7 @@ TEST_F(OwnPatternsTest, ARestartKeepsTheCopyOfAnUpdateForOlderPeers) {
   std::vector<federation::Item> kept = both;
   EXPECT_THAT(own_->RemoveTakenBack(&kept, tier_, now_), IsEmpty());
   EXPECT_EQ(kept.size(), both.size());
-  // It goes with the update.
+  // The copy is withdrawn with the update.
   ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
   releases_.reset();
   Put(kOwnFirst, 1, /*withheld=*/true);
@@ -161,8 +162,8 @@ TEST_F(OwnPatternsTest, ARestartKeepsTheCopyOfAnUpdateForOlderPeers) {
   EXPECT_EQ(again.RemoveTakenBack(&both, tier_, now_).size(), stored.size() + 1);
 }
 
-// What an earlier life offered under `public` stayed where the tier is narrower by now, and was
-// then dropped without a word to peers.
+// Regression test: what an earlier life offered under `public` stayed although the tier is narrower
+// by now, and was then dropped without telling peers.
 TEST_F(OwnPatternsTest, ARestartUnderANarrowerTierTakesBackWhatItDoesNotAllow) {
   Put(kOwnFirst, 1);
   Follow();
@@ -173,7 +174,8 @@ TEST_F(OwnPatternsTest, ARestartUnderANarrowerTierTakesBackWhatItDoesNotAllow) {
   EXPECT_THAT(stored, IsEmpty());
 }
 
-// Who says something of a masked round again is taken for a liar, so what was said must be known.
+// A node that repeats a message of a masked round differently is taken for a liar, so it must know
+// what it sent.
 TEST_F(OwnPatternsTest, ARestartKeepsWhatWasSaidInAMaskedRound) {
   std::vector<federation::Item> stored;
   for (const federation::ItemKind kind :
@@ -187,7 +189,7 @@ TEST_F(OwnPatternsTest, ARestartKeepsWhatWasSaidInAMaskedRound) {
   EXPECT_EQ(stored.size(), 3u);
 }
 
-// Peers take a pattern that was withdrawn only as a newer one.
+// Peers accept a withdrawn pattern only as a newer one.
 TEST_F(OwnPatternsTest, AWithdrawnPatternIsOfferedAgainAsANewerOne) {
   Put(kOwnFirst, 1);
   Follow();
@@ -208,7 +210,8 @@ TEST_F(OwnPatternsTest, AWithdrawnPatternIsOfferedAgainAsANewerOne) {
   EXPECT_EQ(core_->Items().size(), items) << "once";
 }
 
-// Items end after seven days. Peers kept the pattern, and a withdrawal after that named nothing.
+// Items end after seven days. Regression test: peers kept the pattern, and a withdrawal after that
+// named nothing.
 TEST_F(OwnPatternsTest, APatternIsOfferedAnewBeforeItsItemEndsSoThatItCanBeTakenBack) {
   constexpr Duration kDay = std::chrono::hours(24);
   Put(kOwnFirst, 1);
@@ -233,7 +236,7 @@ TEST_F(OwnPatternsTest, APatternIsOfferedAnewBeforeItsItemEndsSoThatItCanBeTaken
   EXPECT_THAT(Offered(), IsEmpty());
 }
 
-// No item outlives the certificate: one that cannot last longer is not offered again and again.
+// No item outlives the certificate: an item that cannot last longer is not offered again and again.
 TEST_F(OwnPatternsTest, APatternThatCouldNotLastLongerIsNotOfferedAnew) {
   Put(kOwnFirst, 1);
   Follow();
@@ -249,8 +252,8 @@ TEST_F(OwnPatternsTest, APatternThatCouldNotLastLongerIsNotOfferedAnew) {
   EXPECT_EQ(core_->counters().offered_items, offered);
 }
 
-// Found by review: a node with more patterns than peers take of one origin offered the missing ones
-// every hour, which evicted others.
+// Found by review: a node with more patterns than peers accept from one origin offered the missing
+// ones every hour, which evicted others.
 TEST_F(OwnPatternsTest, PatternsThatPeersHaveNoRoomForWereOfferedEveryHour) {
   for (size_t i = 0; i < limits::kMaxPatternsPerOrigin + 4; ++i) {
     storage::PatternId id = kOwnFirst;
@@ -273,7 +276,7 @@ TEST_F(OwnPatternsTest, PatternsThatPeersHaveNoRoomForWereOfferedEveryHour) {
   EXPECT_EQ(core_->counters().offered_items, offered);
 }
 
-// As where the log of changes was cut.
+// This is the case after the log of changes was cut.
 TEST_F(OwnPatternsTest, ALookAtAllOfThemFindsWhatIsGone) {
   Put(kOwnFirst, 1);
   Put(kOwnSecond, 3);
@@ -285,7 +288,7 @@ TEST_F(OwnPatternsTest, ALookAtAllOfThemFindsWhatIsGone) {
   EXPECT_THAT(Deltas(), IsEmpty());
 }
 
-// One pattern that cannot be read cost all of the others their delta.
+// Regression test: one pattern that cannot be read cost all other patterns their delta.
 TEST_F(OwnPatternsTest, ADamagedPayloadIsLeftOutOfTheDelta) {
   Put(kOwnFirst, 1);
   storage::Pattern damaged = *patterns_->Get(kOwnFirst);
@@ -297,7 +300,7 @@ TEST_F(OwnPatternsTest, ADamagedPayloadIsLeftOutOfTheDelta) {
   EXPECT_THAT(Deltas(), UnorderedElementsAre(1));
 }
 
-// Found by thinking: the embedding of a pattern of one lesson is that of its prompt.
+// The embedding of a pattern of one lesson is that of its prompt.
 TEST_F(OwnPatternsTest, APatternOfFewLessonsStaysAndItsCoreIsPartOfTheUpdate) {
   own_ = std::make_unique<OwnPatterns>(*patterns_, Layout(), key_.id(), nullptr, 2);
   Put(kOwnFirst, 1);
@@ -312,7 +315,7 @@ TEST_F(OwnPatternsTest, APatternOfFewLessonsStaysAndItsCoreIsPartOfTheUpdate) {
   EXPECT_TRUE(own_->delta_changed());
 }
 
-// A pattern that holds somebody's prompts beside agreed lessons stays, its core may be noised.
+// A pattern that holds prompts of other users beside agreed lessons stays; its core may be noised.
 TEST_F(OwnPatternsTest, APatternThatHoldsLessonsOfOthersStaysHere) {
   storage::UserConsentStore consents(*database_);
   book_ = storage::ConsentBook::Open(consents, key_).value();

@@ -69,7 +69,7 @@ class PeerPatternsTest : public DatabaseTest {
     store_ = *std::move(store);
     Load();
   }
-  // As after a restart.
+  // Loads the store as after a restart.
   void Load() {
     peers_ = std::make_unique<PeerPatterns>(*store_, frame_, Node(1));
     ASSERT_TRUE(peers_->Load().ok());
@@ -89,7 +89,7 @@ TEST_F(PeerPatternsTest, TheNewestVersionStaysWhateverTheOrderOfArrival) {
   EXPECT_EQ(StoredTime(1), 300);
 }
 
-// What this node knows of a peer's pattern is not the peer's to forget.
+// What this node knows about a peer's pattern must survive a new version from the peer.
 TEST_F(PeerPatternsTest, ANewVersionKeepsUsesAndTheOperatorsExpiry) {
   ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
   storage::Pattern mine = *store_->Get(Shared(1, 0).id);
@@ -104,8 +104,8 @@ TEST_F(PeerPatternsTest, ANewVersionKeepsUsesAndTheOperatorsExpiry) {
   EXPECT_GT(stored.last_used_ms, 0);
 }
 
-// Senders of before name their noised centroids alike in each release: the newer one ended with the
-// former.
+// Senders of an earlier version give their noised centroids the same names in each release: the
+// newer centroid then ended with the former.
 TEST_F(PeerPatternsTest, ANewerCentroidLastsAsLongAsItSaysUnlessTheOperatorSaidSo) {
   federation::SharedPattern shared =
       NoisedPatternOf({.direction = {1, 0, 0, 0}}, Node(2), /*examples=*/1, clock_.WallMillis());

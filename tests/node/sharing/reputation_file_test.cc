@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Verdicts on peers as they last.
+// Tests how verdicts on peers are stored.
 
 #include "node/sharing/reputation_file.h"
 

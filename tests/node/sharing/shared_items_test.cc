@@ -27,7 +27,7 @@ inference::Frame TestFrame() {
   return frame;
 }
 
-// A pattern whose core has sixteen equal values and this norm.
+// Returns a pattern whose core has sixteen equal values and this norm.
 storage::Pattern PatternOfNorm(const inference::Frame& frame, double norm) {
   serving::PatternPayload payload;
   payload.frame_id = frame.id;
@@ -52,7 +52,7 @@ TEST(SharedItemsTest, ACoreAboveTheBoundIsScaledToItBeforeItLeaves) {
   EXPECT_TRUE(federation::CheckCores(shared->cores, Rules(frame)).ok());
   EXPECT_NEAR(federation::NormOf(shared->cores), federation::UpdateRules().max_norm, 1e-3);
   for (const float value : shared->cores.front().values) {
-    EXPECT_EQ(value, shared->cores.front().values.front());  // the direction stays
+    EXPECT_EQ(value, shared->cores.front().values.front());  // the direction is kept
   }
 }
 
@@ -71,7 +71,7 @@ TEST(SharedItemsTest, APatternOfAnotherFrameDoesNotLeave) {
             reasons::kFrameMismatch);
 }
 
-// What is served of a global adapter is, at every t, the core of the bank that t is in.
+// At every t, the served part of a global adapter is the core of the bank that t is in.
 TEST(SharedItemsTest, TheFederatedAdapterHasTheBanksOfTheNode) {
   inference::Frame frame = TestFrame();
   frame.in = kRank;
@@ -100,7 +100,8 @@ TEST(SharedItemsTest, TheFederatedAdapterHasTheBanksOfTheNode) {
   EXPECT_EQ(ReasonOf(FederatedAdapter({low}, layout, 1).status()), reasons::kUpdateInvalid);
 }
 
-// A core that was trained for other banks says the same of t, however the node is configured now.
+// A core that was trained for other banks has the same effect at t, however the node is configured
+// now.
 TEST(SharedItemsTest, ACoreOfOtherBanksIsBroughtToThoseOfTheNode) {
   const inference::Frame frame = TestFrame();
   serving::PatternPayload payload;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// `ruvd learn convert` on a small random model.
+// Tests `ruvd learn convert` on a small random model.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ class CliConvertTest : public ::testing::Test {
 
   std::string Path(const std::string& name) const { return folder_ / name; }
 
-  // Converts to `out`, with further arguments.
+  // Converts to `out`, with more arguments.
   int Convert(const std::string& out, const std::vector<std::string>& more = {},
               const std::string& base = "base.gguf") {
     std::vector<std::string> arguments = {
@@ -110,7 +110,7 @@ TEST_F(CliConvertTest, AnInterruptLeavesACheckpointThatTheSameCommandGoesOnFrom)
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("stopped at step 4 of 10"), HasSubstr("[CANCELLED]")));
   EXPECT_FALSE(Exists("out.gguf"));
   ASSERT_TRUE(Exists("out.gguf.checkpoint"));
-  // Another run does not go on from it.
+  // Another run does not continue from it.
   EXPECT_NE(Convert("out.gguf", {"--seed", "2"}), 0);
   EXPECT_THAT(err_.str(), HasSubstr("another training run"));
   ASSERT_EQ(Convert("out.gguf"), 0) << err_.str();

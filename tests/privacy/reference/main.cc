@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks a table of what other accountants, exact integration or publications say against ours:
+// Compares a table of figures from other accountants, exact integration or publications with ours:
 // dp_reference FILE.csv, columns as in reference_table.h. Prints each row that fails and then the
 // counts. Exit code 0: none failed; 1: some failed; 2: the table cannot be read.
 
@@ -20,7 +20,7 @@ constexpr char kUsage[] =
     "usage: dp_reference FILE.csv\n"
     "columns: method,q,sigma,steps,delta,order,expected,tolerance\n";
 
-// Empty for a row that agrees.
+// Returns an empty text for a row that agrees.
 std::string Complaint(const ReferenceRow& row) {
   const auto got = Compute(row);
   if (!got.ok()) {

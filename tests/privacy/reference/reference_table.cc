@@ -66,7 +66,7 @@ std::vector<std::string_view> Cells(std::string_view line) {
   }
 }
 
-// Where each column stands in a line.
+// The position of each column in a line.
 using Layout = std::array<size_t, kColumns>;
 
 absl::StatusOr<Layout> ParseHeader(std::string_view line, size_t number) {
@@ -92,7 +92,7 @@ std::optional<double> ParseNumber(std::string_view text) {
   return value;
 }
 
-// One line taken apart.
+// Reads the cells of one line.
 class RowReader {
  public:
   RowReader(const std::vector<std::string_view>& cells, const Layout& layout, size_t line)

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 
-// Tables of what an accountant must say, as comma-separated text:
+// Tables of the values that an accountant must give, as comma-separated text:
 //
 //   method,q,sigma,steps,delta,order,expected,tolerance
 //
@@ -43,15 +43,15 @@ struct ReferenceRow {
 inline constexpr size_t kMaxTableBytes = size_t{1} << 20;
 inline constexpr size_t kMaxTableRows = 10'000;
 
-// All rows of a table. INVALID_ARGUMENT that names the first bad line and what to write there: an
-// unknown column or method, a cell that is no number or out of range. LIMIT_EXCEEDED for more than
-// kMaxTableBytes or kMaxTableRows.
+// Parses all rows of a table. INVALID_ARGUMENT names the first bad line and what to write there: an
+// unknown column or method, a cell that is not a number or out of range. LIMIT_EXCEEDED means more
+// than kMaxTableBytes or kMaxTableRows.
 absl::StatusOr<std::vector<ReferenceRow>> ParseReferenceTable(std::string_view text);
 
-// What our accountants say for a row.
+// Returns what our accountants compute for a row.
 absl::StatusOr<double> Compute(const ReferenceRow& row);
 
-// |got - expected| <= tolerance * |expected|; false for what is no number.
+// Returns |got - expected| <= tolerance * |expected|; false if `got` is not a number.
 bool Agrees(const ReferenceRow& row, double got);
 
 }  // namespace ruvd::privacy::dp

@@ -85,7 +85,7 @@ RC_GTEST_PROP(CodesTest, RowsComeBackWithinHalfAStep, ()) {
     const float coarse = header.mean + scale * static_cast<float>(code);
     const float fine = coarse + scale * static_cast<float>(residual) / 16.0F;
     RC_ASSERT(std::abs(coarse - row[i]) <= 0.501F * scale);
-    // A residual of a whole half step has no code of its own.
+    // A residual of a complete half step has no code of its own.
     RC_ASSERT(std::abs(fine - row[i]) <= 0.063F * scale);
   }
   for (size_t i = row.size(); i < layout.padded; ++i) {

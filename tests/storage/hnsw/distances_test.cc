@@ -56,7 +56,7 @@ std::vector<float> Ordinary(Random& random) {
 struct Kind {
   const char* name;
   std::vector<float> (*draw)(Random& random);
-  double change;  // part of the values of a centre that its rows draw anew
+  double change;  // share of the values of a centre that its rows draw again
 };
 
 void PrintTo(const Kind& kind, std::ostream* out) {
@@ -65,7 +65,7 @@ void PrintTo(const Kind& kind, std::ostream* out) {
 
 class DistancesTest : public testing::TestWithParam<Kind> {
  protected:
-  // Rows around 40 centres; queries are further ones.
+  // Makes rows around 40 centres; the queries are further rows.
   void SetUp() override {
     const CodeLayout& layout = nodes_.layout();
     ASSERT_TRUE(nodes_.Reserve(kCount).ok());
@@ -94,7 +94,7 @@ class DistancesTest : public testing::TestWithParam<Kind> {
     }
   }
 
-  // The 8-bit distances of all rows.
+  // Returns the 8-bit distances of all rows.
   std::vector<float> All(const EncodedQuery& query) {
     DistanceBuffers buffers;
     const size_t n = Distances(nodes_, query, buffers).Within(ids_, kAny);
@@ -102,7 +102,7 @@ class DistancesTest : public testing::TestWithParam<Kind> {
     return {buffers.distances.begin(), buffers.distances.begin() + static_cast<ptrdiff_t>(n)};
   }
 
-  // What a row's 8-bit code says of a value, about the row's mean.
+  // Returns the value that a row's 8-bit code stands for, relative to the row's mean.
   double Value(uint32_t node, size_t i) const {
     const size_t bytes = nodes_.layout().plane_bytes;
     const auto nibble = [&](const uint8_t* plane) {
@@ -189,7 +189,7 @@ TEST_P(DistancesTest, ARowIsAtDistanceNothingFromItselfAndFarRowsAreAsFarAsTheir
   }
 }
 
-// Where most values of a row are equal, rounding moves all of them to one side.
+// If most values of a row are equal, rounding moves all of them to one side.
 TEST(DistancesOfMixedRowsTest, RowsRoundedToOneSideAreAsFarFromOthersAsTheyAre) {
   constexpr size_t kValues = 768;
   constexpr double kNonZero = 0.22;

@@ -87,7 +87,7 @@ TEST_F(HnswCheckpointTest, ARestoredIndexSearchesAsTheOldOne) {
     EXPECT_EQ(a_trace.measured, b_trace.measured);
     EXPECT_EQ(a->front().label, b->front().label);
   }
-  // What follows is the same, too.
+  // Later changes have equal effects as well.
   PutRow(*again, 5000, queries_[0]);
   EXPECT_EQ(again->LinkSome(10), 1U);
   EXPECT_TRUE(again->Remove(17));
@@ -136,8 +136,8 @@ TEST_F(HnswCheckpointTest, ACheckpointOfAGraphWithRemovedRows) {
   EXPECT_GE(Recall(*again, changed, queries_, Walk(64), All), 0.95);
 }
 
-// A reader that was there before keeps removed nodes from being freed; a checkpoint that begins
-// after they left the graph does not, and may read none of them.
+// A reader from before keeps removed nodes from being freed. A checkpoint that begins after they
+// left the graph does not, and must not read any of them.
 TEST_F(HnswCheckpointTest, ACheckpointLeavesOutNodesThatItDoesNotHoldBack) {
   const auto index = WithRows(rows_);
   Settle(*index);
@@ -249,7 +249,8 @@ TEST_F(HnswCheckpointTest, AnotherManifestAndSectionsWithoutEndAreRefused) {
   EXPECT_EQ(ReasonOf(add(reader, place, {.of_section = true}, "")), reasons::kStoreCorrupt);
 }
 
-// The example of docs/store-format.md, made by an implementation that shares no code with ours.
+// This is the example of docs/store-format.md, made by an implementation that shares no code with
+// ours.
 TEST(CheckpointChunkTest, TheWorkedExample) {
   const auto unhex = [](std::string_view hex) { return *FromHex(hex); };
   const std::string manifest = unhex(

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows come and go.
+// Tests rows that come and go.
 
 #include <gtest/gtest.h>
 
@@ -131,7 +131,7 @@ TEST(HnswChurnTest, AShrunkIndexGivesItsNodesBack) {
   EXPECT_GE(Recall(*index, kept, Clustered(40, kDimension, 1, 39), {}, live), 0.99);
 }
 
-// As an owner does that never asks for a pass; what lives is too much for one pass to move.
+// This is an owner that never asks for a pass, with more live rows than one pass can move.
 TEST(HnswChurnTest, MemoryIsGivenBackWithoutAskingForAPass) {
   constexpr uint32_t kCount = 20000;
   const Rows rows = Clustered(kCount, 8, 1, 42);
@@ -160,7 +160,7 @@ TEST(HnswChurnTest, AnErasedRowLeavesMemoryWithTheNextPass) {
   const Rows rows = Clustered(1000, kDimension, 1, 44);
   const std::unique_ptr<HnswIndex> index = Build(rows, kOptions);
   EXPECT_TRUE(index->Remove(4));
-  EXPECT_FALSE(index->RepairSome(5000));  // one of a thousand can wait
+  EXPECT_FALSE(index->RepairSome(5000));  // one row in a thousand can wait
   EXPECT_EQ(index->Counts().removed, 1U);
   EXPECT_TRUE(index->Erase(5));
   EXPECT_FALSE(index->Erase(5));
@@ -196,12 +196,12 @@ TEST(HnswChurnTest, ARowPutAgainAndAgainWithoutLinkingKeepsTheTailShort) {
   }
   EXPECT_LE(index->Counts().tail_places, 2000U);
   EXPECT_EQ(index->Counts().pending, kKept);
-  EXPECT_EQ(index->LinkSome(2 * kKept), kKept);  // nobody was left out
+  EXPECT_EQ(index->LinkSome(2 * kKept), kKept);  // no row was left out
   EXPECT_EQ(index->Counts().pending, 0U);
   EXPECT_EQ(index->Counts().tail_places, 0U);
 }
 
-// Any order of puts, removals, links and repairs against a plain map.
+// Compares any order of puts, removals, links and repairs with a plain map.
 TEST(HnswChurnTest, RandomChangesAgreeWithAMap) {
   const Rows pool = Clustered(300, 8, 1, 40);
   for (uint64_t seed = 0; seed < 6; ++seed) {

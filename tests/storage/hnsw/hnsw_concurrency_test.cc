@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Searches, inserts, removals and checkpoints at the same time; what ThreadSanitizer is for.
+// Runs searches, inserts, removals and checkpoints at the same time, for ThreadSanitizer.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ class HnswConcurrencyTest : public testing::Test {
     index_->LinkSome(kStable + kVolatile);
   }
 
-  // Replaces, removes, links and repairs, as the one writer.
+  // The one writer: replaces, removes, links and repairs.
   void Write() {
     Random random(1);
     for (uint32_t step = 0; step < kSteps; ++step) {
@@ -55,7 +55,7 @@ class HnswConcurrencyTest : public testing::Test {
     done_ = true;
   }
 
-  // Rows that stay are found while all else changes.
+  // Rows that stay are found while everything else changes.
   void Search(uint64_t seed) {
     Random random(seed);
     size_t found = 0;
@@ -83,7 +83,7 @@ class HnswConcurrencyTest : public testing::Test {
     EXPECT_GE(found, searches * 95 / 100);
   }
 
-  // Checkpoints taken meanwhile restore.
+  // Checkpoints that are taken meanwhile can be restored.
   void Checkpoint() {
     for (uint64_t epoch = 1; !done_ || epoch < 3; ++epoch) {
       HnswCheckpointWriter writer(*index_, 0, epoch);
@@ -121,8 +121,8 @@ TEST_F(HnswConcurrencyTest, SearchInsertRemoveAndCheckpoint) {
   EXPECT_LE(index_->Counts().nodes, 3 * (kStable + kVolatile));
 }
 
-// Rows that are replaced by themselves, and moved to lower numbers when others are gone, are there
-// all the time.
+// Rows that are replaced by themselves, and moved to lower numbers when others are gone, can be
+// found at every moment.
 TEST(HnswMovesTest, EverySearchFindsRowsThatAreReplacedAndMovedMeanwhile) {
   constexpr uint32_t kKept = 300;
   constexpr uint32_t kOthers = 2500;
@@ -165,7 +165,7 @@ TEST(HnswMovesTest, EverySearchFindsRowsThatAreReplacedAndMovedMeanwhile) {
   EXPECT_LT(index->Counts().nodes, kKept + kOthers);
 }
 
-// A change of attributes is seen whole, or not yet.
+// A search sees a change of attributes as a whole or not at all.
 TEST(HnswMovesTest, NoSearchSeesHalfAChangeOfAttributes) {
   const Rows rows = Clustered(500, kDimension, 1, 53);
   const auto index = MakeIndex({.dimension = kDimension});
@@ -177,7 +177,7 @@ TEST(HnswMovesTest, NoSearchSeesHalfAChangeOfAttributes) {
   size_t missed = 0;
   std::thread reader([&] {
     while (!done) {
-      // 4 and 1 have no common bits: half of a change makes 5 or 0 of them.
+      // The values 4 and 1 have no common bits: half of a change would give 5 or 0.
       wrong += index->Search({.vector = rows[0], .filter = {.owner = 5}})->size();
       const auto hits = index->Search({.vector = rows[3], .k = 3, .filter = {.min_time_ms = 6}});
       missed += std::none_of(hits->begin(), hits->end(),

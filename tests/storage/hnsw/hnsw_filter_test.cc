@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Filters of every selectivity, by every path.
+// Tests filters of every selectivity, by every path.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using hnsw_test::Settle;
 constexpr uint32_t kDimension = 32;
 constexpr uint32_t kRows = 6000;
 
-// Row i: bank i % 3 (with a fourth, empty one), owner i % 1000, task by halves, quality i / kRows.
+// Row i has bank i % 3 (a fourth bank is empty), owner i % 1000, task by halves, quality i / kRows.
 HnswAttributes AttributesOf(uint32_t i) {
   return {.bank = i % 3,
           .task = i % 2,
@@ -125,8 +125,8 @@ TEST_F(HnswFilterTest, TheTailIsFilteredToo) {
   EXPECT_GE(Recall(*index, rows, *queries_, how, [](uint32_t i) { return i % 2 == 1; }), 0.95);
 }
 
-// One bank that is large enough for the planner to walk. The tier tells on which side of a plane a
-// row lies.
+// Tests one bank that is large enough for the planner to walk. The tier tells on which side of a
+// plane a row lies.
 class HnswLargeBankTest : public testing::Test {
  protected:
   static constexpr uint32_t kCount = 12000;
@@ -150,7 +150,7 @@ class HnswLargeBankTest : public testing::Test {
   }
   static bool IsRight(uint32_t i) { return (*rows_)[i][0] > 0; }
   static bool IsFarRight(uint32_t i) { return (*rows_)[i][0] > 2; }
-  // Queries far on the left of the plane.
+  // Returns queries far on the left of the plane.
   static Rows FarLeft() {
     Rows queries = Clustered(30, kWide, 1, 24);
     for (std::vector<float>& query : queries) {
@@ -193,7 +193,7 @@ TEST_F(HnswLargeBankTest, AWalkGivesUpBeforeItCostsMoreThanAScan) {
   EXPECT_GE(Recall(*index_, *rows_, FarLeft(), how, IsRight), 0.95);
 }
 
-// Rows of the tail count for a walk only where the filter admits them.
+// Rows of the tail count for a walk only if the filter admits them.
 TEST_F(HnswLargeBankTest, PendingRowsThatTheFilterRefusesDoNotMakeAnAnswerComplete) {
   for (uint32_t i = 0; i < 10; ++i) {
     PutRow(*index_, kCount + i, FarLeft()[i], {.owner = 2, .quality = 1.0F});

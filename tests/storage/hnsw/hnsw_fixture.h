@@ -30,7 +30,8 @@ inline std::vector<float> Normal(Random& random, size_t dimension, double scale)
   return row;
 }
 
-// Points around random centres: what embeddings look like, and harder for a graph than a ball.
+// Points around random centres: this is how embeddings look, and it is harder for a graph than a
+// ball.
 inline Rows Clustered(size_t count, size_t dimension, uint64_t centre_seed, uint64_t seed) {
   constexpr size_t kClusters = 60;
   Random random(centre_seed);
@@ -60,7 +61,7 @@ inline Rows Iso(size_t count, size_t dimension, uint64_t seed) {
   return rows;
 }
 
-// What HnswHit::similarity means, in double precision.
+// Computes HnswHit::similarity in double precision.
 inline double Similarity(const std::vector<float>& a, const std::vector<float>& b,
                          HnswMetric metric) {
   double dot = 0;
@@ -76,7 +77,7 @@ inline double Similarity(const std::vector<float>& a, const std::vector<float>& 
                                        : 2 * dot - aa - bb;
 }
 
-// The labels of the k nearest admitted rows by brute force; empty rows are not there.
+// Returns the labels of the k nearest admitted rows by brute force; empty rows are not there.
 inline std::set<uint32_t> Nearest(const Rows& rows, const std::vector<float>& query, size_t k,
                                   HnswMetric metric, const Admits& admits) {
   std::vector<std::pair<double, uint32_t>> all;
@@ -106,7 +107,7 @@ inline void PutRow(HnswIndex& index, uint32_t label, const std::vector<float>& r
   ASSERT_TRUE(put.ok()) << put;
 }
 
-// Links and repairs until there is nothing left to do.
+// Links and repairs until nothing is left to do.
 inline void Settle(HnswIndex& index) {
   constexpr size_t kStep = 512;
   do {
@@ -125,9 +126,9 @@ inline std::unique_ptr<HnswIndex> Build(const Rows& rows, const HnswOptions& opt
   return index;
 }
 
-// recall@k over the queries against brute force; every hit has to be admitted and its similarity
-// right to `tolerance`. A path that the query names has to be taken. `gave_up` counts walks that a
-// scan had to finish.
+// Returns recall@k over the queries against brute force. Every hit must be admitted, and its
+// similarity must be right to `tolerance`. A path that the query names must be taken. `gave_up`
+// counts walks that a scan had to finish.
 inline double Recall(const HnswIndex& index, const Rows& rows, const Rows& queries,
                      const HnswQuery& how, const Admits& admits, double tolerance = 1e-3,
                      size_t* gave_up = nullptr) {
@@ -155,7 +156,8 @@ inline double Recall(const HnswIndex& index, const Rows& rows, const Rows& queri
   return wanted == 0 ? 1.0 : static_cast<double>(right) / static_cast<double>(wanted);
 }
 
-// The same where rows are equally far: the part of the hits that are as near as the k-th best.
+// Does the same for rows that are equally far: returns the part of the hits that are as near as the
+// k-th best.
 inline double TiedRecall(const HnswIndex& index, const Rows& rows, const Rows& queries,
                          const HnswQuery& how) {
   const HnswMetric metric = index.options().metric;
@@ -180,7 +182,7 @@ inline double TiedRecall(const HnswIndex& index, const Rows& rows, const Rows& q
   return static_cast<double>(right) / static_cast<double>(how.k * queries.size());
 }
 
-// Links and repairs in steps of 512 until there is nothing left to do; false where `steps` of them
+// Links and repairs in steps of 512 until nothing is left to do; returns false if `steps` of them
 // are not enough.
 inline bool SettlesWithin(HnswIndex& index, size_t steps, bool now = true) {
   constexpr size_t kStep = 512;
@@ -193,7 +195,7 @@ inline bool SettlesWithin(HnswIndex& index, size_t steps, bool now = true) {
   return false;
 }
 
-// A search that has to walk the graph.
+// Returns a search that has to walk the graph.
 inline HnswQuery Walk(size_t ef) {
   return {.ef = ef, .path = HnswPath::kWalk};
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Data that embeddings are not: far from the origin, binary, equal, of all lengths.
+// Tests data that are unlike embeddings: far from the origin, binary, equal, of all lengths.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ Rows Shifted(Rows rows, float offset) {
   return rows;
 }
 
-// 60 rows of signs, and rows that differ from one of them in a twentieth of the values.
+// Returns 60 rows of signs, and rows that differ from one of them in a twentieth of the values.
 Rows Signs(size_t count, size_t dimension, uint64_t seed) {
   Random random(1);
   Rows centres = Iso(60, dimension, 2);
@@ -120,7 +120,7 @@ TEST(HnswHardDataTest, ManyEqualRowsAllHaveLinksThatLeadToThem) {
   EXPECT_EQ(hits->size(), 1000U);
   EXPECT_TRUE(trace.walked);
   EXPECT_FALSE(trace.gave_up);
-  // Removing and linking goes on as with other rows.
+  // Removing and linking works as with other rows.
   for (uint32_t i = 0; i < kCount; i += 2) {
     EXPECT_TRUE(index->Remove(i));
   }
@@ -172,7 +172,7 @@ TEST(HnswHardDataTest, ProductsWithRowsOfAllLengths) {
   EXPECT_GE(Recall(*index, rows, queries, Walk(150), All, 2.0), 0.95);
 }
 
-// Found by review: the product of two means was made of squares that cancel.
+// Found by review: the product of two means was computed from squares that cancel.
 TEST(HnswHardDataTest, ProductsWithRowsFarFromTheQuery) {
   Rows rows = Iso(500, 24, 80);
   for (std::vector<float>& row : rows) {
@@ -184,8 +184,8 @@ TEST(HnswHardDataTest, ProductsWithRowsFarFromTheQuery) {
   EXPECT_GE(Recall(*index, rows, Iso(40, 24, 81), {.path = HnswPath::kScan}, All, 0.5), 0.95);
 }
 
-// Around a centre whose list is full comes a row that is farther than all others: the list is cut
-// and has room for it, so that the cut is all that is lost.
+// A row that is farther than all others comes to a centre whose list is full. The list was cut and
+// has room for the row, so that only what the cut removes is lost.
 TEST(HnswHardDataTest, ARowThatNoListHasRoomForTakesNobodysPlace) {
   const auto index =
       MakeIndex({.dimension = 4, .metric = HnswMetric::kL2, .m = 2, .ef_construction = 20});
@@ -196,7 +196,7 @@ TEST(HnswHardDataTest, ARowThatNoListHasRoomForTakesNobodysPlace) {
   }
   PutRow(*index, 100, rows[0], {.bank = 1});
   EXPECT_EQ(index->LinkSome(100), rows.size() + 1);
-  EXPECT_TRUE(index->Remove(100));  // so that there is a pass
+  EXPECT_TRUE(index->Remove(100));  // makes a pass necessary
   while (index->RepairSome(100, true)) {
   }
   EXPECT_LE(index->Counts().pending, 1U);

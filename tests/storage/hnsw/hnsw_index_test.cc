@@ -28,7 +28,7 @@ using hnsw_test::Similarity;
 constexpr uint32_t kDimension = 48;
 constexpr HnswOptions kOptions{.dimension = kDimension, .ef_construction = 100};
 
-// One large index for the read-only tests, searched by its graph.
+// One large index for the read-only tests, which search its graph.
 class HnswTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -65,7 +65,7 @@ TEST_F(HnswTest, WalksFindWhatBruteForceFinds) {
 
 TEST_F(HnswTest, ScansAreExactButForTheCodes) {
   const HnswQuery scan{.path = HnswPath::kScan};
-  // The error of 12 bits swaps a tenth and an eleventh neighbour now and then.
+  // The error of 12 bits sometimes swaps a tenth and an eleventh neighbour.
   EXPECT_GE(Recall(*index_, *rows_, *queries_, scan, All), 0.99);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows that were removed and are still in the graph: what they cost others, and when they go.
+// Tests rows that were removed and are still in the graph: what they cost others, and when they go.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,8 @@ Rows Around(float centre, size_t count, uint64_t seed) {
   return rows;
 }
 
-// Found by review: the walk kept every removed row nearer than the live ones, sorted by insertion.
+// Found by review: the walk kept every removed row that was nearer than the live ones, sorted by
+// insertion.
 TEST(HnswRemovedRowsTest, ASearchAmongRemovedRowsCostsNoMoreThanTwoScans) {
   constexpr uint32_t kNear = 12'000;
   constexpr uint32_t kFar = 2000;
@@ -52,7 +53,7 @@ TEST(HnswRemovedRowsTest, ASearchAmongRemovedRowsCostsNoMoreThanTwoScans) {
   EXPECT_GT(Recall(*index, rows, queries, {}, [](uint32_t i) { return i >= kNear; }), 0.99);
 }
 
-// Found by review: a link walked the whole graph of removed rows under the writer's lock.
+// Found by review: linking walked the whole graph of removed rows under the writer's lock.
 TEST(HnswRemovedRowsTest, RowsAreLinkedAfterRepairsWhereMostWereRemoved) {
   const Rows rows = Clustered(3000, kDimension, 1, 4);
   const auto index = Build(rows, kOptions);
@@ -65,7 +66,7 @@ TEST(HnswRemovedRowsTest, RowsAreLinkedAfterRepairsWhereMostWereRemoved) {
   }
   EXPECT_EQ(index->LinkSome(1), 0U);
   EXPECT_EQ(index->Counts().pending, others.size());
-  EXPECT_TRUE(index->RepairSome(1));  // which is due without being asked for
+  EXPECT_TRUE(index->RepairSome(1));  // it is due without being asked for
   while (index->RepairSome(512)) {
   }
   EXPECT_EQ(index->LinkSome(others.size()), others.size());
@@ -108,14 +109,14 @@ size_t LinksOnLevel0(const HnswIndex& index) {
   return links;
 }
 
-// Found by review: each time a row took the place of its former self, it lost the links to rows
-// that were removed at the time, and nothing gave it others.
+// Found by review: each time a row replaced its former self, it lost the links to rows that were
+// removed at the time, and got no others.
 TEST(HnswRemovedRowsTest, RowsThatArePutAgainAmongRemovedOnesKeepTheirLinks) {
   const Rows rows = Clustered(3000, kDimension, 1, 7);
   const auto index = Build(rows, kOptions);
   const size_t before = LinksOnLevel0(*index);
   for (uint32_t round = 0; round < 10; ++round) {
-    // One in ten is gone while three in ten are put again.
+    // One row in ten is gone while three in ten are put again.
     for (uint32_t i = round; i < rows.size(); i += 10) {
       ASSERT_TRUE(index->Remove(i));
     }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows that are linked and removed while a pass of repairs goes on.
+// Tests rows that are linked and removed during a pass of repairs.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using hnsw_test::Rows;
 using hnsw_test::Settle;
 using hnsw_test::Walk;
 
-// How many links, on all levels, lead to nodes that are not in a graph.
+// Returns how many links, on all levels, lead to nodes that are not in a graph.
 size_t LinksOutOfTheGraph(const HnswIndex& index) {
   constexpr uint64_t kEpoch = 1;
   const uint32_t m = index.options().m;

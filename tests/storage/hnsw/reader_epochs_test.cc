@@ -42,8 +42,8 @@ TEST(ReaderEpochsTest, SeatsAreReusedAndScratchStays) {
   EXPECT_TRUE(&a.scratch() == first || &b.scratch() == first);
 }
 
-// A cell is overwritten only once no reader can hold it; readers check that it does not change
-// under them. The plain accesses are what ThreadSanitizer watches.
+// A cell is overwritten only when no reader can hold it; readers check that it does not change
+// while they read. ThreadSanitizer watches the plain accesses.
 TEST(ReaderEpochsTest, NothingIsReusedUnderAReader) {
   ReaderEpochs epochs;
   constexpr size_t kCells = 8;
