@@ -12,7 +12,7 @@
 namespace ruvd::limits {
 
 inline constexpr int kPatternBanks = 3;
-inline constexpr uint32_t kMaxPatternDimension = 16384;
+inline constexpr uint32_t kMaxEmbeddingDimension = 16384;
 inline constexpr size_t kMaxPatternTaskBytes = 256;
 inline constexpr size_t kMaxPatternAdapterBytes = 8 << 20;
 // Nodes of one masked sum.

@@ -10,7 +10,7 @@
 namespace ruvd::limits {
 
 static_assert(kPatternBanks == inference::kTimestepBanks);
-static_assert(kMaxPatternDimension == kMaxDimension);
+static_assert(kMaxEmbeddingDimension == kMaxDimension);
 static_assert(kMaxPatternTaskBytes == kMaxTaskBytes);
 static_assert(kMaxPatternAdapterBytes == kMaxPatternPayloadBytes);
 static_assert(kMinMaskedNodes == kMinCliqueMembers);

@@ -256,7 +256,7 @@ absl::Status PatternFileReader::ReadHeader() {
   ASSIGN_OR_RETURN(header_.model_package, TakeHex(&*object, "model_package", sizeof(Digest)));
   ASSIGN_OR_RETURN(header_.model_name, object->TakeText("model_name"));
   ASSIGN_OR_RETURN(const int64_t dimension,
-                   object->TakeInteger("dimension", 1, limits::kMaxPatternDimension));
+                   object->TakeInteger("dimension", 1, limits::kMaxEmbeddingDimension));
   header_.dimension = static_cast<uint32_t>(dimension);
   ASSIGN_OR_RETURN(header_.node_id, TakeHex(&*object, "node_id", sizeof(Digest)));
   ASSIGN_OR_RETURN(header_.exported_ms, object->TakeInteger("exported_ms", 0, kMaxInt64));
