@@ -41,8 +41,7 @@ Matrix Gaussian(size_t rows, size_t dimension, double norm, Random* random) {
   return matrix;
 }
 
-Matrix DrawMixture(size_t n, const Matrix& centres,
-                              const Matrix& directions, Random* random) {
+Matrix DrawMixture(size_t n, const Matrix& centres, const Matrix& directions, Random* random) {
   Matrix rows = Gaussian(n, centres.dimension, kOtherNoise, random);
   const double weight = kSharedNoise / std::sqrt(static_cast<double>(directions.rows));
   for (size_t i = 0; i < n; ++i) {

@@ -39,8 +39,7 @@ class AnnEngine {
 // rows that a filter will ask for: they get another owner.
 class RuvdIndex {
  public:
-  RuvdIndex(const Matrix& base, const std::vector<bool>& admitted,
-            const AnnOptions& options);
+  RuvdIndex(const Matrix& base, const std::vector<bool>& admitted, const AnnOptions& options);
   ~RuvdIndex();
   void Put(uint32_t row, uint32_t generation);
   // Links and repairs until nothing is left to do.
@@ -61,8 +60,7 @@ std::unique_ptr<AnnEngine> MakeRuvdEngine(RuvdIndex& index, bool filtered, stora
 
 // hnswlib's index over the same rows, built by its addPoint; null where the header was not found
 // when configuring.
-std::unique_ptr<AnnEngine> MakeHnswlibEngine(const Matrix& base,
-                                             const AnnOptions& options);
+std::unique_ptr<AnnEngine> MakeHnswlibEngine(const Matrix& base, const AnnOptions& options);
 
 // CPU time of this thread, seconds.
 double ThreadCpuSeconds();

@@ -44,8 +44,7 @@ class HnswlibEngine : public AnnEngine {
 
 }  // namespace
 
-std::unique_ptr<AnnEngine> MakeHnswlibEngine(const Matrix& base,
-                                             const AnnOptions& options) {
+std::unique_ptr<AnnEngine> MakeHnswlibEngine(const Matrix& base, const AnnOptions& options) {
   return std::make_unique<HnswlibEngine>(base, options);
 }
 

@@ -57,8 +57,7 @@ size_t PutAtRate(RuvdIndex& index, size_t rows, const LoadOptions& options, Rand
 
 }  // namespace
 
-void MeasureLoad(const Matrix& queries, RuvdIndex& index, size_t rows,
-                 const LoadOptions& options) {
+void MeasureLoad(const Matrix& queries, RuvdIndex& index, size_t rows, const LoadOptions& options) {
   Random random(1);
   for (const double rate : {0.0, options.puts_per_s}) {
     std::atomic<bool> done = false;

@@ -21,7 +21,6 @@ struct LoadOptions {
 // Prints how long searches take on the clock: alone, and beside a writer that replaces rows at the
 // rate given and links and repairs in the time that is left to it. Searchers and writer together
 // should not be more than there are cores.
-void MeasureLoad(const Matrix& queries, RuvdIndex& index, size_t rows,
-                 const LoadOptions& options);
+void MeasureLoad(const Matrix& queries, RuvdIndex& index, size_t rows, const LoadOptions& options);
 
 }  // namespace ruvd::bench

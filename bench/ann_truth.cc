@@ -36,8 +36,8 @@ float FloatDot(const float* a, const float* b, size_t n) {
   return sum;
 }
 
-std::vector<float> Thresholds(const Matrix& base, const Matrix& queries,
-                              size_t k, const std::vector<bool>& admitted) {
+std::vector<float> Thresholds(const Matrix& base, const Matrix& queries, size_t k,
+                              const std::vector<bool>& admitted) {
   std::vector<std::vector<float>> best(queries.rows);  // heaps, the least on top
   for (size_t first = 0; first < base.rows; first += kRowsAtOnce) {
     const size_t last = std::min(first + kRowsAtOnce, base.rows);
@@ -66,8 +66,8 @@ std::vector<float> Thresholds(const Matrix& base, const Matrix& queries,
   return thresholds;
 }
 
-double RecallOf(const Matrix& base, std::span<const float> query,
-                std::span<const uint32_t> answer, size_t possible, float threshold) {
+double RecallOf(const Matrix& base, std::span<const float> query, std::span<const uint32_t> answer,
+                size_t possible, float threshold) {
   if (possible == 0) {
     return 1.0;
   }

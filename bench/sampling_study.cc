@@ -241,9 +241,8 @@ absl::Status CompleteAll(const Study& study) {
     const Meter meter;
     ASSIGN_OR_RETURN(
         const std::vector<Text> texts,
-        Complete(
-            study.model, study.transformer, study.prompts, candidate,
-            {.tokens = arguments.tokens, .seeds = arguments.seeds, .batch = arguments.batch}));
+        Complete(study.model, study.transformer, study.prompts, candidate,
+                 {.tokens = arguments.tokens, .seeds = arguments.seeds, .batch = arguments.batch}));
     RETURN_IF_ERROR(Print(study, candidate.name, texts, meter.CpuMs()));
   }
   return absl::OkStatus();

@@ -21,10 +21,10 @@ struct PairedPieces {
 };
 
 // The sum over domains of the mean part over the same sum of wholes: every domain counts alike.
-// 95 % percentile interval of 10,000 bootstraps of documents within their domains. Where the whole
-// is not above zero there is nothing to take a share of: the mean is NaN and the bounds infinite;
-// a bound is infinite, too, where that is so in more than 2.5 % of the bootstraps or a domain has
-// fewer than kLeastDocuments documents.
+// The interval is the 95 % percentile interval of 10,000 bootstraps of documents within their
+// domains. Where the whole is not above zero there is nothing to take a share of: the mean is NaN
+// and the bounds infinite; a bound is infinite, too, where that is so in more than 2.5 % of the
+// bootstraps or a domain has fewer than kLeastDocuments documents.
 Interval ShareOf(std::span<const PairedPieces> domains, uint64_t seed = 1);
 
 // What is expected of a figure.

@@ -87,8 +87,7 @@ nlohmann::json ReportNode(const ExperimentScores& scores, std::span<const Domain
     if (arm == &scores.base || arm->general.nats.empty()) {
       continue;
     }
-    const Interval change =
-        Change(arm->general, scores.base.general, options.general->documents);
+    const Interval change = Change(arm->general, scores.base.general, options.general->documents);
     json["general"][name] = ToJson(change);
     fmt::print("; {} {}", name, Signed(change));
   }
@@ -136,8 +135,7 @@ Worst WorstOf(size_t nodes, const Of& of) {
 
 class Verdicts {
  public:
-  void Add(const std::string& key, const Expectation& expectation,
-           const Interval& figure) {
+  void Add(const std::string& key, const Expectation& expectation, const Interval& figure) {
     fmt::print("{}\n", VerdictLine(expectation, figure));
     json_[key] = {{"figure", ToJson(figure)},
                   {"bound", expectation.bound},
@@ -179,8 +177,7 @@ std::vector<ArmScores> FederatedOf(const ExperimentScores& scores) {
 
 }  // namespace
 
-Interval Change(const Scores& arm, const Scores& other,
-                           std::span<const size_t> documents) {
+Interval Change(const Scores& arm, const Scores& other, std::span<const size_t> documents) {
   return BootstrapDocuments(Minus(arm.nats, other.nats), documents);
 }
 
@@ -206,8 +203,7 @@ Interval GapShare(const ExperimentScores& scores, std::span<const DomainText> te
 }
 
 Interval GainShare(const ArmScores& base, std::span<const ArmScores> arms,
-                              std::span<const ArmScores> others,
-                              std::span<const DomainText> texts) {
+                   std::span<const ArmScores> others, std::span<const DomainText> texts) {
   std::vector<PairedPieces> domains;
   const auto gain = [&](std::span<const ArmScores> of) {
     return [&base, of](size_t node, size_t domain) {

@@ -46,15 +46,14 @@ struct ExperimentScores {
   std::vector<ArmScores> clipped;
 };
 
-// (local - federated) / (local - centralised), over other nodes' domains.
+// Returns (local - federated) / (local - centralised), over the domains of other nodes.
 Interval GapShare(const ExperimentScores& scores, std::span<const DomainText> texts);
 // Gain of some arms over another's gain, both by node and over all honest nodes' domains.
 Interval GainShare(const ArmScores& base, std::span<const ArmScores> arms,
-                              std::span<const ArmScores> others, std::span<const DomainText> texts);
+                   std::span<const ArmScores> others, std::span<const DomainText> texts);
 
 // The arm's change from another one on a text, nats per token; below zero is better.
-Interval Change(const Scores& arm, const Scores& other,
-                           std::span<const size_t> documents);
+Interval Change(const Scores& arm, const Scores& other, std::span<const size_t> documents);
 
 // What the run is judged by.
 struct ReportOptions {

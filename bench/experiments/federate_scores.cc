@@ -82,8 +82,7 @@ void from_json(const nlohmann::json& json, Scores& scores) {
   json.at("by_t").get_to(scores.by_t);
 }
 
-absl::StatusOr<Scores> Scorer::Score(const AdaptersTogether& adapters,
-                                                const Crops& text) const {
+absl::StatusOr<Scores> Scorer::Score(const AdaptersTogether& adapters, const Crops& text) const {
   nlohmann::json key = {{"kind", "scores"},
                         {"model", ToHex(transformer_.model().hash())},
                         {"text", ToHex(DigestOf(text.pieces))},

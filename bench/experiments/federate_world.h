@@ -26,9 +26,9 @@ struct FederateWorld {
   ResultCache* cache = nullptr;
   const Scorer* scorer = nullptr;       // of the results
   const Scorer* gate_scorer = nullptr;  // of gates: fewer maskings, other masks
-  std::span<const DomainText> texts;               // by node
-  const Crops* general = nullptr;                  // of the results
-  const Crops* gate_general = nullptr;             // of gates, other pieces
+  std::span<const DomainText> texts;    // by node
+  const Crops* general = nullptr;       // of the results
+  const Crops* gate_general = nullptr;  // of gates, other pieces
 };
 
 // The cores as they are served.

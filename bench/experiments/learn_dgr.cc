@@ -217,7 +217,7 @@ nlohmann::json ReportTriggers(const std::vector<Course>& prompt_only,
 using Chosen = std::vector<size_t>;
 
 Interval Difference(const std::vector<Course>& a, const std::vector<Course>& b,
-                               const std::vector<Piece>& pieces, const Chosen& chosen) {
+                    const std::vector<Piece>& pieces, const Chosen& chosen) {
   std::vector<double> values;
   std::vector<size_t> documents;
   for (const size_t i : chosen) {

@@ -226,7 +226,7 @@ std::vector<double> Minus(const std::vector<double>& a, const std::vector<double
 }
 
 Interval Difference(const std::vector<double>& a, const std::vector<double>& b,
-                               const std::vector<size_t>& documents) {
+                    const std::vector<size_t>& documents) {
   return BootstrapDocuments(Minus(a, b), documents);
 }
 

@@ -210,8 +210,7 @@ nlohmann::json ReportSet(const std::string& set, const std::vector<Session>& ses
     const std::vector<double> own = Of(set, sessions, results[i].nats);
     const std::vector<double> gains = Differences(own, frozen);
     const Interval gain = Bootstrap(gains);
-    const Interval late =
-        Bootstrap(Differences(Of(set, sessions, results[i].late), frozen_late));
+    const Interval late = Bootstrap(Differences(Of(set, sessions, results[i].late), frozen_late));
     const Interval cache = Bootstrap(Differences(own, unigram));
     const auto better = std::count_if(gains.begin(), gains.end(), [](double x) { return x < 0; });
     fmt::print("| {} | {} | {} | {} | {}/{} |\n", arms[i].family, ToText(gain), ToText(late),

@@ -206,8 +206,7 @@ absl::StatusOr<KindScores> TrainKind(const Kind& kind, const std::vector<Request
     // A fifth of the documents is for the calibration: on documents that were learned it would see
     // the answers.
     const DocumentSplit split = HoldBackDocuments(documents, random);
-    ASSIGN_OR_RETURN(const std::unique_ptr<Scorer> scorer,
-                     Scorer::Create(kind.shape, random));
+    ASSIGN_OR_RETURN(const std::unique_ptr<Scorer> scorer, Scorer::Create(kind.shape, random));
     RETURN_IF_ERROR(inference::TrainScorer(ExamplesAt(train, split.taught),
                                            {.density = kind.density}, random, scorer.get()));
     if (kind.density < 1) {

@@ -24,8 +24,8 @@ Interval Bootstrap(std::span<const double> values, uint64_t seed) {
   return BootstrapDocuments(values, documents, seed);
 }
 
-Interval BootstrapDocuments(std::span<const double> values,
-                                       std::span<const size_t> documents, uint64_t seed) {
+Interval BootstrapDocuments(std::span<const double> values, std::span<const size_t> documents,
+                            uint64_t seed) {
   constexpr size_t kSamples = 10'000;
   constexpr size_t kTail = kSamples / 40;  // 2.5 %
   struct Document {

@@ -49,9 +49,8 @@ Curve CurveOf(std::span<const RoutedRequest> requests, std::span<const double> k
 }
 
 // Adds how the requests at these places are judged.
-void AddDraw(std::span<const RoutedRequest> requests,
-             std::span<const std::vector<double>> scores, std::span<const size_t> places,
-             JudgedDraws* draws) {
+void AddDraw(std::span<const RoutedRequest> requests, std::span<const std::vector<double>> scores,
+             std::span<const size_t> places, JudgedDraws* draws) {
   std::vector<RoutedRequest> drawn;
   for (const size_t place : places) {
     drawn.push_back(requests[place]);

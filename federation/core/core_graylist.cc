@@ -62,8 +62,7 @@ void GossipCore::State::TickGraylist(Instant now) {
   RetryEvidence(now);
 }
 
-absl::Status GossipCore::State::OnVersion3Frame(Link& link, const Frame& frame,
-                                                Instant now) {
+absl::Status GossipCore::State::OnVersion3Frame(Link& link, const Frame& frame, Instant now) {
   if (link.version >= limits::kVersionWithEvidence && frame.has_evidence()) {
     return OnEvidence(link, frame.evidence(), now);
   }

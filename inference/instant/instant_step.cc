@@ -10,8 +10,8 @@
 
 #include "base/status.h"
 #include "inference/instant/limits.h"
-#include "inference/sampler/limits.h"
 #include "inference/kernels/kernel_table.h"
+#include "inference/sampler/limits.h"
 
 namespace ruvd::inference {
 namespace {

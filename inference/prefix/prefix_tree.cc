@@ -120,8 +120,8 @@ PrefixTree::Match PrefixTree::Lookup(const Key& key, std::span<const TokenId> to
   const Path path = Descend(*root, tokens);
   size_t length = path.nodes.size() * kKvTileTokens + path.extra;
   const Node* end = path.extra > 0       ? path.partial
-                          : path.nodes.empty() ? nullptr
-                                               : path.nodes.back();
+                    : path.nodes.empty() ? nullptr
+                                         : path.nodes.back();
   const bool whole = length == tokens.size() && !end->last_hidden.empty() &&
                      (path.extra == 0 || end->tokens.size() == path.extra);
   if (whole) {

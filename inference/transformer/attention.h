@@ -20,9 +20,9 @@ struct Attention {
     kBidirectional,
     kCausal,
     kBlockCausal,  // its own block and all earlier blocks; blocks count from position 0
-    // BD3-LM's training view of 2L tokens [x_t ; x_0] (arXiv 2503.09573). The noisy half sees its
-    // own noisy block and the clean blocks before it; the clean half is block-causal. The two
-    // halves have the same positions.
+    // This is BD3-LM's training view of 2L tokens [x_t ; x_0] (arXiv 2503.09573). The noisy half
+    // sees its own noisy block and the clean blocks before it; the clean half is block-causal. The
+    // two halves have the same positions.
     kNoisyAndClean,
   };
   Kind kind = Kind::kBidirectional;

@@ -68,7 +68,8 @@ absl::Status NodeImpl::LoadModel() {
   RETURN_IF_ERROR(MakePrefixTree());
   ASSIGN_OR_RETURN(training_, inference::DefaultBackend().Load(model_, {.runner = SerialRunner()}));
   deep_runner_ = LowPriorityRunner(config_.learning.deep_threads);
-  ASSIGN_OR_RETURN(deep_training_, inference::DefaultBackend().Load(model_, {.runner = *deep_runner_}));
+  ASSIGN_OR_RETURN(deep_training_,
+                   inference::DefaultBackend().Load(model_, {.runner = *deep_runner_}));
   ASSIGN_OR_RETURN(
       inference::Frame frame,
       inference::RandomFrame(*model_, config_.federation.core_rank, config_.federation.frame_seed));

@@ -44,7 +44,7 @@ void AddAllVerbs(cli::VerbTable& verbs, const cli::StartNode& start_node) {
 int RunProgram(const std::vector<std::string>& arguments, cli::CommandContext& context,
                const cli::StartNode& start_node) {
   return cli::RunCommandLine(arguments, context,
-                        [&](cli::VerbTable& verbs) { AddAllVerbs(verbs, start_node); });
+                             [&](cli::VerbTable& verbs) { AddAllVerbs(verbs, start_node); });
 }
 
 }  // namespace ruvd::node

@@ -20,8 +20,8 @@ namespace ruvd::sharing {
 struct UpdateLayout {
   const inference::Frame* frame = nullptr;  // must outlive the layout
   Digest model_hash{};                      // of the model package
-  // Boundaries of this node's timestep banks, ascending, within 0 to 1. Empty: one bank for all t.
-  // Other nodes may have other banks.
+  // The boundaries of this node's timestep banks, ascending, within 0 to 1. Empty: one bank for all
+  // t. Other nodes may have other banks.
   std::vector<float> boundaries = {};
 
   size_t banks() const { return boundaries.size() + 1; }

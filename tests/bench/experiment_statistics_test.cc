@@ -269,8 +269,8 @@ TEST(RoutingJudgeTest, TheOracleHasAllOfItsGain) {
 // of the files and seemed to gain 0.116.
 TEST(RoutingJudgeTest, TheSameScoreForAllIsChance) {
   const std::vector<RoutedRequest> requests = {{.document = 0, .excess = 0.1},
-                                                        {.document = 1, .excess = 0.2},
-                                                        {.document = 2, .excess = 0.9}};
+                                               {.document = 1, .excess = 0.2},
+                                               {.document = 2, .excess = 0.9}};
   const Judged chance = Judge(requests, std::vector<double>(3, 0.5));
   EXPECT_NEAR(chance.share, 0, 1e-12);
   // Two of three requests go to the small model: 0.4 each against the 0.1 and 0.2 of the oracle.

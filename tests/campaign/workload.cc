@@ -28,7 +28,10 @@ std::string Prefix(int writer) {
 }
 
 std::string KeyOf(int writer, uint64_t index) {
-  return storage::RowKey().U32(static_cast<uint32_t>(writer)).U32(static_cast<uint32_t>(index)).Take();
+  return storage::RowKey()
+      .U32(static_cast<uint32_t>(writer))
+      .U32(static_cast<uint32_t>(index))
+      .Take();
 }
 
 std::string Describe(storage::ColumnFamily family, std::string_view key, std::string_view what) {
@@ -44,8 +47,8 @@ void Complain(Verdict* verdict, const std::string& text) {
 }
 
 // See CheckReads.
-void CheckRead(const storage::Database& database, const Model& model,
-               const Model::Row& row, bool loss_reported, Verdict* verdict) {
+void CheckRead(const storage::Database& database, const Model& model, const Model::Row& row,
+               bool loss_reported, Verdict* verdict) {
   const auto& [family, key] = row;
   const auto expected = model.rows().find(row);
   const bool exists = expected != model.rows().end();

@@ -45,7 +45,7 @@ std::string_view PrecisionName(inference::Precision precision) {
 absl::StatusOr<std::unique_ptr<inference::Transformer>> MakeTransformer(
     std::shared_ptr<const inference::Model> model, inference::Precision precision) {
   return inference::DefaultBackend().Load(std::move(model),
-                               {.precision = precision, .runner = SerialRunner()});
+                                          {.precision = precision, .runner = SerialRunner()});
 }
 
 std::shared_ptr<const inference::Model> LoadModel(const Suite& suite, std::string_view id,

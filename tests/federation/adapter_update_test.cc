@@ -86,18 +86,21 @@ TEST(AdapterUpdate, WhatIsNotCanonicalIsNotDecoded) {
   EXPECT_TRUE(decodes([](federation::AdapterUpdate&) {}));
   EXPECT_TRUE(decodes([](federation::AdapterUpdate& u) { u.schedule = {}; }));
   EXPECT_TRUE(decodes([](federation::AdapterUpdate& u) { u.kind = federation::FactorKind::kFfa; }));
-  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.kind = static_cast<federation::FactorKind>(3); }));
+  EXPECT_FALSE(decodes(
+      [](federation::AdapterUpdate& u) { u.kind = static_cast<federation::FactorKind>(3); }));
   EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { ++u.schedule[0]; }));
   EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.boundaries = {0.6F, 0.3F}; }));
   EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.boundaries = {0.3F, 0.3F}; }));
   EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.boundaries = {0.0F, 0.3F}; }));
   EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.boundaries = {0.3F, 1.0F}; }));
   EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.boundaries = {0.3F, NAN}; }));
-  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.boundaries = {0.3F}; }));  // bank 2 of 2
+  EXPECT_FALSE(
+      decodes([](federation::AdapterUpdate& u) { u.boundaries = {0.3F}; }));  // bank 2 of 2
   EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { std::swap(u.banks[0], u.banks[1]); }));
   EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.banks[1].bank = 0; }));
   EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.banks.clear(); }));
-  EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { std::swap(u.modules[0], u.modules[1]); }));
+  EXPECT_FALSE(
+      decodes([](federation::AdapterUpdate& u) { std::swap(u.modules[0], u.modules[1]); }));
   EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.modules[0].rows = 0; }));
   EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.banks[1].values[3] = NAN; }));
   EXPECT_FALSE(decodes([](federation::AdapterUpdate& u) { u.banks[0].values[0] = -INFINITY; }));
@@ -130,8 +133,10 @@ TEST(AdapterUpdate, ChecksModelFrameKindShapeFinitenessAndNorm) {
     return ReasonOf(federation::CheckAdapterUpdate(update, RulesOfExample()));
   };
   EXPECT_EQ(reason_of([](federation::AdapterUpdate&) {}), "");
-  EXPECT_EQ(reason_of([](federation::AdapterUpdate& u) { u.model_hash[0] ^= 1; }), reasons::kModelMismatch);
-  EXPECT_EQ(reason_of([](federation::AdapterUpdate& u) { u.frame_id[31] ^= 1; }), reasons::kFrameMismatch);
+  EXPECT_EQ(reason_of([](federation::AdapterUpdate& u) { u.model_hash[0] ^= 1; }),
+            reasons::kModelMismatch);
+  EXPECT_EQ(reason_of([](federation::AdapterUpdate& u) { u.frame_id[31] ^= 1; }),
+            reasons::kFrameMismatch);
   const auto invalid = [&](auto change) { EXPECT_EQ(reason_of(change), reasons::kUpdateInvalid); };
   invalid([](federation::AdapterUpdate& u) { u.kind = federation::FactorKind::kFfa; });
   invalid([](federation::AdapterUpdate& u) { u.modules.pop_back(); });
@@ -140,7 +145,9 @@ TEST(AdapterUpdate, ChecksModelFrameKindShapeFinitenessAndNorm) {
   invalid([](federation::AdapterUpdate& u) { u.banks[0].values.pop_back(); });
   invalid([](federation::AdapterUpdate& u) { u.banks[0].values[1] = NAN; });
   invalid([](federation::AdapterUpdate& u) { u.banks[0].values[1] = 4.5F; });
-  invalid([](federation::AdapterUpdate& u) { u.banks[0].values[1] = std::numeric_limits<float>::max(); });
+  invalid([](federation::AdapterUpdate& u) {
+    u.banks[0].values[1] = std::numeric_limits<float>::max();
+  });
 }
 
 TEST(AdapterUpdate, TheNormIsOfAllBanksTogether) {
@@ -157,7 +164,8 @@ RC_GTEST_PROP(TimestepHistogram, AddsUpToTheWholeInProportion, (uint64_t seed)) 
   }
   counts[3] += 1;
   const federation::TimestepHistogram histogram = federation::HistogramOf(counts);
-  RC_ASSERT(std::accumulate(histogram.begin(), histogram.end(), 0) == int{federation::kScheduleUnit});
+  RC_ASSERT(std::accumulate(histogram.begin(), histogram.end(), 0) ==
+            int{federation::kScheduleUnit});
   const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
   for (size_t i = 0; i < federation::kScheduleBins; ++i) {
     const double exact = static_cast<double>(counts[i]) / sum * federation::kScheduleUnit;
@@ -170,7 +178,8 @@ TEST(TimestepHistogram, OfNothingIsZero) {
 }
 
 // An update of random banks, some of them absent.
-federation::AdapterUpdate RandomUpdate(Random& random, std::vector<float> boundaries, double present) {
+federation::AdapterUpdate RandomUpdate(Random& random, std::vector<float> boundaries,
+                                       double present) {
   federation::AdapterUpdate update;
   update.modules = {{"m", 2, 3}};
   update.boundaries = std::move(boundaries);
@@ -229,7 +238,8 @@ const federation::BankValues* BankOfT(const federation::AdapterUpdate& update, f
 RC_GTEST_PROP(BankAlignment, OntoCommonBoundariesActsAsTheUpdateAtEveryT, (uint64_t seed)) {
   Random random(seed);
   const federation::AdapterUpdate update = RandomUpdate(random, RandomBoundaries(random), 0.8);
-  const std::vector<float> common = federation::CommonBoundaries(update.boundaries, RandomBoundaries(random));
+  const std::vector<float> common =
+      federation::CommonBoundaries(update.boundaries, RandomBoundaries(random));
   const std::vector<federation::AlignedBank> aligned = federation::AlignBanks(update, common);
   for (int i = 0; i < 50; ++i) {
     const auto t = static_cast<float>(random.Uniform());

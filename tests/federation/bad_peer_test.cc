@@ -53,8 +53,9 @@ class BadPeer : public testing::Test {
 };
 
 TEST_F(BadPeer, OtherProtocolVersion) {
-  TestPeer peer(target_, 1, 7,
-                [](federation::LocalNode& n) { n.version_min = n.version_max = limits::kProtocolVersion + 1; });
+  TestPeer peer(target_, 1, 7, [](federation::LocalNode& n) {
+    n.version_min = n.version_max = limits::kProtocolVersion + 1;
+  });
   ExpectRefusedOpening(peer, reasons::kProtocolVersion);
 }
 
@@ -99,7 +100,8 @@ TEST_F(BadPeer, StolenCertificateWithoutItsKey) {
 TEST_F(BadPeer, FramesBeforeTheOpening) {
   TestPeer peer(target_, 1, 7);
   target_.core().OnLinkOpened(7, "", target_.now());
-  const Answers answers = peer.Push(peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload()));
+  const Answers answers =
+      peer.Push(peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload()));
   EXPECT_EQ(answers.closed, reasons::kEnvelopeMalformed);
 }
 
@@ -170,11 +172,13 @@ TEST_F(BadPeer, SequenceNumberUsedTwiceEndsTheLink) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
   peer.Push(peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload(1)));
-  federation::Sealer restarted(peer.local(), EntropyOf(5));  // numbers from 1 again in the same boot
+  federation::Sealer restarted(peer.local(),
+                               EntropyOf(5));  // numbers from 1 again in the same boot
   const std::string body = peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload(2)).body;
   const int64_t now = target_.now().wall_ms;
-  const Answers answers = peer.Push(*restarted.Seal(privacy::EnvelopePurpose::kAdapterDelta,
-                                                    federation::kBodyManifest, 1, body, now, now + kDayMillis));
+  const Answers answers =
+      peer.Push(*restarted.Seal(privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest,
+                                1, body, now, now + kDayMillis));
   EXPECT_THAT(answers.refused, ElementsAre(reasons::kEquivocation));
   EXPECT_EQ(answers.closed, reasons::kGraylisted);
   EXPECT_TRUE(target_.core().Items().empty());
@@ -198,8 +202,8 @@ TEST_F(BadPeer, OldAndFutureEnvelopes) {
   ASSERT_EQ(peer.Dial().closed, "");
   const std::string body = peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload()).body;
   const auto sealed = [&](int64_t created, int64_t expires) {
-    return *peer.sealer().Seal(privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest, 1, body,
-                               created, expires);
+    return *peer.sealer().Seal(privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest,
+                               1, body, created, expires);
   };
   const int64_t now = target_.now().wall_ms;
   ExpectRefusedPush(peer, sealed(now - 11 * 60'000, now + kDayMillis), reasons::kEnvelopeExpired);
@@ -212,18 +216,19 @@ TEST_F(BadPeer, ManifestsOfTheWrongKind) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
   const std::string payload = DeltaPayload();
-  ExpectRefusedPush(
-      peer,
-      peer.Manifest(federation::ItemKind::kAdapterDelta, payload, [](federation::Manifest& m) { m.model_hash.fill(9); }),
-      reasons::kModelMismatch);
-  ExpectRefusedPush(
-      peer,
-      peer.Manifest(federation::ItemKind::kAdapterDelta, payload, [](federation::Manifest& m) { m.frame_id.fill(9); }),
-      reasons::kFrameMismatch);
   ExpectRefusedPush(peer,
                     peer.Manifest(federation::ItemKind::kAdapterDelta, payload,
-                                  [](federation::Manifest& m) { m.kind = federation::ItemKind::kPattern; }),
-                    reasons::kWrongPurpose);
+                                  [](federation::Manifest& m) { m.model_hash.fill(9); }),
+                    reasons::kModelMismatch);
+  ExpectRefusedPush(peer,
+                    peer.Manifest(federation::ItemKind::kAdapterDelta, payload,
+                                  [](federation::Manifest& m) { m.frame_id.fill(9); }),
+                    reasons::kFrameMismatch);
+  ExpectRefusedPush(
+      peer,
+      peer.Manifest(federation::ItemKind::kAdapterDelta, payload,
+                    [](federation::Manifest& m) { m.kind = federation::ItemKind::kPattern; }),
+      reasons::kWrongPurpose);
   ExpectRefusedPush(peer,
                     peer.Manifest(federation::ItemKind::kAdapterDelta, payload,
                                   [](federation::Manifest& m) { m.payload_bytes = 1ULL << 62; }),
@@ -259,7 +264,8 @@ TEST_F(BadPeer, ContentThatBreaksTheRules) {
     EXPECT_THAT(last.accepted, IsEmpty());
   }
   const std::string garbage(1000, 'x');
-  EXPECT_THAT(peer.Serve(peer.Push(peer.Manifest(federation::ItemKind::kPattern, garbage)), garbage).refused,
+  EXPECT_THAT(peer.Serve(peer.Push(peer.Manifest(federation::ItemKind::kPattern, garbage)), garbage)
+                  .refused,
               ElementsAre(reasons::kUpdateInvalid));
   EXPECT_TRUE(target_.core().Items().empty());
 }

@@ -27,8 +27,10 @@ std::vector<float> Filled(float value) {
   return std::vector<float>(kValues, value);
 }
 
-federation::ShadowEvaluation Scoring(std::vector<std::vector<federation::BankScore>> by_call, double general = 0) {
-  return [=, call = size_t{0}](const federation::BankedValues&) mutable -> absl::StatusOr<federation::ShadowScore> {
+federation::ShadowEvaluation Scoring(std::vector<std::vector<federation::BankScore>> by_call,
+                                     double general = 0) {
+  return [=, call = size_t{0}](
+             const federation::BankedValues&) mutable -> absl::StatusOr<federation::ShadowScore> {
     return federation::ShadowScore{.banks = by_call.at(call++), .general_loss = general};
   };
 }
@@ -40,25 +42,30 @@ constexpr federation::BankScore kBad{.gain = -0.02, .standard_error = 0.01, .doc
 TEST(BankGate, CommitsWhatGainsAndRollsTheRestBack) {
   const federation::BankedValues current = {Filled(0), Filled(0), Filled(0), Filled(0)};
   const federation::BankedValues candidate = {Filled(1), Filled(1), Filled(1), Filled(0)};
-  const auto outcome =
-      federation::GateBanks(current, candidate, Scoring({{kGood, kUnsure, kBad, {}}, {kGood, {}, {}, {}}}), {});
+  const auto outcome = federation::GateBanks(
+      current, candidate, Scoring({{kGood, kUnsure, kBad, {}}, {kGood, {}, {}, {}}}), {});
   ASSERT_TRUE(outcome.ok());
   EXPECT_EQ(outcome->verdicts,
-            (std::vector<federation::BankVerdict>{federation::BankVerdict::kCommitted, federation::BankVerdict::kRolledBack,
-                                      federation::BankVerdict::kRolledBack, federation::BankVerdict::kUnchanged}));
-  EXPECT_EQ(outcome->values, (federation::BankedValues{Filled(1), Filled(0), Filled(0), Filled(0)}));
+            (std::vector<federation::BankVerdict>{
+                federation::BankVerdict::kCommitted, federation::BankVerdict::kRolledBack,
+                federation::BankVerdict::kRolledBack, federation::BankVerdict::kUnchanged}));
+  EXPECT_EQ(outcome->values,
+            (federation::BankedValues{Filled(1), Filled(0), Filled(0), Filled(0)}));
 }
 
 TEST(BankGate, WhatIsLeftMustStillGainAndSpareGeneralText) {
   const federation::BankedValues current = {Filled(0), Filled(0)};
   const federation::BankedValues candidate = {Filled(1), Filled(1)};
-  const auto alone = federation::GateBanks(current, candidate, Scoring({{kGood, kBad}, {kBad, {}}}), {});
+  const auto alone =
+      federation::GateBanks(current, candidate, Scoring({{kGood, kBad}, {kBad, {}}}), {});
   EXPECT_TRUE(alone->all_rolled_back);
   EXPECT_EQ(alone->values, current);
-  const auto general = federation::GateBanks(current, candidate, Scoring({{kGood, kGood}}, 0.006), {});
+  const auto general =
+      federation::GateBanks(current, candidate, Scoring({{kGood, kGood}}, 0.006), {});
   EXPECT_TRUE(general->all_rolled_back);
   EXPECT_EQ(general->values, current);
-  EXPECT_EQ(federation::GateBanks(current, candidate, Scoring({{kGood, kGood}}, 0.004), {})->values, candidate);
+  EXPECT_EQ(federation::GateBanks(current, candidate, Scoring({{kGood, kGood}}, 0.004), {})->values,
+            candidate);
 }
 
 TEST(BankGate, FewDocumentsAndNoNumbersDecideNothing) {
@@ -86,7 +93,8 @@ TEST(BankGate, WhatDoesNoHarmMayBeCommitted) {
       Scoring({{kUnsure, kBad, none, no_error, unmeasured}, {kUnsure, {}, {}, {}, unmeasured}}),
       harmless);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
-  EXPECT_EQ(outcome->values, (federation::BankedValues{Filled(1), Filled(0), Filled(0), Filled(0), Filled(1)}));
+  EXPECT_EQ(outcome->values,
+            (federation::BankedValues{Filled(1), Filled(0), Filled(0), Filled(0), Filled(1)}));
 }
 
 TEST(BankGate, ABankThatWorsensGeneralTextIsRolledBackAlone) {
@@ -95,8 +103,8 @@ TEST(BankGate, ABankThatWorsensGeneralTextIsRolledBackAlone) {
   federation::BankScore worse = kGood;
   worse.general_loss = 0.006;
   for (const bool harmless : {false, true}) {
-    const auto outcome = federation::GateBanks(current, candidate, Scoring({{kGood, worse}, {kGood, {}}}),
-                                   {.commits_harmless = harmless});
+    const auto outcome = federation::GateBanks(
+        current, candidate, Scoring({{kGood, worse}, {kGood, {}}}), {.commits_harmless = harmless});
     ASSERT_TRUE(outcome.ok()) << outcome.status();
     EXPECT_EQ(outcome->values, (federation::BankedValues{Filled(1), Filled(0)}));
     worse.general_loss = NAN;
@@ -104,7 +112,8 @@ TEST(BankGate, ABankThatWorsensGeneralTextIsRolledBackAlone) {
 }
 
 TEST(GlobalAdapter, ARolledBackBankLeavesValuesAndMomentum) {
-  const federation::OuterOptions momentum{.kind = federation::OuterOptions::Kind::kMomentum, .step = 1, .momentum = 0.5};
+  const federation::OuterOptions momentum{
+      .kind = federation::OuterOptions::Kind::kMomentum, .step = 1, .momentum = 0.5};
   federation::GlobalAdapter adapter = *federation::GlobalAdapter::Create(2, kValues, momentum);
   const federation::BankedValues delta = {Filled(1), Filled(1)};
   const auto first = adapter.Apply(delta, {}, Scoring({{kGood, kBad}, {kGood, {}}}), {});
@@ -112,12 +121,14 @@ TEST(GlobalAdapter, ARolledBackBankLeavesValuesAndMomentum) {
   EXPECT_EQ(adapter.values(), (federation::BankedValues{Filled(1), Filled(0)}));
   EXPECT_EQ(adapter.round(), 1U);
   ASSERT_TRUE(adapter.Apply(delta, {}, nullptr, {}).ok());
-  EXPECT_EQ(adapter.values(), (federation::BankedValues{Filled(2.5F), Filled(1)}));  // 1 + 1.5, 0 + 1
+  EXPECT_EQ(adapter.values(),
+            (federation::BankedValues{Filled(2.5F), Filled(1)}));  // 1 + 1.5, 0 + 1
   EXPECT_FALSE(adapter.Apply({Filled(1)}, {}, nullptr, {}).ok());
 }
 
 TEST(GlobalAdapter, BanksThatNobodyContributedToDoNotMove) {
-  const federation::OuterOptions momentum{.kind = federation::OuterOptions::Kind::kMomentum, .step = 1, .momentum = 0.5};
+  const federation::OuterOptions momentum{
+      .kind = federation::OuterOptions::Kind::kMomentum, .step = 1, .momentum = 0.5};
   federation::GlobalAdapter adapter = *federation::GlobalAdapter::Create(2, kValues, momentum);
   ASSERT_TRUE(adapter.Apply({Filled(1), Filled(1)}, {}, nullptr, {}).ok());
   const std::vector<size_t> contributors = {1, 0};
@@ -152,7 +163,8 @@ TEST(GlobalAdapter, GoesOnFromASavedState) {
   EXPECT_FALSE(restores([](federation::GlobalAdapterState& s) { s.values[1].pop_back(); }));
   EXPECT_FALSE(restores([](federation::GlobalAdapterState& s) { s.values[0][1] = NAN; }));
   EXPECT_FALSE(restores([](federation::GlobalAdapterState& s) { s.optimizers[0].second[2] = -1; }));
-  EXPECT_FALSE(restores([](federation::GlobalAdapterState& s) { s.optimizers[1].first[0] = INFINITY; }));
+  EXPECT_FALSE(
+      restores([](federation::GlobalAdapterState& s) { s.optimizers[1].first[0] = INFINITY; }));
 }
 
 Digest UpdateNumber(uint64_t number) {
@@ -163,7 +175,8 @@ Digest UpdateNumber(uint64_t number) {
 
 TEST(ReputationTable, BanksShareOneVerdictAndTheLastMeasurementCounts) {
   federation::ReputationTable table;
-  table.Record(Node(1), UpdateNumber(1), 3, std::vector<federation::BankScore>{kBad, kBad, kGood, kUnsure}, {});
+  table.Record(Node(1), UpdateNumber(1), 3,
+               std::vector<federation::BankScore>{kBad, kBad, kGood, kUnsure}, {});
   EXPECT_NEAR(table.Of(Node(1), 3), (1 + 1 / 3.0) / 3, 1e-9);
   table.Record(Node(1), UpdateNumber(1), 3, std::vector<federation::BankScore>{kUnsure}, {});
   EXPECT_EQ(table.Of(Node(1), 3), 0.5);

@@ -25,11 +25,12 @@ class Blame : public testing::Test {
   // Returns a second manifest of the first peer under the number of `first`, with another payload.
   privacy::Envelope Second(TestPeer& signer, const privacy::Envelope& first,
                            const std::string& payload) {
-    federation::Sealer again(signer.local(), EntropyOf(5));  // numbers from 1 again in the same boot
+    federation::Sealer again(signer.local(),
+                             EntropyOf(5));  // numbers from 1 again in the same boot
     const auto header = *privacy::ParseHeader(AsBytes(first.header));
     return *again.Seal(header.purpose, header.body_type, header.round,
-                       signer.Manifest(federation::ItemKind::kAdapterDelta, payload).body, header.created_ms,
-                       header.expires_ms);
+                       signer.Manifest(federation::ItemKind::kAdapterDelta, payload).body,
+                       header.created_ms, header.expires_ms);
   }
   Answers Tick() {
     Answers answers;
@@ -60,7 +61,8 @@ TEST_F(Blame, AManifestForWhichThereWasNoRoomIsTakenLater) {
   ASSERT_EQ(first_.Dial().closed, "");
   ASSERT_EQ(second_.Dial().closed, "");
   for (size_t i = 0; i < limits::kMaxTransfers; ++i) {
-    first_.Push(first_.Manifest(federation::ItemKind::kAdapterDelta, federation::EncodeAdapterDelta(DeltaOf(100 + i))));
+    first_.Push(first_.Manifest(federation::ItemKind::kAdapterDelta,
+                                federation::EncodeAdapterDelta(DeltaOf(100 + i))));
   }
   const privacy::Envelope envelope = first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
   EXPECT_THAT(first_.Push(envelope).refused, IsEmpty());
@@ -100,7 +102,8 @@ TEST_F(Blame, TheAnswersToItsOwnRequestsAreNoFlood) {
   for (size_t i = 0; i < 5; ++i) {
     Frame have;
     for (size_t j = 0; j < limits::kMaxIdsPerFrame; ++j) {
-      const privacy::Envelope envelope = first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
+      const privacy::Envelope envelope =
+          first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
       held[std::string(AsText(privacy::MessageId(envelope)))] = envelope;
       have.mutable_i_have()->add_ids(std::string(AsText(privacy::MessageId(envelope))));
     }
@@ -137,8 +140,8 @@ TEST_F(Blame, ARepeatedFrameOfTheOpeningIsNoOffence) {
   target_.core().OnLinkOpened(first_.link(), "", target_.now());
   const Answers answers = deliver(handshake.Hello());
   ASSERT_NE(answers.Find(Frame::kHelloAck), nullptr);
-  deliver(**handshake.OnFrame(*answers.Find(Frame::kHelloAck), certificates,
-                              target_.now().wall_ms));
+  deliver(
+      **handshake.OnFrame(*answers.Find(Frame::kHelloAck), certificates, target_.now().wall_ms));
   EXPECT_EQ(target_.core().active_links(), 1U);
   EXPECT_THAT(first_.Send(handshake.Hello()).refused, IsEmpty());
 }
@@ -149,8 +152,8 @@ TEST_F(Blame, ARepeatedAnswerToTheOpeningIsNoOffence) {
   federation::Handshake listener(first_.local(), /*dialed=*/false, federation::Handshake::Nonce{1});
   federation::CertificateStore certificates(Authority().public_key());
   ASSERT_NE(answers.Find(Frame::kHello), nullptr);
-  const auto ack = listener.OnFrame(*answers.Find(Frame::kHello), certificates,
-                                    target_.now().wall_ms);
+  const auto ack =
+      listener.OnFrame(*answers.Find(Frame::kHello), certificates, target_.now().wall_ms);
   ASSERT_TRUE(ack.ok());
   first_.Send(**ack);
   EXPECT_EQ(target_.core().active_links(), 1U);

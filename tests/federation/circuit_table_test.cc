@@ -21,10 +21,10 @@
 namespace ruvd::federation {
 namespace {
 
-using v1::RelayFrame;
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using v1::RelayFrame;
 
 privacy::NodeId IdOf(uint32_t number) {
   privacy::NodeId id{};

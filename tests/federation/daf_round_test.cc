@@ -35,15 +35,15 @@ federation::AdapterUpdateRules Rules() {
   return rules;
 }
 
-federation::AdapterUpdate UpdateOf(std::vector<float> boundaries, std::vector<std::vector<float>> banks,
-                       uint64_t round = 5) {
+federation::AdapterUpdate UpdateOf(std::vector<float> boundaries,
+                                   std::vector<std::vector<float>> banks, uint64_t round = 5) {
   const federation::AdapterUpdateRules rules = Rules();
   federation::AdapterUpdate update{.kind = rules.kind,
-                       .model_hash = rules.model_hash,
-                       .frame_id = rules.frame_id,
-                       .round = round,
-                       .boundaries = std::move(boundaries),
-                       .modules = rules.modules};
+                                   .model_hash = rules.model_hash,
+                                   .frame_id = rules.frame_id,
+                                   .round = round,
+                                   .boundaries = std::move(boundaries),
+                                   .modules = rules.modules};
   for (uint32_t bank = 0; bank < banks.size(); ++bank) {
     if (!banks[bank].empty()) {
       update.banks.push_back({bank, banks[bank]});
@@ -65,13 +65,15 @@ struct World {
   uint64_t round = 5;
 
   federation::DafRoundInput Input() const {
-    federation::DafRoundInput input{.self = Node(0), .round = round, .boundaries = {0.5F}, .current = &current};
+    federation::DafRoundInput input{
+        .self = Node(0), .round = round, .boundaries = {0.5F}, .current = &current};
     for (size_t i = 0; i < updates.size(); ++i) {
       input.updates.push_back({Node(static_cast<uint8_t>(i)), &updates[i]});
     }
     return input;
   }
-  absl::StatusOr<federation::DafRoundResult> Run(const federation::ShadowEvaluation& measure = nullptr) {
+  absl::StatusOr<federation::DafRoundResult> Run(
+      const federation::ShadowEvaluation& measure = nullptr) {
     return AggregateRound(Input(), options, measure, &reputation);
   }
 };
@@ -137,7 +139,8 @@ TEST(DafRound, DoesNotDependOnTheOrderOfUpdatesBitForBit) {
     world.updates.push_back(UpdateOf({0.4F}, banks));
   }
   for (const federation::Strategy strategy :
-       {federation::Strategy::kTimestepAligned, federation::Strategy::kScheduleSimilarity, federation::Strategy::kHybrid}) {
+       {federation::Strategy::kTimestepAligned, federation::Strategy::kScheduleSimilarity,
+        federation::Strategy::kHybrid}) {
     world.options.strategy = {.strategy = strategy, .quality_weight = 0};
     federation::DafRoundInput input = world.Input();
     const auto expected = AggregateRound(input, world.options, nullptr, nullptr);
@@ -248,27 +251,30 @@ TEST(DafRound, AFailedMeasurementLeavesNoVerdicts) {
   world.updates = {UpdateOf({}, {Filled(1)}), UpdateOf({}, {Filled(-1)}),
                    UpdateOf({}, {Filled(1)})};
   const federation::ShadowEvaluation wanting = Wanting(1, world.current);
-  const federation::ShadowEvaluation fails = [&, call = 0](const federation::BankedValues& candidate) mutable {
-    return ++call < 3 ? wanting(candidate) : absl::UnavailableError("no model");
-  };
+  const federation::ShadowEvaluation fails =
+      [&, call = 0](const federation::BankedValues& candidate) mutable {
+        return ++call < 3 ? wanting(candidate) : absl::UnavailableError("no model");
+      };
   EXPECT_FALSE(world.Run(fails).ok());
   EXPECT_EQ(world.reputation.size(), 0U);
 }
 
 TEST(DafRound, OnlyShownGainsAreQuality) {
-  const std::vector<federation::BankScore> unshown = {{.gain = 5, .standard_error = 6, .documents = 10},
-                                          {.gain = 5, .standard_error = 0, .documents = 1},
-                                          {.gain = INFINITY, .standard_error = 0, .documents = 10},
-                                          {.gain = NAN, .standard_error = 0, .documents = 10}};
+  const std::vector<federation::BankScore> unshown = {
+      {.gain = 5, .standard_error = 6, .documents = 10},
+      {.gain = 5, .standard_error = 0, .documents = 1},
+      {.gain = INFINITY, .standard_error = 0, .documents = 10},
+      {.gain = NAN, .standard_error = 0, .documents = 10}};
   for (const federation::BankScore& score : unshown) {
     World world;
     world.options.strategy.strategy = federation::Strategy::kQualityWeighted;
     world.updates = {UpdateOf({}, {Filled(1)}), UpdateOf({}, {Filled(-1)})};
     const federation::BankScore shown{.gain = 1, .standard_error = 0, .documents = 10};
-    const auto result =
-        world.Run([&, call = 0](const federation::BankedValues&) mutable -> absl::StatusOr<federation::ShadowScore> {
-          return federation::ShadowScore{.banks = std::vector<federation::BankScore>(2, ++call == 1 ? shown : score)};
-        });
+    const auto result = world.Run([&, call = 0](const federation::BankedValues&) mutable
+                                      -> absl::StatusOr<federation::ShadowScore> {
+      return federation::ShadowScore{
+          .banks = std::vector<federation::BankScore>(2, ++call == 1 ? shown : score)};
+    });
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_EQ(result->peers[0].banks[0].weight, 1);
     EXPECT_EQ(result->peers[1].banks[0].weight, 0);
@@ -296,7 +302,9 @@ TEST(DafRound, RefusesInputsAndOptionsOutOfRange) {
   };
   EXPECT_EQ(reason([](federation::DafRoundInput&, federation::DafRoundOptions&) {}), "");
   for (const float boundary : {0.0F, 1.0F, -1.0F, NAN}) {
-    EXPECT_EQ(reason([&](federation::DafRoundInput& i, federation::DafRoundOptions&) { i.boundaries = {boundary}; }),
+    EXPECT_EQ(reason([&](federation::DafRoundInput& i, federation::DafRoundOptions&) {
+                i.boundaries = {boundary};
+              }),
               reasons::kInvalidArgument);
   }
   const std::vector<std::function<void(federation::DafRoundOptions&)>> changes = {
@@ -306,8 +314,9 @@ TEST(DafRound, RefusesInputsAndOptionsOutOfRange) {
       [](federation::DafRoundOptions& o) { o.rules.max_norm = 0; },
       [](federation::DafRoundOptions& o) { o.gate.standard_errors = -1; }};
   for (size_t i = 0; i < changes.size(); ++i) {
-    EXPECT_EQ(reason([&](federation::DafRoundInput&, federation::DafRoundOptions& o) { changes[i](o); }),
-              reasons::kInvalidArgument)
+    EXPECT_EQ(
+        reason([&](federation::DafRoundInput&, federation::DafRoundOptions& o) { changes[i](o); }),
+        reasons::kInvalidArgument)
         << i;
   }
 }
@@ -340,9 +349,12 @@ TEST(DafRound, RefusesTwoOfOneOriginAndTooMany) {
 }
 
 TEST(Strategy, ClustersByTotalVariation) {
-  const federation::TimestepHistogram low = federation::HistogramOf({10, 10, 10, 0, 0, 0, 0, 0, 0, 0});
-  const federation::TimestepHistogram near = federation::HistogramOf({10, 10, 12, 0, 0, 0, 0, 0, 0, 0});
-  const federation::TimestepHistogram high = federation::HistogramOf({0, 0, 0, 0, 0, 0, 0, 10, 10, 10});
+  const federation::TimestepHistogram low =
+      federation::HistogramOf({10, 10, 10, 0, 0, 0, 0, 0, 0, 0});
+  const federation::TimestepHistogram near =
+      federation::HistogramOf({10, 10, 12, 0, 0, 0, 0, 0, 0, 0});
+  const federation::TimestepHistogram high =
+      federation::HistogramOf({0, 0, 0, 0, 0, 0, 0, 10, 10, 10});
   EXPECT_EQ(federation::ScheduleSimilarity(low, low), 1);
   EXPECT_NEAR(federation::ScheduleSimilarity(low, high), 0, 1e-9);
   const std::vector<federation::TimestepHistogram> schedules = {low, high, near, high, low};
@@ -353,24 +365,26 @@ TEST(Strategy, ClustersByTotalVariation) {
 // A liar that invents its own schedule is alone in a cluster; it must not get the weight of a whole
 // cluster.
 TEST(Strategy, ALoneScheduleIsOneOfNNotOneOfTheClusters) {
-  const federation::TimestepHistogram honest = federation::HistogramOf({1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+  const federation::TimestepHistogram honest =
+      federation::HistogramOf({1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
   const federation::TimestepHistogram odd = federation::HistogramOf({1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   const std::vector<std::vector<float>> values = {{1}, {1.1F}, {0.9F}, {1}, {1.05F}, {0.95F}, {-9}};
   const std::vector<federation::TimestepHistogram> schedules = {honest, honest, honest, honest,
-                                                    honest, honest, odd};
+                                                                honest, honest, odd};
   const std::vector<std::span<const float>> updates(values.begin(), values.end());
   std::vector<float> out(1);
-  federation::CombineByStrategy({.strategy = federation::Strategy::kScheduleSimilarity}, federation::DefaultRule(),
-                    {.updates = updates, .own = 0}, schedules, out);
+  federation::CombineByStrategy({.strategy = federation::Strategy::kScheduleSimilarity},
+                                federation::DefaultRule(), {.updates = updates, .own = 0},
+                                schedules, out);
   EXPECT_NEAR(out[0], 1, 0.1);
 }
 
 TEST(Strategy, HybridWeighsThree) {
   const federation::StrategyOptions options{.strategy = federation::Strategy::kHybrid,
-                                .timestep_weight = 1,
-                                .quality_weight = 2,
-                                .schedule_weight = 1,
-                                .staleness_exponent = 0.5};
+                                            .timestep_weight = 1,
+                                            .quality_weight = 2,
+                                            .schedule_weight = 1,
+                                            .staleness_exponent = 0.5};
   const std::vector<federation::UpdateView> views = {
       {.coverage = 1, .staleness = 0, .improvement = 0.2, .similarity = 1},
       {.coverage = 0.5, .staleness = 0, .improvement = 0.1, .similarity = 0.5},
@@ -382,7 +396,8 @@ TEST(Strategy, HybridWeighsThree) {
   EXPECT_DOUBLE_EQ(weights[2], 0.25 / 2);
   EXPECT_EQ(weights[3], 0);  // has no values for the bank
   EXPECT_FALSE(
-      federation::CheckStrategy({.timestep_weight = 0, .quality_weight = 0, .schedule_weight = 0}).ok());
+      federation::CheckStrategy({.timestep_weight = 0, .quality_weight = 0, .schedule_weight = 0})
+          .ok());
   EXPECT_FALSE(federation::CheckStrategy({.cluster_distance = 2}).ok());
 }
 

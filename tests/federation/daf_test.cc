@@ -70,14 +70,18 @@ TEST(AdapterDelta, ChecksShapeBankFinitenessAndNorm) {
     return ReasonOf(federation::CheckCores(delta.cores, Updates()));
   };
   EXPECT_EQ(reason_of([](federation::CoreDelta&) {}), "");
-  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.target = "blk.0.none"; }), reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.rank = 3; }), reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values.pop_back(); }), reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.bank = 2; }), reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values[3] = INFINITY; }), reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values[3] = 11; }), reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values[3] = std::numeric_limits<float>::max(); }),
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.target = "blk.0.none"; }),
             reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.rank = 3; }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values.pop_back(); }),
+            reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.bank = 2; }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values[3] = INFINITY; }),
+            reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values[3] = 11; }), reasons::kUpdateInvalid);
+  EXPECT_EQ(
+      reason_of([](federation::CoreDelta& c) { c.values[3] = std::numeric_limits<float>::max(); }),
+      reasons::kUpdateInvalid);
 }
 
 TEST(TrimmedMean, DropsTheExtremesPerCoordinate) {

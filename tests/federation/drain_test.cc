@@ -51,7 +51,9 @@ class DrainTest : public testing::Test {
     return peer_.Send(frame);
   }
 
-  static void SpeakNewest(federation::LocalNode& local) { local.version_max = limits::kProtocolVersion; }
+  static void SpeakNewest(federation::LocalNode& local) {
+    local.version_max = limits::kProtocolVersion;
+  }
 
   CoreUnderTest target_;
   TestPeer peer_{target_, 1, 7, SpeakNewest};
@@ -70,8 +72,8 @@ TEST_F(DrainTest, ServesWhatRunsAndTakesNothingNew) {
   EXPECT_EQ(goodbye.closed, "");
   EXPECT_FALSE(Ask().Find(Frame::kChunk)->chunk().missing());
   EXPECT_EQ(peer_.Serve(running, payload).accepted.size(), 1U);
-  const Answers late =
-      peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, federation::EncodeAdapterDelta(DeltaOf(2))));
+  const Answers late = peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta,
+                                                 federation::EncodeAdapterDelta(DeltaOf(2))));
   EXPECT_EQ(late.Find(Frame::kChunkRequest), nullptr);
   TestPeer newcomer(target_, 2, 8, SpeakNewest);
   EXPECT_EQ(newcomer.Dial().closed, reasons::kNodeDraining);
@@ -136,8 +138,8 @@ TEST(DrainInASwarm, TheLastOfferArrives) {
   EXPECT_TRUE(swarm.RunUntil([&] { return swarm.core(kLeaver).drained(); }, seconds(11)));
   EXPECT_TRUE(swarm.RunUntil([&] { return swarm.Converged(1); }, seconds(30)));
   for (const federation::Member& member : swarm.core(0).Members()) {
-    EXPECT_EQ(member.state,
-              member.id == swarm.id(kLeaver) ? federation::MemberState::kLeft : federation::MemberState::kAlive);
+    EXPECT_EQ(member.state, member.id == swarm.id(kLeaver) ? federation::MemberState::kLeft
+                                                           : federation::MemberState::kAlive);
   }
 }
 

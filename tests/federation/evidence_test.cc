@@ -36,15 +36,17 @@ struct Pair {
   privacy::Envelope two;
 };
 
-Pair PairOf(TestPeer& signer, uint64_t seed, federation::ItemKind kind = federation::ItemKind::kAdapterDelta) {
-  const privacy::Envelope one = signer.Manifest(kind, federation::EncodeAdapterDelta(DeltaOf(seed)));
+Pair PairOf(TestPeer& signer, uint64_t seed,
+            federation::ItemKind kind = federation::ItemKind::kAdapterDelta) {
+  const privacy::Envelope one =
+      signer.Manifest(kind, federation::EncodeAdapterDelta(DeltaOf(seed)));
   privacy::EnvelopeHeader header = *privacy::ParseHeader(AsBytes(one.header));
-  const std::string body = signer.Manifest(kind, federation::EncodeAdapterDelta(DeltaOf(seed + 1))).body;
+  const std::string body =
+      signer.Manifest(kind, federation::EncodeAdapterDelta(DeltaOf(seed + 1))).body;
   return {.one = one, .two = *SealEnvelope(header, body, signer.key())};
 }
 
-Frame EvidenceFrame(const privacy::AdmissionCert& certificate,
-                               const std::string& equivocation) {
+Frame EvidenceFrame(const privacy::AdmissionCert& certificate, const std::string& equivocation) {
   Frame frame;
   auto* proof = frame.mutable_evidence()->add_proofs();
   proof->set_certificate(certificate.Encode());
@@ -60,7 +62,8 @@ class EvidenceTest : public testing::Test {
   }
   Frame Genuine() {
     const Pair pair = PairOf(liar_, 1);
-    return EvidenceFrame(liar_.local().certificate, federation::EquivocationOf(pair.one, pair.two)->Encode());
+    return EvidenceFrame(liar_.local().certificate,
+                         federation::EquivocationOf(pair.one, pair.two)->Encode());
   }
 
   CoreUnderTest target_;
@@ -80,9 +83,10 @@ TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
   EXPECT_TRUE(target_.core().Items().empty());
   EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
   EXPECT_EQ(target_.core().StandingOf(liar_.key().id()), federation::MemberStanding::kEquivocated);
-  // No new link, nor an item by way of others, whom nobody blames.
+  // The liar gets no new link, and no item of it comes through others, who are not blamed.
   EXPECT_EQ(liar_.Dial().closed, reasons::kGraylisted);
-  const Answers passed_on = witness_.Push(liar_.Manifest(federation::ItemKind::kAdapterDelta, payload));
+  const Answers passed_on =
+      witness_.Push(liar_.Manifest(federation::ItemKind::kAdapterDelta, payload));
   EXPECT_EQ(passed_on.Find(Frame::kChunkRequest), nullptr);
   EXPECT_TRUE(target_.core().Items().empty());
   EXPECT_EQ(witness_.Send(Genuine()).closed, "");
@@ -95,11 +99,13 @@ TEST_F(EvidenceTest, ANodeThatStartsAgainKnowsThemBeforeAnyPeerTellsIt) {
   liar_.Serve(liar_.Push(liar_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
   const std::vector<federation::Item> items = target_.core().Items();
   ASSERT_EQ(items.size(), 1U);
-  const federation::Actions actions = target_.core().OnFrame(witness_.link(), Genuine(), target_.now());
-  EXPECT_EQ(
-      std::ranges::count_if(
-          actions, [](const federation::Action& a) { return std::holds_alternative<federation::EvidenceChanged>(a); }),
-      1);
+  const federation::Actions actions =
+      target_.core().OnFrame(witness_.link(), Genuine(), target_.now());
+  EXPECT_EQ(std::ranges::count_if(actions,
+                                  [](const federation::Action& a) {
+                                    return std::holds_alternative<federation::EvidenceChanged>(a);
+                                  }),
+            1);
   std::vector<std::string> proofs = target_.core().Evidence();
   ASSERT_EQ(proofs.size(), 1U);
   ASSERT_EQ(proofs[0].size(), federation::EvidenceTable::kStoredBytes);
@@ -152,8 +158,8 @@ TEST_F(EvidenceTest, APeerOfBeforeMaskedRoundsIsSentNoProofAboutThem) {
   TestPeer before(target_, 3, 9, speak_before);
   ASSERT_EQ(before.Dial().closed, "");
   const Pair pair = PairOf(liar_, 1, federation::ItemKind::kMaskKey);
-  const Answers told = witness_.Send(
-      EvidenceFrame(liar_.local().certificate, federation::EquivocationOf(pair.one, pair.two)->Encode()));
+  const Answers told = witness_.Send(EvidenceFrame(
+      liar_.local().certificate, federation::EquivocationOf(pair.one, pair.two)->Encode()));
   ASSERT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
   EXPECT_EQ(told.Find(Frame::kEvidence), nullptr) << "nobody else is left to tell";
   TestPeer later(target_, 4, 10, speak_before);
@@ -164,8 +170,8 @@ TEST_F(EvidenceTest, APeerOfBeforeMaskedRoundsIsSentNoProofAboutThem) {
   TestPeer other(target_, 6, 12, SpeakNewest);
   ASSERT_EQ(other.Dial().closed, "");
   const Pair plain = PairOf(other, 1);
-  const Answers passed_on = witness_.Send(
-      EvidenceFrame(other.local().certificate, federation::EquivocationOf(plain.one, plain.two)->Encode()));
+  const Answers passed_on = witness_.Send(EvidenceFrame(
+      other.local().certificate, federation::EquivocationOf(plain.one, plain.two)->Encode()));
   EXPECT_EQ(std::ranges::count_if(passed_on.frames, &Frame::has_evidence), 3);
   TestPeer last(target_, 7, 13, speak_before);
   const Answers greeted = last.Dial();
@@ -197,8 +203,8 @@ TEST_F(EvidenceTest, TwoRecordsUnderOneNumberConvict) {
   Frame frame;
   for (const char* address : {"here:1", "there:1"}) {
     record.address = address;
-    *frame.mutable_member_delta()->add_records() =
-        federation::ToProto(*SealEnvelope(header, federation::EncodeMemberRecord(record), liar_.key()));
+    *frame.mutable_member_delta()->add_records() = federation::ToProto(
+        *SealEnvelope(header, federation::EncodeMemberRecord(record), liar_.key()));
   }
   EXPECT_EQ(witness_.Send(frame).closed, reasons::kGraylisted);
   EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
@@ -215,9 +221,9 @@ TEST_F(EvidenceTest, AProofThatThereWasNoTimeForIsCheckedLater) {
     Frame frame;
     for (size_t i = 0; i < limits::kMaxRecordsPerFrame; ++i) {
       ++record.incarnation;
-      *frame.mutable_member_delta()->add_records() =
-          federation::ToProto(*witness_.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 0,
-                                          federation::EncodeMemberRecord(record), now, now + 60'000));
+      *frame.mutable_member_delta()->add_records() = federation::ToProto(
+          *witness_.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord,
+                                  0, federation::EncodeMemberRecord(record), now, now + 60'000));
     }
     witness_.Send(frame);
   }
@@ -273,11 +279,11 @@ TEST_F(EvidenceTest, MessagesToAnotherClusterShowNothing) {
   const privacy::Envelope here = *SealEnvelope(header, "here", liar_.key());
   header.cluster_id.fill(9);
   const privacy::Envelope elsewhere = *SealEnvelope(header, "elsewhere", liar_.key());
-  EXPECT_THAT(
-      witness_
-          .Send(EvidenceFrame(liar_.local().certificate, federation::EquivocationOf(here, elsewhere)->Encode()))
-          .refused,
-      ElementsAre(reasons::kWrongCluster));
+  EXPECT_THAT(witness_
+                  .Send(EvidenceFrame(liar_.local().certificate,
+                                      federation::EquivocationOf(here, elsewhere)->Encode()))
+                  .refused,
+              ElementsAre(reasons::kWrongCluster));
   EXPECT_THAT(target_.core().Graylisted(), IsEmpty());
 }
 
@@ -297,7 +303,7 @@ TEST_F(EvidenceTest, ANodeThatHearsItOfItselfSaysSoOnceAndGoesOn) {
   TestPeer twin(target_, 0, 9);  // has the key of the node under test
   const Pair pair = PairOf(twin, 1);
   const Frame evidence = EvidenceFrame(ConfigFor(target_.key(), 0).certificate,
-                                                  federation::EquivocationOf(pair.one, pair.two)->Encode());
+                                       federation::EquivocationOf(pair.one, pair.two)->Encode());
   EXPECT_THAT(witness_.Send(evidence).refused, ElementsAre(reasons::kEquivocation));
   EXPECT_THAT(witness_.Send(evidence).refused, IsEmpty());
   EXPECT_THAT(target_.core().Graylisted(), IsEmpty());
@@ -310,8 +316,9 @@ class SwarmWithEquivocator {
  public:
   static constexpr size_t kLiar = 5;
 
-  explicit SwarmWithEquivocator(uint64_t seed, double loss,
-                                std::function<void(size_t, federation::GossipConfig&)> configure = {})
+  explicit SwarmWithEquivocator(
+      uint64_t seed, double loss,
+      std::function<void(size_t, federation::GossipConfig&)> configure = {})
       : swarm_({.nodes = 20, .seed = seed, .loss = loss, .configure = std::move(configure)}),
         key_(privacy::NodeKey::FromSeed(SeedOf(kLiar))),
         config_(ConfigFor(key_, kLiar)) {
@@ -356,9 +363,9 @@ class SwarmWithEquivocator {
     manifest.payload_root = federation::MerkleTree(payload).root();
     manifest.model_hash = config_.model_hash;
     manifest.frame_id = config_.frame_id;
-    const privacy::Envelope envelope =
-        *SealEnvelope(Header(privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest, kDayMillis),
-                      federation::EncodeManifest(manifest), key_);
+    const privacy::Envelope envelope = *SealEnvelope(
+        Header(privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest, kDayMillis),
+        federation::EncodeManifest(manifest), key_);
     payloads_[std::string(AsText(privacy::MessageId(envelope)))] = payload;
     Frame frame;
     *frame.mutable_push()->mutable_envelope() = federation::ToProto(envelope);
@@ -372,9 +379,9 @@ class SwarmWithEquivocator {
     record.frame_id = config_.frame_id;
     record.address = address;
     Frame frame;
-    *frame.mutable_member_delta()->add_records() =
-        federation::ToProto(*SealEnvelope(Header(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 600'000),
-                              federation::EncodeMemberRecord(record), key_));
+    *frame.mutable_member_delta()->add_records() = federation::ToProto(*SealEnvelope(
+        Header(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 600'000),
+        federation::EncodeMemberRecord(record), key_));
     return frame;
   }
   void SendHalves(const Frame& one, const Frame& two) {

@@ -86,10 +86,12 @@ TEST_F(OnePeerOfTwo, AnnouncementsOfOneLeaveRoomForTheOther) {
 // Regression test: manifests whose payloads never came took all transfers.
 TEST_F(OnePeerOfTwo, ManifestsOfOneLeaveTransfersForTheOther) {
   for (uint64_t i = 0; i < limits::kMaxTransfers; ++i) {
-    greedy_.Push(greedy_.Manifest(federation::ItemKind::kAdapterDelta, federation::EncodeAdapterDelta(DeltaOf(i))));
+    greedy_.Push(greedy_.Manifest(federation::ItemKind::kAdapterDelta,
+                                  federation::EncodeAdapterDelta(DeltaOf(i))));
   }
   const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1'000'000));
-  const Answers asked = modest_.Push(modest_.Manifest(federation::ItemKind::kAdapterDelta, payload));
+  const Answers asked =
+      modest_.Push(modest_.Manifest(federation::ItemKind::kAdapterDelta, payload));
   ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
   EXPECT_EQ(modest_.Serve(asked, payload).accepted.size(), 1U);
 }
@@ -98,11 +100,12 @@ TEST_F(OnePeerOfTwo, ManifestsOfOneLeaveTransfersForTheOther) {
 TEST_F(OnePeerOfTwo, PayloadsOfOneLeaveMemoryForTheOther) {
   const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
   for (uint64_t i = 0; i < 2 * limits::kMaxPayloadMemory / limits::kMaxPayloadBytes; ++i) {
-    greedy_.Push(greedy_.Manifest(federation::ItemKind::kAdapterDelta, payload, [](federation::Manifest& manifest) {
-      manifest.payload_bytes = limits::kMaxPayloadBytes;
-    }));
+    greedy_.Push(greedy_.Manifest(
+        federation::ItemKind::kAdapterDelta, payload,
+        [](federation::Manifest& manifest) { manifest.payload_bytes = limits::kMaxPayloadBytes; }));
   }
-  const Answers asked = modest_.Push(modest_.Manifest(federation::ItemKind::kAdapterDelta, payload));
+  const Answers asked =
+      modest_.Push(modest_.Manifest(federation::ItemKind::kAdapterDelta, payload));
   EXPECT_NE(asked.Find(Frame::kChunkRequest), nullptr);
 }
 

@@ -23,7 +23,8 @@ std::string ReasonOfStart(std::function<void(federation::GossipConfig&)> change)
   federation::GossipConfig config = ConfigFor(key, 0);
   change(config);
   return ReasonOf(
-      federation::GossipCore::Create(std::move(config), key, EntropyOf(1), 1, At(Duration{})).status());
+      federation::GossipCore::Create(std::move(config), key, EntropyOf(1), 1, At(Duration{}))
+          .status());
 }
 
 Answers Consent(CoreUnderTest& node, privacy::ConsentTier tier) {
@@ -125,8 +126,8 @@ TEST(GossipCore, RestoreKeepsWhatMayStillLeave) {
   CoreUnderTest consenting(0, [](federation::GossipConfig& c) { c.boot_counter = 2; });
   Consent(consenting, privacy::ConsentTier::kPublic);
   Answers restored;
-  restored.Add(
-      consenting.core().Restore({*federation::MakeItem(*own.envelope, *own.payload)}, consenting.now()));
+  restored.Add(consenting.core().Restore({*federation::MakeItem(*own.envelope, *own.payload)},
+                                         consenting.now()));
   EXPECT_THAT(restored.dropped, IsEmpty());
   EXPECT_EQ(consenting.core().Items().size(), 1U);
 
@@ -175,7 +176,8 @@ TEST(GossipCore, StoredPartsThatDoNotBelongTogetherAreRefused) {
             reasons::kUpdateInvalid);
   privacy::Envelope cut = *item.envelope;
   cut.header.pop_back();
-  EXPECT_EQ(ReasonOf(federation::MakeItem(cut, *item.payload).status()), reasons::kEnvelopeMalformed);
+  EXPECT_EQ(ReasonOf(federation::MakeItem(cut, *item.payload).status()),
+            reasons::kEnvelopeMalformed);
 }
 
 TEST(GossipCore, NewestDeltasTakesTheHighestRoundOfEachOrigin) {

@@ -21,8 +21,9 @@
 namespace ruvd::test {
 namespace {
 
-federation::Item ItemOf(uint64_t number, uint8_t origin = 1, federation::ItemKind kind = federation::ItemKind::kPattern,
-            size_t bytes = 10) {
+federation::Item ItemOf(uint64_t number, uint8_t origin = 1,
+                        federation::ItemKind kind = federation::ItemKind::kPattern,
+                        size_t bytes = 10) {
   federation::Item item;
   item.id = Sha256(ByteWriter().Write(number).str());
   item.kind = kind;
@@ -81,7 +82,8 @@ TEST(Merkle, EveryChunkOfEverySizeVerifiesAndNothingElse) {
 }
 
 // Runs an exchange to its end and applies what both sides learn.
-size_t ReconcileUntilQuiet(std::map<Digest, federation::Item>& a, std::map<Digest, federation::Item>& b) {
+size_t ReconcileUntilQuiet(std::map<Digest, federation::Item>& a,
+                           std::map<Digest, federation::Item>& b) {
   auto message = federation::OpenReconciliation(federation::ItemSource(a));
   const std::map<Digest, federation::Item> all = [&] {
     auto both = a;
@@ -152,7 +154,8 @@ TEST(Reconcile, RefusesOverlapsAndNonsense) {
   const auto reason_of = [&](auto change) {
     auto message = federation::OpenReconciliation(federation::ItemSource(items));
     change(message);
-    return ReasonOf(federation::AnswerReconciliation(federation::ItemSource(items), message).status());
+    return ReasonOf(
+        federation::AnswerReconciliation(federation::ItemSource(items), message).status());
   };
   EXPECT_EQ(reason_of([](auto&) {}), "");
   EXPECT_EQ(reason_of([](auto& m) { m.mutable_ranges(0)->set_lower("x"); }),

@@ -88,15 +88,16 @@ class MaskedBus {
   }
 
   // Begins a node's round, anew if it had begun; its gossip holds `known`.
-  void Begin(size_t node, std::vector<privacy::NodeId> group, const std::vector<federation::Item>& known = {}) {
+  void Begin(size_t node, std::vector<privacy::NodeId> group,
+             const std::vector<federation::Item>& known = {}) {
     auto round = federation::MaskedRound::Begin({.round = {.cluster = {5}, .round = kRound},
-                                     .layout = layout_,
-                                     .self = nodes_[node].id,
-                                     .group = std::move(group),
-                                     .schedule = {.start_ms = kStart},
-                                     .last_reservation = nodes_[node].charges,
-                                     .random = MaskEntropy(random_.Next())},
-                                    known);
+                                                 .layout = layout_,
+                                                 .self = nodes_[node].id,
+                                                 .group = std::move(group),
+                                                 .schedule = {.start_ms = kStart},
+                                                 .last_reservation = nodes_[node].charges,
+                                                 .random = MaskEntropy(random_.Next())},
+                                                known);
     ASSERT_TRUE(round.ok()) << round.status();
     nodes_[node].round.emplace(*std::move(round));
   }
@@ -106,7 +107,9 @@ class MaskedBus {
   const std::vector<privacy::NodeId>& group() const { return group_; }
   const privacy::masking::MaskLayout& layout() const { return layout_; }
   Random& random() { return random_; }
-  federation::Instant now() const { return {TimePoint(std::chrono::milliseconds(ms_)), kStart + ms_}; }
+  federation::Instant now() const {
+    return {TimePoint(std::chrono::milliseconds(ms_)), kStart + ms_};
+  }
   // All that nodes said, in order.
   const std::vector<federation::Item>& said() const { return said_; }
   size_t SharesOf(size_t node) const {
@@ -120,12 +123,13 @@ class MaskedBus {
   // Sees every item before it is said; it is not after true.
   std::function<bool(size_t from, const federation::Item& item)> intercept;
   // Makes a node's input; nullopt: its ledger refuses. Unset: numbers at random, always.
-  std::function<std::optional<privacy::masking::MaskInput>(size_t node,
-                                                           const federation::MaskInputWanted& wanted)>
+  std::function<std::optional<privacy::masking::MaskInput>(
+      size_t node, const federation::MaskInputWanted& wanted)>
       prepare;
   bool twice = false;  // every item comes twice
 
-  static federation::Item ItemOf(const privacy::NodeId& origin, federation::ItemKind kind, std::string payload) {
+  static federation::Item ItemOf(const privacy::NodeId& origin, federation::ItemKind kind,
+                                 std::string payload) {
     federation::Item item;
     item.kind = kind;
     item.origin = origin;

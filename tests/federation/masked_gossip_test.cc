@@ -55,13 +55,14 @@ class MaskedSwarm {
           privacy::ConsentRecord::Sign(privacy::ConsentTier::kMasked, swarm_.now().wall_ms, key),
           swarm_.now());
       EXPECT_TRUE(consented.ok());
-      auto begun = federation::MaskedRound::Begin({.round = round,
-                                       .layout = layout_,
-                                       .self = swarm_.id(node),
-                                       .group = groups[0],
-                                       .schedule = {.start_ms = swarm_.now().wall_ms + 1000},
-                                       .random = MaskEntropy(node + 1)},
-                                      swarm_.core(node).Items());
+      auto begun =
+          federation::MaskedRound::Begin({.round = round,
+                                          .layout = layout_,
+                                          .self = swarm_.id(node),
+                                          .group = groups[0],
+                                          .schedule = {.start_ms = swarm_.now().wall_ms + 1000},
+                                          .random = MaskEntropy(node + 1)},
+                                         swarm_.core(node).Items());
       EXPECT_TRUE(begun.ok()) << begun.status();
       nodes_[node].round.emplace(*std::move(begun));
     }
@@ -92,8 +93,8 @@ class MaskedSwarm {
   }
   size_t MaskItems(size_t node) {
     const std::vector<federation::Item> items = swarm_.core(node).Items();
-    return static_cast<size_t>(
-        std::ranges::count_if(items, [](const federation::Item& item) { return federation::IsMaskItem(item.kind); }));
+    return static_cast<size_t>(std::ranges::count_if(
+        items, [](const federation::Item& item) { return federation::IsMaskItem(item.kind); }));
   }
   // Every member that runs has the plain sum of `members`.
   void ExpectSum(const std::set<size_t>& members, uint8_t attempt) {
@@ -256,8 +257,9 @@ class MaskedItems : public testing::Test {
 
   CoreUnderTest target_;
   // Manifests of a TestPeer belong to round 1.
-  TestPeer peer_{target_, 1, 7,
-                 [](federation::LocalNode& local) { local.version_max = limits::kProtocolVersion; }};
+  TestPeer peer_{target_, 1, 7, [](federation::LocalNode& local) {
+                   local.version_max = limits::kProtocolVersion;
+                 }};
 };
 
 TEST_F(MaskedItems, AreTakenWithTheirRoundAndSender) {
@@ -275,7 +277,8 @@ TEST_F(MaskedItems, ThatNameAnotherRoundSenderOrAttemptGoNoFurther) {
   for (const auto& [kind, payload] :
        {std::pair{federation::ItemKind::kMaskKey, KeyOf(2)},
         std::pair{federation::ItemKind::kMaskKey, KeyOf(1, limits::kMaxMaskAttempts)},
-        std::pair{federation::ItemKind::kMaskShare, federation::EncodeMaskShare({.attempt = 0, .update = update})},
+        std::pair{federation::ItemKind::kMaskShare,
+                  federation::EncodeMaskShare({.attempt = 0, .update = update})},
         std::pair{federation::ItemKind::kMaskSet, std::string(100, '\0')}}) {
     const Answers refused = peer_.Serve(peer_.Push(peer_.Manifest(kind, payload)), payload);
     EXPECT_TRUE(refused.accepted.empty());
@@ -285,7 +288,9 @@ TEST_F(MaskedItems, ThatNameAnotherRoundSenderOrAttemptGoNoFurther) {
 
 // The largest payload of each kind is known before any byte of it is fetched.
 TEST_F(MaskedItems, ThatAreTooLargeAreNotFetched) {
-  for (const federation::ItemKind kind : {federation::ItemKind::kMaskKey, federation::ItemKind::kMaskSet, federation::ItemKind::kMaskShare}) {
+  for (const federation::ItemKind kind :
+       {federation::ItemKind::kMaskKey, federation::ItemKind::kMaskSet,
+        federation::ItemKind::kMaskShare}) {
     const auto push = [&](uint64_t bytes) {
       return peer_.Push(peer_.Manifest(
           kind, "x", [bytes](federation::Manifest& manifest) { manifest.payload_bytes = bytes; }));
@@ -298,8 +303,9 @@ TEST_F(MaskedItems, ThatAreTooLargeAreNotFetched) {
 
 TEST_F(MaskedItems, LeaveUnderTheTierMaskedAlone) {
   const auto offer = [&] {
-    return ReasonOf(
-        target_.core().OfferMasked(federation::ItemKind::kMaskKey, 1, KeyOf(1), target_.now()).status());
+    return ReasonOf(target_.core()
+                        .OfferMasked(federation::ItemKind::kMaskKey, 1, KeyOf(1), target_.now())
+                        .status());
   };
   EXPECT_EQ(offer(), reasons::kConsentMissing);
   ASSERT_TRUE(Consent(privacy::ConsentTier::kDp).ok());

@@ -37,9 +37,8 @@ class MaskedLedgerTest : public testing::Test {
       worlds_[i].tier = privacy::ConsentTier::kMasked;
       worlds_[i].terms.layout = Layout();
     }
-    bus_.prepare =
-        [this](size_t node,
-               const federation::MaskInputWanted& wanted) -> std::optional<privacy::masking::MaskInput> {
+    bus_.prepare = [this](size_t node, const federation::MaskInputWanted& wanted)
+        -> std::optional<privacy::masking::MaskInput> {
       auto prepared = worlds_[node].PrepareMasked(wanted.set);
       return prepared.ok() ? std::optional(prepared->input) : std::nullopt;
     };

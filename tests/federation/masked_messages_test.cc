@@ -20,7 +20,8 @@ namespace {
 constexpr privacy::ClusterId kCluster = {5};
 
 federation::MaskSetItem LargestSet() {
-  federation::MaskSetItem item{.attempt = 2, .clique = {.round = {kCluster, 7}, .layout = {3}, .members = {}}};
+  federation::MaskSetItem item{.attempt = 2,
+                               .clique = {.round = {kCluster, 7}, .layout = {3}, .members = {}}};
   for (size_t i = 0; i < limits::kMaxCliqueMembers; ++i) {
     item.clique.members.push_back({.id = MaskedBus::IdOf(i), .key = {static_cast<uint8_t>(i + 1)}});
   }
@@ -31,11 +32,13 @@ TEST(MaskMessages, DecodeToWhatWasEncoded) {
   const federation::MaskKeyItem key{.attempt = 1, .offer = {.round = 7, .layout = {1}, .key = {2}}};
   EXPECT_EQ(federation::DecodeMaskKey(AsBytes(federation::EncodeMaskKey(key))).value(), key);
   const federation::MaskSetItem set = LargestSet();
-  EXPECT_EQ(federation::DecodeMaskSet(AsBytes(federation::EncodeMaskSet(set)), kCluster).value(), set);
+  EXPECT_EQ(federation::DecodeMaskSet(AsBytes(federation::EncodeMaskSet(set)), kCluster).value(),
+            set);
   const federation::MaskShareItem share{
       .attempt = 0,
       .update = {.round = 7, .sender = {1}, .set = {2}, .layout = {3}, .values = {1, 2, 3}}};
-  EXPECT_EQ(federation::DecodeMaskShare(AsBytes(federation::EncodeMaskShare(share))).value(), share);
+  EXPECT_EQ(federation::DecodeMaskShare(AsBytes(federation::EncodeMaskShare(share))).value(),
+            share);
 }
 
 // A manifest with a larger size is refused before anything is fetched: docs/wire-format.md has the
@@ -64,20 +67,26 @@ TEST(MaskMessages, AnythingElseIsRefused) {
 
   federation::MaskSetItem few = LargestSet();
   few.clique.members.resize(limits::kMinCliqueMembers - 1);
-  EXPECT_EQ(ReasonOf(federation::DecodeMaskSet(AsBytes(federation::EncodeMaskSet(few)), kCluster).status()),
-            reasons::kCliqueInvalid);
+  EXPECT_EQ(
+      ReasonOf(
+          federation::DecodeMaskSet(AsBytes(federation::EncodeMaskSet(few)), kCluster).status()),
+      reasons::kCliqueInvalid);
   // A count that is not backed by bytes takes no memory.
   std::string share = federation::EncodeMaskShare({});
   share.replace(share.size() - 4, 4, "\xff\xff\xff\x7f");
-  EXPECT_EQ(ReasonOf(federation::DecodeMaskShare(AsBytes(share)).status()), reasons::kLimitExceeded);
+  EXPECT_EQ(ReasonOf(federation::DecodeMaskShare(AsBytes(share)).status()),
+            reasons::kLimitExceeded);
 }
 
 TEST(MaskMessages, NameTheRoundAndSenderOfTheirEnvelope) {
   const std::string set = federation::EncodeMaskSet(LargestSet());
-  EXPECT_TRUE(federation::CheckMaskItem(federation::ItemKind::kMaskSet, set, 7, MaskedBus::IdOf(3)).ok());
-  EXPECT_EQ(ReasonOf(federation::CheckMaskItem(federation::ItemKind::kMaskSet, set, 8, MaskedBus::IdOf(3))),
+  EXPECT_TRUE(
+      federation::CheckMaskItem(federation::ItemKind::kMaskSet, set, 7, MaskedBus::IdOf(3)).ok());
+  EXPECT_EQ(ReasonOf(federation::CheckMaskItem(federation::ItemKind::kMaskSet, set, 8,
+                                               MaskedBus::IdOf(3))),
             reasons::kUpdateInvalid);
-  EXPECT_EQ(ReasonOf(federation::CheckMaskItem(federation::ItemKind::kMaskSet, set, 7, MaskedBus::IdOf(16))),
+  EXPECT_EQ(ReasonOf(federation::CheckMaskItem(federation::ItemKind::kMaskSet, set, 7,
+                                               MaskedBus::IdOf(16))),
             reasons::kUpdateInvalid);
 }
 

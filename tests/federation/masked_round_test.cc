@@ -436,16 +436,20 @@ TEST(MaskedRoundTest, ItemsOfOthersHaveNoEffect) {
   const auto reason = [&](const federation::Item& item) {
     return ReasonOf(round.OnItem(item, bus.now()).status());
   };
-  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(9), federation::ItemKind::kMaskKey, federation::EncodeMaskKey(key))),
+  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(9), federation::ItemKind::kMaskKey,
+                                     federation::EncodeMaskKey(key))),
             reasons::kCliqueInvalid);
-  federation::Item item = MaskedBus::ItemOf(MaskedBus::IdOf(1), federation::ItemKind::kMaskKey, federation::EncodeMaskKey(key));
+  federation::Item item = MaskedBus::ItemOf(MaskedBus::IdOf(1), federation::ItemKind::kMaskKey,
+                                            federation::EncodeMaskKey(key));
   item.round += 1;
   EXPECT_EQ(reason(item), reasons::kUpdateInvalid);
   federation::MaskKeyItem other = key;
   other.offer.layout[0] ^= 1;
-  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(1), federation::ItemKind::kMaskKey, federation::EncodeMaskKey(other))),
+  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(1), federation::ItemKind::kMaskKey,
+                                     federation::EncodeMaskKey(other))),
             reasons::kMaskLayoutMismatch);
-  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(1), federation::ItemKind::kMaskSet, federation::EncodeMaskKey(key))),
+  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(1), federation::ItemKind::kMaskSet,
+                                     federation::EncodeMaskKey(key))),
             reasons::kUpdateInvalid);
   bus.Run();
   bus.ExpectSum(Numbers(4), 0);

@@ -45,9 +45,10 @@ class MaskedRoundsTest : public testing::Test {
     bool willing = true;
     bool answers = true;  // MaskInputWanted
     uint64_t charges = 0;
-    size_t asked = 0;                                            // whether it takes part
-    std::map<uint64_t, absl::StatusOr<federation::MaskedOutcome>> outcomes;  // by round, of its group
-    std::map<uint64_t, size_t> sums;                             // by round, of all groups
+    size_t asked = 0;  // whether it takes part
+    std::map<uint64_t, absl::StatusOr<federation::MaskedOutcome>>
+        outcomes;                     // by round, of its group
+    std::map<uint64_t, size_t> sums;  // by round, of all groups
   };
 
   void SetUp() override { SetNodes(kNodes); }
@@ -60,9 +61,12 @@ class MaskedRoundsTest : public testing::Test {
     }
   }
 
-  static federation::Instant At(int64_t ms) { return {TimePoint(std::chrono::milliseconds(ms)), ms}; }
+  static federation::Instant At(int64_t ms) {
+    return {TimePoint(std::chrono::milliseconds(ms)), ms};
+  }
   void Say(size_t from, federation::OfferMaskItem offer, federation::Instant now) {
-    federation::Item item = MaskedBus::ItemOf(MaskedBus::IdOf(from), offer.kind, std::move(offer.payload));
+    federation::Item item =
+        MaskedBus::ItemOf(MaskedBus::IdOf(from), offer.kind, std::move(offer.payload));
     item.round = nodes_[from].rounds->round();
     item.created_ms = now.wall_ms;
     items_.push_back(item);
@@ -74,7 +78,8 @@ class MaskedRoundsTest : public testing::Test {
     for (federation::MaskedStep& step : steps) {
       if (auto* offer = std::get_if<federation::OfferMaskItem>(&step)) {
         Say(from, std::move(*offer), now);
-      } else if (auto* wanted = std::get_if<federation::MaskInputWanted>(&step); wanted && node.answers) {
+      } else if (auto* wanted = std::get_if<federation::MaskInputWanted>(&step);
+                 wanted && node.answers) {
         auto shared =
             node.rounds->Provide(node.rounds->round(), wanted->attempt,
                                  {.reservation = ++node.charges,
@@ -251,7 +256,8 @@ TEST_F(MaskedRoundsTest, WhoStopsSharingGivesNothingMoreAndFollows) {
   for (Node& node : nodes_) {
     const auto steps = node.rounds->Begin(announced, 0, [](size_t) { return true; }, begin);
     ASSERT_EQ(steps.size(), 1U);
-    Say(static_cast<size_t>(&node - nodes_.data()), std::get<federation::OfferMaskItem>(steps[0]), begin);
+    Say(static_cast<size_t>(&node - nodes_.data()), std::get<federation::OfferMaskItem>(steps[0]),
+        begin);
   }
   nodes_[3].rounds->StopSharing();
   for (int64_t ms = 0; ms < 2 * limits::kMaskAttemptMillis; ms += 10'000) {
@@ -320,7 +326,8 @@ TEST(MaskedTakers, GaveAKeyOfThisLayoutInTheRoundBeforeInTime) {
   const auto key_of = [](size_t node, uint64_t round, uint8_t layout, int64_t created_ms) {
     federation::Item item = MaskedBus::ItemOf(
         MaskedBus::IdOf(node), federation::ItemKind::kMaskKey,
-        federation::EncodeMaskKey({.attempt = 0, .offer = {.round = round, .layout = {layout}, .key = {9}}}));
+        federation::EncodeMaskKey(
+            {.attempt = 0, .offer = {.round = round, .layout = {layout}, .key = {9}}}));
     item.round = round;
     item.created_ms = created_ms;
     return item;
@@ -328,12 +335,12 @@ TEST(MaskedTakers, GaveAKeyOfThisLayoutInTheRoundBeforeInTime) {
   federation::Item share = key_of(6, 7, 1, 100);
   share.kind = federation::ItemKind::kMaskShare;
   const federation::Item items[] = {key_of(2, 7, 1, 100),
-                        key_of(1, 7, 1, 200),
-                        key_of(1, 7, 1, 150),
-                        key_of(3, 8, 1, 100),
-                        key_of(4, 7, 2, 100),
-                        key_of(5, 7, 1, 201),
-                        share};
+                                    key_of(1, 7, 1, 200),
+                                    key_of(1, 7, 1, 150),
+                                    key_of(3, 8, 1, 100),
+                                    key_of(4, 7, 2, 100),
+                                    key_of(5, 7, 1, 201),
+                                    share};
   EXPECT_THAT(federation::MaskedTakers(items, 8, {1}, 200),
               testing::ElementsAre(MaskedBus::IdOf(1), MaskedBus::IdOf(2)));
 }
@@ -345,12 +352,16 @@ TEST(MaskedRounds, RefuseTimesThatAreNone) {
     return ReasonOf(federation::MaskedRounds::Create(std::move(config)).status());
   };
   EXPECT_EQ(reason([](federation::MaskedRoundsConfig&) {}), "");
-  EXPECT_EQ(reason([](federation::MaskedRoundsConfig& config) { config.period_ms = 2 * config.attempt_ms; }),
+  EXPECT_EQ(reason([](federation::MaskedRoundsConfig& config) {
+              config.period_ms = 2 * config.attempt_ms;
+            }),
             reasons::kInvalidArgument);
-  EXPECT_EQ(reason([](federation::MaskedRoundsConfig& config) { config.keys_ms = config.shares_ms; }),
-            reasons::kInvalidArgument);
-  EXPECT_EQ(reason([](federation::MaskedRoundsConfig& config) { config.layout.bank_values.clear(); }),
-            reasons::kInvalidArgument);
+  EXPECT_EQ(
+      reason([](federation::MaskedRoundsConfig& config) { config.keys_ms = config.shares_ms; }),
+      reasons::kInvalidArgument);
+  EXPECT_EQ(
+      reason([](federation::MaskedRoundsConfig& config) { config.layout.bank_values.clear(); }),
+      reasons::kInvalidArgument);
 }
 
 }  // namespace

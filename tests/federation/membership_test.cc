@@ -30,7 +30,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 federation::RecordPtr RecordOf(uint8_t node, uint64_t incarnation, uint8_t version = 0,
-                   federation::MemberState state = federation::MemberState::kAlive) {
+                               federation::MemberState state = federation::MemberState::kAlive) {
   auto record = std::make_shared<federation::SignedRecord>();
   record->record.certificate.node_id = Sha256(std::string(1, static_cast<char>(node)));
   record->record.incarnation = incarnation;
@@ -54,10 +54,11 @@ RC_GTEST_PROP(RecordSet, MergesToTheSameInAnyOrder, ()) {
   const size_t split = *rc::gen::inRange<size_t>(0, records.size() + 1);
   const auto middle = records.begin() + static_cast<std::ptrdiff_t>(split);
   federation::RecordSet over_base;
-  over_base.SetBase(
-      std::make_shared<const federation::RecordBase>(std::vector<federation::RecordPtr>(records.begin(), middle)),
-      TimePoint{});
-  std::for_each(middle, records.end(), [&](const federation::RecordPtr& r) { over_base.Put(r, TimePoint{}); });
+  over_base.SetBase(std::make_shared<const federation::RecordBase>(
+                        std::vector<federation::RecordPtr>(records.begin(), middle)),
+                    TimePoint{});
+  std::for_each(middle, records.end(),
+                [&](const federation::RecordPtr& r) { over_base.Put(r, TimePoint{}); });
   Random random(draws.size());
   random.Shuffle(std::span<federation::RecordPtr>(records));
   federation::RecordSet shuffled;
@@ -91,15 +92,18 @@ RC_GTEST_PROP(RecordSet, MergesToTheSameInAnyOrder, ()) {
 
 TEST(RecordSet, HigherIncarnationThenLeavingSupersedes) {
   EXPECT_TRUE(federation::Supersedes(*RecordOf(1, 2), *RecordOf(1, 1)));
-  EXPECT_TRUE(federation::Supersedes(*RecordOf(1, 1, 0, federation::MemberState::kLeft), *RecordOf(1, 1)));
-  EXPECT_FALSE(federation::Supersedes(*RecordOf(1, 1, 0, federation::MemberState::kLeft), *RecordOf(1, 2)));
+  EXPECT_TRUE(
+      federation::Supersedes(*RecordOf(1, 1, 0, federation::MemberState::kLeft), *RecordOf(1, 1)));
+  EXPECT_FALSE(
+      federation::Supersedes(*RecordOf(1, 1, 0, federation::MemberState::kLeft), *RecordOf(1, 2)));
   EXPECT_FALSE(federation::Supersedes(*RecordOf(1, 1), *RecordOf(1, 1)));
 }
 
 TEST(RecordSet, ErasedRecordsOfTheBaseAreGoneAndMayComeBack) {
   federation::RecordSet set;
-  set.SetBase(std::make_shared<const federation::RecordBase>(std::vector{RecordOf(1, 1), RecordOf(2, 1)}),
-              TimePoint{});
+  set.SetBase(
+      std::make_shared<const federation::RecordBase>(std::vector{RecordOf(1, 1), RecordOf(2, 1)}),
+      TimePoint{});
   set.Erase(RecordOf(1, 1)->node());
   EXPECT_EQ(set.size(), 1U);
   EXPECT_EQ(set.Find(RecordOf(1, 1)->node()), nullptr);
@@ -142,7 +146,8 @@ TEST(Suspicion, TimeoutsFollowMemberlist) {
   EXPECT_NEAR(in_seconds(federation::SuspicionTimeout(100, 1, 3)), 28.8 - 0.5 * 24, 1e-6);
   EXPECT_NEAR(in_seconds(federation::SuspicionTimeout(1000, 3, 3)), 7.2, 1e-6);
   EXPECT_NEAR(in_seconds(federation::SuspicionTimeout(3, 0, 0)), 2.4, 1e-6);
-  EXPECT_EQ(federation::SuspicionTimeout(100, 9, 3), federation::SuspicionTimeout(100, 3, 3));  // never below the least
+  EXPECT_EQ(federation::SuspicionTimeout(100, 9, 3),
+            federation::SuspicionTimeout(100, 3, 3));  // never below the least
   EXPECT_EQ(federation::ExpectedConfirmations(2), 0U);
   EXPECT_EQ(federation::ExpectedConfirmations(4), 1U);
   EXPECT_EQ(federation::ExpectedConfirmations(10), 2U);
@@ -151,11 +156,13 @@ TEST(Suspicion, TimeoutsFollowMemberlist) {
 
 TEST(Suspicion, AccusationsAreReadBackAndNothingElseIs) {
   const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(3));
-  federation::Accusation accusation{.certificate = CertificateFor(key, "accuser"), .incarnation = 7};
+  federation::Accusation accusation{.certificate = CertificateFor(key, "accuser"),
+                                    .incarnation = 7};
   accusation.suspect.fill(9);
   const std::string bytes = federation::EncodeAccusation(accusation);
   EXPECT_EQ(*federation::DecodeAccusation(AsBytes(bytes)), accusation);
-  EXPECT_EQ(ReasonOf(federation::DecodeAccusation(AsBytes(bytes + "x")).status()), reasons::kEnvelopeMalformed);
+  EXPECT_EQ(ReasonOf(federation::DecodeAccusation(AsBytes(bytes + "x")).status()),
+            reasons::kEnvelopeMalformed);
   EXPECT_EQ(ReasonOf(federation::DecodeAccusation(AsBytes(bytes).first(bytes.size() - 1)).status()),
             reasons::kEnvelopeMalformed);
 }
@@ -231,24 +238,29 @@ TEST(MemberTable, OnlyTheFirstAccuserMakesNodesLookForThemselves) {
   TableNode first(2);
   TableNode second(3);
   TableNode observer(4);
-  const federation::RecordPtr record = suspect.table.Announce(federation::MemberState::kAlive, kNow);
+  const federation::RecordPtr record =
+      suspect.table.Announce(federation::MemberState::kAlive, kNow);
   for (TableNode* node : {&first, &second, &observer}) {
     ASSERT_TRUE(node->table.Apply(record->envelope, kNow)->newer);
     for (uint64_t other = 10; other < 15; ++other) {  // a cluster that waits for confirmations
       TableNode member(other);
-      const federation::RecordPtr own = member.table.Announce(federation::MemberState::kAlive, kNow);
+      const federation::RecordPtr own =
+          member.table.Announce(federation::MemberState::kAlive, kNow);
       ASSERT_TRUE(node->table.Apply(own->envelope, kNow)->newer);
     }
   }
   const auto from_first = first.table.Accuse(suspect.key.id(), kNow);
   const auto from_second = second.table.Accuse(suspect.key.id(), kNow);
-  EXPECT_EQ(*observer.table.ApplyAccusation(*from_first, kNow), federation::MemberTable::Accused::kFirst);
-  EXPECT_EQ(*observer.table.ApplyAccusation(*from_second, kNow), federation::MemberTable::Accused::kFurther);
+  EXPECT_EQ(*observer.table.ApplyAccusation(*from_first, kNow),
+            federation::MemberTable::Accused::kFirst);
+  EXPECT_EQ(*observer.table.ApplyAccusation(*from_second, kNow),
+            federation::MemberTable::Accused::kFurther);
   // Again, from another neighbour: nothing is verified, and so nothing is refused.
   privacy::Envelope again = *from_second;
   again.signature[0] = static_cast<char>(again.signature[0] ^ 1);
-  EXPECT_EQ(*observer.table.ApplyAccusation(again, kNow), federation::MemberTable::Accused::kNothingNew);
-  // The same forgery of somebody new is looked at.
+  EXPECT_EQ(*observer.table.ApplyAccusation(again, kNow),
+            federation::MemberTable::Accused::kNothingNew);
+  // A forgery like it that accuses a new member is looked at.
   TableNode third(5);
   ASSERT_TRUE(third.table.Apply(record->envelope, kNow)->newer);
   privacy::Envelope forged = *third.table.Accuse(suspect.key.id(), kNow);
@@ -394,10 +406,11 @@ TEST_F(Detector, ChecksForOthersAndSaysWhatItFound) {
   now_ += limits::kPingTimeout;
   detector_->Tick(now_);
   actions = outbox_.Take();
-  const bool nacked = std::any_of(actions.begin(), actions.end(), [](const federation::Action& action) {
-    const auto* send = std::get_if<federation::SendFrame>(&action);
-    return send != nullptr && send->frame->has_nack() && send->frame->nack().seq() == 78;
-  });
+  const bool nacked =
+      std::any_of(actions.begin(), actions.end(), [](const federation::Action& action) {
+        const auto* send = std::get_if<federation::SendFrame>(&action);
+        return send != nullptr && send->frame->has_nack() && send->frame->nack().seq() == 78;
+      });
   EXPECT_TRUE(nacked);
 }
 

@@ -70,8 +70,9 @@ TEST(MendedLinks, TheEndOfAFormerCertificateCostsNoLongWait) {
 // list came were dropped.
 TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
   for (const bool revoked : {false, true}) {
-    CoreUnderTest target(
-        0, [](federation::GossipConfig& config) { config.update_rules.rank_of_target[kTarget] = 240; });
+    CoreUnderTest target(0, [](federation::GossipConfig& config) {
+      config.update_rules.rank_of_target[kTarget] = 240;
+    });
     TestPeer author(target, 1, 7);
     TestPeer holder(target, 2, 8);
     ASSERT_EQ(holder.Dial().closed, "");
@@ -81,11 +82,12 @@ TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
     const std::string payload = federation::EncodeAdapterDelta(delta);
     ASSERT_GT(payload.size(), limits::kChunkBytes);
     // Another member passes it on.
-    const privacy::Envelope envelope = author.Manifest(federation::ItemKind::kAdapterDelta, payload);
+    const privacy::Envelope envelope =
+        author.Manifest(federation::ItemKind::kAdapterDelta, payload);
     Answers asked = holder.Push(envelope);
     ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
-    asked = holder.Send(
-        TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload));
+    asked =
+        holder.Send(TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload));
     if (revoked) {
       const auto list =
           privacy::RevokeNodes({}, {author.key().id()}, target.now().wall_ms,
@@ -98,8 +100,7 @@ TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
     EXPECT_EQ(done.closed, "") << "who passed it on is not to blame";
     EXPECT_THAT(done.refused, IsEmpty());
     EXPECT_EQ(target.core().NewestDeltas().size(), revoked ? 0U : 1U);
-    EXPECT_EQ(holder.Push(envelope).Find(Frame::kChunkRequest), nullptr)
-        << "not fetched again";
+    EXPECT_EQ(holder.Push(envelope).Find(Frame::kChunkRequest), nullptr) << "not fetched again";
   }
 }
 

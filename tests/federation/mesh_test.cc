@@ -39,8 +39,9 @@ class MeshTest : public testing::Test {
     }
   }
   size_t Outbound(federation::LinkId last_outbound) const {
-    return static_cast<size_t>(std::count_if(mesh_.links().begin(), mesh_.links().end(),
-                                             [&](federation::LinkId link) { return link <= last_outbound; }));
+    return static_cast<size_t>(
+        std::count_if(mesh_.links().begin(), mesh_.links().end(),
+                      [&](federation::LinkId link) { return link <= last_outbound; }));
   }
 
   TimePoint now_{};

@@ -24,8 +24,10 @@ std::vector<float> Moves(const federation::OuterOptions& options, double noise) 
 
 TEST(OuterOptimizer, PlainAndMomentum) {
   EXPECT_EQ(Moves({.step = 0.5}, 1), (std::vector<float>{0.125F, -0.25F, 0.0625F}));
-  const federation::OuterOptions heavy{
-      .kind = federation::OuterOptions::Kind::kMomentum, .step = 1, .momentum = 0.5, .nesterov = false};
+  const federation::OuterOptions heavy{.kind = federation::OuterOptions::Kind::kMomentum,
+                                       .step = 1,
+                                       .momentum = 0.5,
+                                       .nesterov = false};
   EXPECT_EQ(Moves(heavy, 0), (std::vector<float>{0.25F, -0.375F, -0.0625F}));
   federation::OuterOptions nesterov = heavy;
   nesterov.nesterov = true;
@@ -46,7 +48,8 @@ TEST(OuterOptimizer, AdamTakesTheNoiseOffTheSecondMoment) {
 }
 
 TEST(OuterOptimizer, AdamMovesWhatTheNoiseHidesByLittle) {
-  const federation::OuterOptions adam{.kind = federation::OuterOptions::Kind::kAdam, .step = 1, .epsilon = 1e-6};
+  const federation::OuterOptions adam{
+      .kind = federation::OuterOptions::Kind::kAdam, .step = 1, .epsilon = 1e-6};
   federation::OuterOptimizer optimizer = *federation::OuterOptimizer::Create(1, adam);
   for (int round = 0; round < 5; ++round) {
     auto proposal = optimizer.Propose(std::vector<float>{0.1F}, 0.04);  // 0.1^2 < 0.04

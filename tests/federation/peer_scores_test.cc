@@ -158,7 +158,8 @@ TEST(MeshOpportunity, NeighboursThatGiveNothingGetBetterCompany) {
   for (federation::LinkId link = 1; link <= 6; ++link) {
     mesh.Graft(link);
   }
-  const auto heartbeats = [&](Duration from, const std::function<double(federation::LinkId)>& score) {
+  const auto heartbeats = [&](Duration from,
+                              const std::function<double(federation::LinkId)>& score) {
     mesh.Touch(7, start + from);
     mesh.Touch(8, start + from);
     return mesh.Heartbeat(100, score, start + from);
@@ -170,7 +171,8 @@ TEST(MeshOpportunity, NeighboursThatGiveNothingGetBetterCompany) {
   EXPECT_EQ(plan.better_than, 0.0);
   EXPECT_TRUE(mesh.Contains(8));
   const auto rich = [](federation::LinkId link) { return link == 7 ? 9.0 : 2.0; };
-  const federation::Mesh::Plan content = heartbeats(seconds(2) + 2 * limits::kOpportunityPeriod, rich);
+  const federation::Mesh::Plan content =
+      heartbeats(seconds(2) + 2 * limits::kOpportunityPeriod, rich);
   EXPECT_THAT(content.graft, IsEmpty());
   EXPECT_FALSE(content.better_than.has_value());
 }
@@ -218,8 +220,9 @@ class ScoredPeer : public testing::Test {
   double Score() { return target_.core().ScoreOf(peer_.key().id()); }
 
   CoreUnderTest target_;
-  TestPeer peer_{target_, 1, 7,
-                 [](federation::LocalNode& local) { local.version_max = limits::kProtocolVersion; }};
+  TestPeer peer_{target_, 1, 7, [](federation::LocalNode& local) {
+                   local.version_max = limits::kProtocolVersion;
+                 }};
   int announced_ = 0;
 };
 
@@ -247,8 +250,7 @@ TEST_F(ScoredPeer, AChunkThatNobodyAskedForKeepsNoPromise) {
     const std::string payload = federation::EncodeAdapterDelta(DeltaOf(i));
     const Answers asked = peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload));
     ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
-    Frame other =
-        TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload);
+    Frame other = TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload);
     other.mutable_chunk()->set_index(5);
     peer_.Send(other);
     Second();
@@ -265,8 +267,7 @@ TEST_F(ScoredPeer, ALateChunkIsCheckedToo) {
   const Answers asked = peer_.Push(envelope);
   ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
   second.Push(envelope);
-  const Frame chunk =
-      TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload);
+  const Frame chunk = TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload);
   ASSERT_EQ(second.Send(chunk).accepted.size(), 1U);
   EXPECT_THAT(peer_.Send(chunk).refused, IsEmpty());
   EXPECT_EQ(Score(), 0);
@@ -393,7 +394,8 @@ TEST_F(ScoredPeer, WhoFloodsTwiceIsKeptOut) {
 }
 
 TEST_F(ScoredPeer, AScoreSurvivesAReconnect) {
-  privacy::Envelope bad = peer_.Manifest(federation::ItemKind::kAdapterDelta, federation::EncodeAdapterDelta(DeltaOf(1)));
+  privacy::Envelope bad = peer_.Manifest(federation::ItemKind::kAdapterDelta,
+                                         federation::EncodeAdapterDelta(DeltaOf(1)));
   bad.signature[0] ^= 1;
   peer_.Push(bad);
   peer_.Push(bad);

@@ -30,10 +30,11 @@ privacy::AdmissionCert CertificateSince(const privacy::NodeKey& key, const std::
 class Probation : public testing::Test {
  protected:
   std::unique_ptr<TestPeer> Peer(CoreUnderTest& target, uint64_t number, int64_t since_ms) {
-    auto peer = std::make_unique<TestPeer>(target, number, number + 6, [&](federation::LocalNode& local) {
-      local.version_max = limits::kProtocolVersion;
-      local.certificate = CertificateSince(*local.key, "peer", since_ms);
-    });
+    auto peer =
+        std::make_unique<TestPeer>(target, number, number + 6, [&](federation::LocalNode& local) {
+          local.version_max = limits::kProtocolVersion;
+          local.certificate = CertificateSince(*local.key, "peer", since_ms);
+        });
     EXPECT_EQ(peer->Dial().closed, "");
     return peer;
   }
@@ -59,8 +60,7 @@ TEST_F(Probation, ASettledNodeWithNeighboursLetsNewcomersWait) {
   const auto newcomer = Peer(target, 20, kWallStart - 60'000);
   const Answers refused = Graft(*newcomer);
   ASSERT_NE(refused.Find(Frame::kPrune), nullptr);
-  EXPECT_EQ(refused.Find(Frame::kPrune)->prune().backoff_ms(),
-            limits::kProbationMillis - 60'000);
+  EXPECT_EQ(refused.Find(Frame::kPrune)->prune().backoff_ms(), limits::kProbationMillis - 60'000);
   EXPECT_THAT(target.core().MeshPeers(), Not(Contains(newcomer->key().id())));
   EXPECT_EQ(target.core().ScoreOf(newcomer->key().id()), 0);
   target.Advance(std::chrono::milliseconds(limits::kProbationMillis - 60'000));
@@ -95,22 +95,24 @@ bool KnowEachOther(Swarm& swarm) {
 }
 
 TEST(ProbationInASwarm, ANewClusterComesUpAtOnce) {
-  Swarm swarm({.nodes = 50, .seed = 2, .configure = [](size_t node, federation::GossipConfig& config) {
-                 config.certificate = CertificateSince(privacy::NodeKey::FromSeed(SeedOf(node)),
-                                                       config.certificate.name, kWallStart - 1000);
-               }});
+  Swarm swarm(
+      {.nodes = 50, .seed = 2, .configure = [](size_t node, federation::GossipConfig& config) {
+         config.certificate = CertificateSince(privacy::NodeKey::FromSeed(SeedOf(node)),
+                                               config.certificate.name, kWallStart - 1000);
+       }});
   EXPECT_TRUE(swarm.RunUntil([&] { return KnowEachOther(swarm); }, seconds(10)));
   EXPECT_TRUE(swarm.RunUntil([&] { return swarm.MeshReach() == swarm.size(); }, seconds(10)));
 }
 
 TEST(ProbationInASwarm, ANewcomerIsOutsideAndYetLearnsEverything) {
   constexpr size_t kNew = 39;
-  Swarm swarm({.nodes = 40, .seed = 3, .configure = [](size_t node, federation::GossipConfig& config) {
-                 if (node == kNew) {
-                   config.certificate = CertificateSince(privacy::NodeKey::FromSeed(SeedOf(node)),
-                                                         "new", kWallStart - 1000);
-                 }
-               }});
+  Swarm swarm(
+      {.nodes = 40, .seed = 3, .configure = [](size_t node, federation::GossipConfig& config) {
+         if (node == kNew) {
+           config.certificate =
+               CertificateSince(privacy::NodeKey::FromSeed(SeedOf(node)), "new", kWallStart - 1000);
+         }
+       }});
   std::vector<int> groups(swarm.size());
   groups[kNew] = 1;
   swarm.Partition(groups);  // it comes when the others have settled

@@ -138,8 +138,9 @@ TEST_F(RelayAbuseTest, ACopyOfAnOpeningBeginsNothing) {
 }
 
 TEST_F(RelayAbuseTest, AnOlderPeerHasNoCircuits) {
-  TestPeer older(target_, 3, 9,
-                 [](federation::LocalNode& local) { local.version_max = limits::kVersionWithRelay - 1; });
+  TestPeer older(target_, 3, 9, [](federation::LocalNode& local) {
+    local.version_max = limits::kVersionWithRelay - 1;
+  });
   ASSERT_EQ(older.Dial().closed, "");
   Frame frame;
   frame.mutable_relay_open()->set_circuit(1);

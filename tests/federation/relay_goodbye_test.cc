@@ -79,8 +79,8 @@ TEST_F(RelayGoodbyeTest, AnEndThatSealedSomethingSealsItsGoodbye) {
 // Checks what the far end receives from a core that leaves: its record, then the end of the link,
 // both before the link to the relay is gone.
 void ExpectGoodbye(FarEnd& far, const Answers& answers) {
-  const auto carrier_ends = std::ranges::find_if(
-      answers.frames, [](const Frame& frame) { return frame.has_goaway(); });
+  const auto carrier_ends =
+      std::ranges::find_if(answers.frames, [](const Frame& frame) { return frame.has_goaway(); });
   ASSERT_NE(carrier_ends, answers.frames.end());
   Answers before;
   before.frames.assign(answers.frames.begin(), carrier_ends);

@@ -25,7 +25,9 @@ using std::chrono::seconds;
 
 // Returns options where the first `relays` nodes can be dialled and all others have no address.
 SwarmOptions Behind(size_t relays, size_t nodes, uint64_t seed) {
-  return {.nodes = nodes, .seed = seed, .configure = [relays](size_t node, federation::GossipConfig& config) {
+  return {.nodes = nodes,
+          .seed = seed,
+          .configure = [relays](size_t node, federation::GossipConfig& config) {
             config.seeds.clear();
             for (size_t relay = 0; relay < relays; ++relay) {
               config.seeds.push_back(AddressOf(relay));
@@ -239,8 +241,9 @@ TEST(Relay, OneThatSwallowsWhatItShouldCarryIsLeftForAnother) {
   EXPECT_TRUE(swarm.RunUntil([&] { return relay() == swarm.id(1 - first); }, seconds(60)));
   const auto dead = [&](size_t observer) {
     const std::vector<federation::Member> members = swarm.core(observer).Members();
-    return std::ranges::any_of(members,
-                               [](const federation::Member& m) { return m.state == federation::MemberState::kDead; });
+    return std::ranges::any_of(members, [](const federation::Member& m) {
+      return m.state == federation::MemberState::kDead;
+    });
   };
   swarm.Run(seconds(20));
   EXPECT_FALSE(dead(2) || dead(3)) << "for what the relay did";
@@ -258,7 +261,8 @@ TEST(Relay, MembersWhoseAddressesDoNotAnswerLink) {
 // vain.
 TEST(Relay, MembersThatNameTheSameAddressLink) {
   SwarmOptions options = Behind(1, 3, 5);
-  options.configure = [configure = options.configure](size_t node, federation::GossipConfig& config) {
+  options.configure = [configure = options.configure](size_t node,
+                                                      federation::GossipConfig& config) {
     configure(node, config);
     config.listen_address = node == 0 ? config.listen_address : "127.0.0.1:7421";
   };
@@ -285,7 +289,8 @@ TEST(Relay, ADirectLinkTakesThePlaceOfARelayedOne) {
 
 TEST(Relay, ANodeThatDoesNotRelayIsNotAsked) {
   SwarmOptions options = Behind(1, 3, 7);
-  options.configure = [configure = options.configure](size_t node, federation::GossipConfig& config) {
+  options.configure = [configure = options.configure](size_t node,
+                                                      federation::GossipConfig& config) {
     configure(node, config);
     config.relay = node != 0;
   };
@@ -299,7 +304,8 @@ TEST(Relay, ANodeThatDoesNotRelayIsNotAsked) {
 TEST(Relay, AMemberOfTheVersionBeforeSeesNothingOfIt) {
   for (const size_t older : {size_t{0}, size_t{2}}) {
     SwarmOptions options = Behind(1, 4, 7);
-    options.configure = [configure = options.configure, older](size_t node, federation::GossipConfig& config) {
+    options.configure = [configure = options.configure, older](size_t node,
+                                                               federation::GossipConfig& config) {
       configure(node, config);
       config.version_max = node == older ? limits::kVersionWithRelay - 1 : config.version_max;
     };

@@ -243,8 +243,9 @@ TEST_F(RevocationTest, AForgedListOverAnOpenLinkIsCountedAgainstThePeer) {
 
 // The previous version has no such frame; its links stay and receive the list when they open.
 TEST_F(RevocationTest, APeerOfTheVersionBeforeIsSentNoList) {
-  TestPeer older(At(0), 1, 900,
-                 [](federation::LocalNode& local) { local.version_max = limits::kVersionWithRevocations - 1; });
+  TestPeer older(At(0), 1, 900, [](federation::LocalNode& local) {
+    local.version_max = limits::kVersionWithRevocations - 1;
+  });
   ASSERT_EQ(older.Dial().closed, "");
   Answers answers;
   answers.Add(At(0).core().SetRevocations(ListOf({3}), At(0).now()).value());

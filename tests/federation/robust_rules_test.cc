@@ -81,8 +81,10 @@ void ExpectNear(const std::vector<float>& actual, const std::vector<double>& exp
 
 TEST(RobustRules, GoldenValues) {
   ExpectNear(Combined(federation::MedianRule(), Golden()), {-0.125, 0.125, 0, 0, 0.875}, 0);
-  ExpectNear(Combined(federation::TrimmedMean(0.15), Golden()), {-0.15, -0.175, 0.125, 0.025, 0.775}, 1e-6);
-  ExpectNear(Combined(federation::MultiKrumRule(), Golden()), {-0.875, 0.21875, -0.125, 0.25, 0.625}, 1e-6);
+  ExpectNear(Combined(federation::TrimmedMean(0.15), Golden()),
+             {-0.15, -0.175, 0.125, 0.025, 0.775}, 1e-6);
+  ExpectNear(Combined(federation::MultiKrumRule(), Golden()),
+             {-0.875, 0.21875, -0.125, 0.25, 0.625}, 1e-6);
   ExpectNear(Combined(federation::NearestNeighbourRule(), Golden()),
              {-0.3541666667, 0, -0.125, 0.2291666667, 0.5833333333}, 1e-6);
   ExpectNear(Combined(federation::GeometricMedianRule(500), Golden()),
@@ -93,7 +95,8 @@ TEST(RobustRules, GoldenValues) {
 
 TEST(RobustRules, MultiKrumSelectsByTheNearestOthers) {
   std::vector<std::span<const float>> spans(Golden().begin(), Golden().end());
-  EXPECT_EQ(federation::MultiKrumRule().Select({.updates = spans}), (std::vector<size_t>{0, 2, 4, 5}));
+  EXPECT_EQ(federation::MultiKrumRule().Select({.updates = spans}),
+            (std::vector<size_t>{0, 2, 4, 5}));
 }
 
 RC_GTEST_PROP(RobustRules, DoNotDependOnTheOrderButByRounding, (uint64_t seed)) {
@@ -254,11 +257,13 @@ TEST(RobustRules, TrimmingDropsByNumberAndWeighsTheRest) {
 }
 
 TEST(RobustRules, TheWeightedMedianOfAnEvenNumberIsAMedian) {
-  EXPECT_EQ(Combined(federation::MedianRule(), {{-1e6F}, {1}, {2}, {3}}, 0, {1, 0.5, 0.5, 0.5})[0], 1);
-  EXPECT_EQ(Combined(federation::MedianRule(), {{1}, {2}, {3}, {1e6F}}, 0, {0.5, 0.5, 0.5, 0.5})[0], 2.5F);
-  EXPECT_EQ(
-      Combined(federation::MedianRule(), {{4}, {1e6F}, {2}, {3}, {1}, {5}}, 0, {0.5, 1, 0.5, 0.5, 0.5, 0.5})[0],
-      4);
+  EXPECT_EQ(Combined(federation::MedianRule(), {{-1e6F}, {1}, {2}, {3}}, 0, {1, 0.5, 0.5, 0.5})[0],
+            1);
+  EXPECT_EQ(Combined(federation::MedianRule(), {{1}, {2}, {3}, {1e6F}}, 0, {0.5, 0.5, 0.5, 0.5})[0],
+            2.5F);
+  EXPECT_EQ(Combined(federation::MedianRule(), {{4}, {1e6F}, {2}, {3}, {1}, {5}}, 0,
+                     {0.5, 1, 0.5, 0.5, 0.5, 0.5})[0],
+            4);
 }
 
 TEST(RobustRules, MultiKrumSelectsAllOfFewerThanFive) {
@@ -271,7 +276,8 @@ TEST(RobustRules, MultiKrumSelectsAllOfFewerThanFive) {
 
 TEST(RobustRules, OnePeerOfTwoMovesTheResultByABoundedStep) {
   const Vectors vectors = {{3, 4}, {-3e6F, 1e6F}};
-  EXPECT_LE(Distance(Combined(federation::SelfClipRule(), vectors, 0), vectors[0]), 5.001);  // 2 |own| / 2
+  EXPECT_LE(Distance(Combined(federation::SelfClipRule(), vectors, 0), vectors[0]),
+            5.001);  // 2 |own| / 2
   EXPECT_LE(Distance(Combined(federation::DefaultRule(), vectors, 0), vectors[0]), 5.001);
 }
 

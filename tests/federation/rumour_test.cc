@@ -40,7 +40,8 @@ class Rumour {
     federation::GossipConfig config = ConfigFor(suspect_, kSuspect);
     config.listen_address = address_;
     config.boot_counter = boot;
-    return (*federation::GossipCore::Create(std::move(config), suspect_, EntropyOf(boot), boot, target_.now()))
+    return (*federation::GossipCore::Create(std::move(config), suspect_, EntropyOf(boot), boot,
+                                            target_.now()))
         ->OwnRecord();
   }
   void Tell(const federation::RecordPtr& record) {
@@ -51,13 +52,13 @@ class Rumour {
   // `padding` is the number of bytes that do not belong to the header.
   void Accuse(size_t padding = 0) {
     const federation::Accusation accusation{.certificate = peer_.local().certificate,
-                                .suspect = suspect_.id(),
-                                .incarnation = RecordOfBoot(1)->record.incarnation};
+                                            .suspect = suspect_.id(),
+                                            .incarnation = RecordOfBoot(1)->record.incarnation};
     const int64_t now_ms = target_.now().wall_ms;
     Frame frame;
-    *frame.mutable_suspicions()->add_accusations() =
-        federation::ToProto(*peer_.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodySuspicion, 0,
-                                     federation::EncodeAccusation(accusation), now_ms, now_ms + 60'000));
+    *frame.mutable_suspicions()->add_accusations() = federation::ToProto(
+        *peer_.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodySuspicion, 0,
+                             federation::EncodeAccusation(accusation), now_ms, now_ms + 60'000));
     frame.mutable_suspicions()->mutable_accusations(0)->mutable_header()->append(padding, 'x');
     peer_.Send(frame);
   }
@@ -71,9 +72,9 @@ class Rumour {
       Frame frame;
       for (size_t i = 0; i < limits::kMaxRecordsPerFrame; ++i) {
         ++record.incarnation;
-        *frame.mutable_member_delta()->add_records() =
-            federation::ToProto(*peer_.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 0,
-                                         federation::EncodeMemberRecord(record), now_ms, now_ms + 60'000));
+        *frame.mutable_member_delta()->add_records() = federation::ToProto(*peer_.sealer().Seal(
+            privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 0,
+            federation::EncodeMemberRecord(record), now_ms, now_ms + 60'000));
       }
       peer_.Send(frame);
     }
@@ -106,7 +107,9 @@ class Rumour {
   uint64_t accused() { return target_.core().counters().suspicions; }
 
  private:
-  static void SpeakNewest(federation::LocalNode& local) { local.version_max = limits::kProtocolVersion; }
+  static void SpeakNewest(federation::LocalNode& local) {
+    local.version_max = limits::kProtocolVersion;
+  }
 
   std::string address_;
   privacy::NodeKey suspect_ = privacy::NodeKey::FromSeed(SeedOf(kSuspect));

@@ -31,8 +31,10 @@ TEST(SharedPattern, RoundTripsAndRefusesEveryTruncation) {
 TEST(SharedPattern, EmptyCentroidIsRefused) {
   federation::SharedPattern pattern = PatternOf(1);
   pattern.centroid.clear();
-  EXPECT_EQ(ReasonOf(federation::DecodeSharedPattern(AsBytes(federation::EncodeSharedPattern(pattern))).status()),
-            reasons::kUpdateInvalid);
+  EXPECT_EQ(
+      ReasonOf(federation::DecodeSharedPattern(AsBytes(federation::EncodeSharedPattern(pattern)))
+                   .status()),
+      reasons::kUpdateInvalid);
 }
 
 TEST(SharedPattern, ChecksEveryField) {
@@ -61,11 +63,14 @@ TEST(SharedPattern, ChecksEveryField) {
 }
 
 TEST(SharedPattern, TravelsOnlyIfItsTierAndTheOperatorAllowIt) {
-  EXPECT_TRUE(federation::MayTravel(privacy::ConsentTier::kPublic, privacy::ConsentTier::kPublic).ok());
+  EXPECT_TRUE(
+      federation::MayTravel(privacy::ConsentTier::kPublic, privacy::ConsentTier::kPublic).ok());
   for (privacy::ConsentTier tier :
        {privacy::ConsentTier::kPrivate, privacy::ConsentTier::kMasked, privacy::ConsentTier::kDp}) {
-    EXPECT_EQ(ReasonOf(federation::MayTravel(tier, privacy::ConsentTier::kPublic)), reasons::kConsentMissing);
-    EXPECT_EQ(ReasonOf(federation::MayTravel(privacy::ConsentTier::kPublic, tier)), reasons::kConsentMissing);
+    EXPECT_EQ(ReasonOf(federation::MayTravel(tier, privacy::ConsentTier::kPublic)),
+              reasons::kConsentMissing);
+    EXPECT_EQ(ReasonOf(federation::MayTravel(privacy::ConsentTier::kPublic, tier)),
+              reasons::kConsentMissing);
   }
 }
 

@@ -55,9 +55,9 @@ TEST(SignatureBudget, WhoSendsMuchIsHeardLaterAndNotBlamed) {
     Frame frame;
     for (int i = 0; i < records; ++i) {
       ++record.incarnation;
-      *frame.mutable_member_delta()->add_records() =
-          federation::ToProto(*peer.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 0,
-                                      federation::EncodeMemberRecord(record), now, now + 60'000));
+      *frame.mutable_member_delta()->add_records() = federation::ToProto(
+          *peer.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 0,
+                              federation::EncodeMemberRecord(record), now, now + 60'000));
     }
     return peer.Send(frame);
   };

@@ -30,8 +30,8 @@ Swarm::Swarm(SwarmOptions options) : options_(std::move(options)), random_(optio
     if (options_.configure) {
       options_.configure(i, config);
     }
-    node.core = *federation::GossipCore::Create(std::move(config), *node.key, EntropyOf(random_.Next()),
-                                    random_.Next(), now());
+    node.core = *federation::GossipCore::Create(std::move(config), *node.key,
+                                                EntropyOf(random_.Next()), random_.Next(), now());
     index_[node.key->id()] = i;
     by_address_[AddressOf(i)] = i;
     const auto phase =
@@ -148,7 +148,8 @@ void Swarm::Connect(size_t from, const std::string& address) {
   Apply(from, nodes_[from].core->OnLinkOpened(pipe->ends[0].link, address, now()));
 }
 
-void Swarm::Transmit(size_t from, federation::LinkId link, std::shared_ptr<const federation::v1::Frame> frame) {
+void Swarm::Transmit(size_t from, federation::LinkId link,
+                     std::shared_ptr<const federation::v1::Frame> frame) {
   const auto found = pipes_.find(link);
   if (found == pipes_.end()) {
     return;

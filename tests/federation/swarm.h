@@ -70,7 +70,8 @@ class Swarm {
   std::vector<federation::LinkId> LinksOf(size_t node) const;
   void SendFrom(size_t node, federation::LinkId link, const federation::v1::Frame& frame);
   // Sees every frame that reaches a node; its core does not after true.
-  std::function<bool(size_t node, federation::LinkId link, const federation::v1::Frame& frame)> intercept;
+  std::function<bool(size_t node, federation::LinkId link, const federation::v1::Frame& frame)>
+      intercept;
 
   // Called for every MemberChanged that concerns another member.
   std::function<void(size_t observer, const federation::Member& member)> on_member;
@@ -112,7 +113,8 @@ class Swarm {
   void Schedule(TimePoint at, Event event);
   void Handle(Event event);
   void Connect(size_t from, const std::string& address);
-  void Transmit(size_t from, federation::LinkId link, std::shared_ptr<const federation::v1::Frame> frame);
+  void Transmit(size_t from, federation::LinkId link,
+                std::shared_ptr<const federation::v1::Frame> frame);
   void CloseFrom(size_t node, federation::LinkId link);
   bool Reachable(size_t a, size_t b) const { return groups_.empty() || groups_[a] == groups_[b]; }
   Duration Delay();

@@ -45,8 +45,9 @@ bool AllAlive(Swarm& swarm) {
   for (size_t i = 0; i < swarm.size(); ++i) {
     const std::vector<federation::Member> members = swarm.core(i).Members();
     if (members.size() != swarm.size() ||
-        !std::all_of(members.begin(), members.end(),
-                     [](const federation::Member& m) { return m.state == federation::MemberState::kAlive; })) {
+        !std::all_of(members.begin(), members.end(), [](const federation::Member& m) {
+          return m.state == federation::MemberState::kAlive;
+        })) {
       return false;
     }
   }
@@ -146,9 +147,9 @@ TEST(Swarm, AFalseAccuserKillsNobody) {
   const privacy::NodeKey liar = privacy::NodeKey::FromSeed(SeedOf(3));
   const federation::GossipConfig config = ConfigFor(liar, 3);
   const federation::LocalNode local{.key = &liar,
-                        .certificate = config.certificate,
-                        .cluster_id = Authority().cluster_id(),
-                        .boot_counter = 9};
+                                    .certificate = config.certificate,
+                                    .cluster_id = Authority().cluster_id(),
+                                    .boot_counter = 9};
   federation::Sealer sealer(local, EntropyOf(3));
   for (int round = 0; round < 12; ++round) {
     for (const federation::Member& member : swarm.core(3).Members()) {
@@ -156,13 +157,13 @@ TEST(Swarm, AFalseAccuserKillsNobody) {
         continue;
       }
       const federation::Accusation lie{.certificate = local.certificate,
-                           .suspect = member.id,
-                           .incarnation = member.incarnation};
+                                       .suspect = member.id,
+                                       .incarnation = member.incarnation};
       const int64_t now = swarm.now().wall_ms;
       federation::v1::Frame frame;
-      *frame.mutable_suspicions()->add_accusations() =
-          federation::ToProto(*sealer.Seal(privacy::EnvelopePurpose::kMember, federation::kBodySuspicion, 0,
-                               federation::EncodeAccusation(lie), now, now + 60'000));
+      *frame.mutable_suspicions()->add_accusations() = federation::ToProto(
+          *sealer.Seal(privacy::EnvelopePurpose::kMember, federation::kBodySuspicion, 0,
+                       federation::EncodeAccusation(lie), now, now + 60'000));
       swarm.Broadcast(3, frame);
     }
     swarm.Run(seconds(1));
@@ -175,11 +176,12 @@ TEST(Swarm, AFalseAccuserKillsNobody) {
 // While a cluster is updated node by node, nodes of the previous version and of this one work
 // together.
 TEST(Swarm, VersionsInteroperate) {
-  Swarm swarm({.nodes = 12, .seed = 8, .configure = [](size_t node, federation::GossipConfig& config) {
-                 if (node % 2 == 1) {
-                   config.version_max = limits::kProtocolVersionMin;
-                 }
-               }});
+  Swarm swarm(
+      {.nodes = 12, .seed = 8, .configure = [](size_t node, federation::GossipConfig& config) {
+         if (node % 2 == 1) {
+           config.version_max = limits::kProtocolVersionMin;
+         }
+       }});
   ASSERT_TRUE(swarm.RunUntil([&] { return AllAlive(swarm); }, seconds(20)));
   for (size_t i = 0; i < swarm.size(); ++i) {
     Offer(swarm, i);
@@ -217,8 +219,8 @@ TEST(Swarm, RestoredMembersAreKnownAtOnce) {
   std::vector<std::unique_ptr<federation::GossipCore>> cores;
   for (size_t i = 0; i < 50; ++i) {
     keys.push_back(std::make_unique<privacy::NodeKey>(privacy::NodeKey::FromSeed(SeedOf(i))));
-    cores.push_back(
-        *federation::GossipCore::Create(ConfigFor(*keys[i], i), *keys[i], EntropyOf(i), i, At(Duration{})));
+    cores.push_back(*federation::GossipCore::Create(ConfigFor(*keys[i], i), *keys[i], EntropyOf(i),
+                                                    i, At(Duration{})));
     records.push_back(cores[i]->OwnRecord());
   }
   const auto base = std::make_shared<const federation::RecordBase>(records);
@@ -241,8 +243,8 @@ std::vector<federation::Item> PatternsOf(size_t origins, size_t patterns_each) {
   std::vector<federation::Item> items;
   for (size_t origin = 0; origin < origins; ++origin) {
     const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(500 + origin));
-    const auto core =
-        *federation::GossipCore::Create(ConfigFor(key, 500 + origin), key, EntropyOf(origin), 1, At({}));
+    const auto core = *federation::GossipCore::Create(ConfigFor(key, 500 + origin), key,
+                                                      EntropyOf(origin), 1, At({}));
     EXPECT_TRUE(core->SetConsent(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic,
                                                               kWallStart, key),
                                  At({}))

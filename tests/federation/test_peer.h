@@ -71,13 +71,15 @@ struct Answers {
 // A core under test with a clock.
 class CoreUnderTest {
  public:
-  explicit CoreUnderTest(uint64_t number = 0, std::function<void(federation::GossipConfig&)> change = {})
+  explicit CoreUnderTest(uint64_t number = 0,
+                         std::function<void(federation::GossipConfig&)> change = {})
       : key_(privacy::NodeKey::FromSeed(SeedOf(number))) {
     federation::GossipConfig config = ConfigFor(key_, number);
     if (change) {
       change(config);
     }
-    core_ = *federation::GossipCore::Create(std::move(config), key_, EntropyOf(number), number, now());
+    core_ =
+        *federation::GossipCore::Create(std::move(config), key_, EntropyOf(number), number, now());
   }
   federation::GossipCore& core() { return *core_; }
   federation::Instant now() const { return At(elapsed_); }
@@ -117,7 +119,8 @@ class TestPeer {
   // Dials the core, announcing `revocations` as its list. Returns the answers of the last step: the
   // link is open if nothing closed it.
   Answers Dial(const std::string& revocations = "") {
-    handshake_ = std::make_unique<federation::Handshake>(local_, /*dialed=*/true, federation::Handshake::Nonce{1});
+    handshake_ = std::make_unique<federation::Handshake>(local_, /*dialed=*/true,
+                                                         federation::Handshake::Nonce{1});
     handshake_->Announce(revocations);
     Answers answers;
     answers.Add(target_->core().OnLinkOpened(link_, "", target_->now()));
@@ -154,7 +157,8 @@ class TestPeer {
       change(manifest);
     }
     const int64_t created = target_->now().wall_ms;
-    return *sealer_->Seal(federation::PurposeOf(kind), federation::kBodyManifest, 1, federation::EncodeManifest(manifest), created,
+    return *sealer_->Seal(federation::PurposeOf(kind), federation::kBodyManifest, 1,
+                          federation::EncodeManifest(manifest), created,
                           std::min(created + kDayMillis, local_.certificate.not_after_ms));
   }
   federation::Sealer& sealer() { return *sealer_; }

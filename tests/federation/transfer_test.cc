@@ -47,8 +47,9 @@ federation::AdapterDelta LargeDelta() {
 }
 
 TEST(Transfer, GoesOnWhereTheLostSourceEnded) {
-  CoreUnderTest target(
-      0, [](federation::GossipConfig& config) { config.update_rules.rank_of_target[kTarget] = 240; });
+  CoreUnderTest target(0, [](federation::GossipConfig& config) {
+    config.update_rules.rank_of_target[kTarget] = 240;
+  });
   TestPeer first(target, 1, 7);
   TestPeer second(target, 2, 8);
   ASSERT_EQ(first.Dial().closed, "");
@@ -60,8 +61,8 @@ TEST(Transfer, GoesOnWhereTheLostSourceEnded) {
   for (uint32_t chunk = 0; chunk < 2; ++chunk) {
     ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
     ASSERT_EQ(asked.Find(Frame::kChunkRequest)->chunk_request().index(), chunk);
-    asked = first.Send(
-        TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload));
+    asked =
+        first.Send(TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload));
   }
   target.core().OnLinkClosed(first.link(), target.now());
   target.core().OnTick(target.now());

@@ -29,14 +29,14 @@ federation::AdapterUpdateRules PayloadRules() {
   return BankedRules(config.update_rules, config.model_hash, config.frame_id);
 }
 
-// Of two banks, the second of which holds three times the first's values.
+// Makes an update of two banks; the second holds three times the values of the first.
 federation::AdapterUpdate UpdateOf(float value) {
   const federation::AdapterUpdateRules rules = PayloadRules();
   federation::AdapterUpdate update{.model_hash = rules.model_hash,
-                       .frame_id = rules.frame_id,
-                       .boundaries = {0.5F},
-                       .modules = rules.modules,
-                       .banks = {}};
+                                   .frame_id = rules.frame_id,
+                                   .boundaries = {0.5F},
+                                   .modules = rules.modules,
+                                   .banks = {}};
   for (const uint32_t bank : {0U, 1U}) {
     update.banks.push_back(
         {.bank = bank,
@@ -60,14 +60,17 @@ TEST(UpdatePayload, OfVersion1IsOneBankForAllT) {
   EXPECT_TRUE(federation::CheckAdapterUpdate(*read, PayloadRules()).ok());
 
   delta.cores.pop_back();
-  EXPECT_EQ(ReasonOf(federation::ReadUpdate(AsBytes(federation::EncodeAdapterDelta(delta)), PayloadRules()).status()),
+  EXPECT_EQ(ReasonOf(federation::ReadUpdate(AsBytes(federation::EncodeAdapterDelta(delta)),
+                                            PayloadRules())
+                         .status()),
             reasons::kUpdateInvalid)
       << "a module is missing";
 }
 
 TEST(UpdatePayload, OfVersion2IsReadAsItIs) {
   const federation::AdapterUpdate update = UpdateOf(0.25F);
-  const auto read = federation::ReadUpdate(AsBytes(federation::EncodeAdapterUpdate(update)), PayloadRules());
+  const auto read =
+      federation::ReadUpdate(AsBytes(federation::EncodeAdapterUpdate(update)), PayloadRules());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*read, update);
   EXPECT_EQ(federation::UpdateVersionOf("x"), 0);
@@ -140,8 +143,8 @@ class BankedContent : public ::testing::Test {
   // What the node says of a payload that a peer serves.
   std::string Refusal(const federation::AdapterUpdate& update) {
     const std::string payload = federation::EncodeAdapterUpdate(update);
-    const Answers answers =
-        peer_.Serve(peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
+    const Answers answers = peer_.Serve(
+        peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
     return answers.refused.empty() ? "" : answers.refused.back();
   }
   void SetUp() override { ASSERT_EQ(peer_.Dial().closed, ""); }

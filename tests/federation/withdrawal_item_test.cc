@@ -27,13 +27,16 @@ using testing::IsEmpty;
 
 class WithdrawalItemTest : public ::testing::Test {
  protected:
-  static void SpeakNew(federation::LocalNode& local) { local.version_max = limits::kVersionWithWithdrawals; }
+  static void SpeakNew(federation::LocalNode& local) {
+    local.version_max = limits::kVersionWithWithdrawals;
+  }
   // A push whose payload is asked for and served; what the last chunk caused.
   Answers Give(TestPeer& peer, federation::ItemKind kind, const std::string& payload) {
     return peer.Serve(peer.Push(peer.Manifest(kind, payload)), payload);
   }
   Answers GiveDelta(TestPeer& peer, uint64_t seed) {
-    return Give(peer, federation::ItemKind::kAdapterDelta, federation::EncodeAdapterDelta(DeltaOf(seed)));
+    return Give(peer, federation::ItemKind::kAdapterDelta,
+                federation::EncodeAdapterDelta(DeltaOf(seed)));
   }
   Answers GivePattern(TestPeer& peer, int64_t created_ms) {
     federation::SharedPattern pattern = PatternOf(1);
@@ -158,8 +161,9 @@ TEST_F(WithdrawalItemTest, ARestartActsOnAWithdrawalThatWasStoredOnly) {
 }
 
 TEST_F(WithdrawalItemTest, APeerOfBeforeWithdrawalsIsSentNone) {
-  TestPeer old(node_, 3, 3,
-               [](federation::LocalNode& local) { local.version_max = limits::kVersionWithWithdrawals - 1; });
+  TestPeer old(node_, 3, 3, [](federation::LocalNode& local) {
+    local.version_max = limits::kVersionWithWithdrawals - 1;
+  });
   TestPeer oldest(node_, 4, 4);
   for (TestPeer* const peer : {&peer_, &old, &oldest}) {
     ASSERT_EQ(peer->Dial().closed, "");

@@ -19,7 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   ruvd::config::NodeConfig config;
   for (const ruvd::config::TomlEntry& entry : *entries) {
-    const ruvd::config::ConfigKey* key = ruvd::config::FindConfigKey(entry.section + "." + entry.name);
+    const ruvd::config::ConfigKey* key =
+        ruvd::config::FindConfigKey(entry.section + "." + entry.name);
     if (key != nullptr) {
       (void)ruvd::config::SetConfigValue(*key, entry.value, "fuzz", &config);
     }

@@ -18,9 +18,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   for (const ruvd::privacy::dp::ReferenceRow& row : *rows) {
     const bool asks_sigma = row.method == ruvd::privacy::dp::Method::kAnalyticSigma;
-    RUVD_CHECK(asks_sigma || ruvd::privacy::dp::CheckSampledGaussian({row.q, row.sigma, row.steps}).ok());
-    RUVD_CHECK(row.method == ruvd::privacy::dp::Method::kRdpAtOrder ? row.order > 1
-                                                           : row.delta > 0 && row.delta < 1);
+    RUVD_CHECK(asks_sigma ||
+               ruvd::privacy::dp::CheckSampledGaussian({row.q, row.sigma, row.steps}).ok());
+    RUVD_CHECK(row.method == ruvd::privacy::dp::Method::kRdpAtOrder
+                   ? row.order > 1
+                   : row.delta > 0 && row.delta < 1);
   }
   return 0;
 }

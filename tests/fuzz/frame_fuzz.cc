@@ -31,7 +31,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const ruvd::test::TextModel model;
   static const std::string intact =
       ruvd::inference::SerializeFrameSet(
-          ruvd::inference::RandomFrameSet(model, ruvd::inference::LinearTargets(model, ruvd::inference::Modules::kQv), 2, 1).value())
+          ruvd::inference::RandomFrameSet(
+              model, ruvd::inference::LinearTargets(model, ruvd::inference::Modules::kQv), 2, 1)
+              .value())
           .value();
   if (size == 0) {
     RUVD_CHECK(ruvd::inference::ParseFrameSet(ruvd::AsBytes(intact)).ok());

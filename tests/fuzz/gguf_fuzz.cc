@@ -39,7 +39,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     RUVD_CHECK(!ruvd::inference::gguf::ValueText(*(*reader)->RawValue(key)).empty());
   }
   const ruvd::inference::QuantizeModelOptions options{
-      .scheme = ruvd::inference::ParseQuantizationScheme("q4_k_m").value(), .allow_requantize = true};
+      .scheme = ruvd::inference::ParseQuantizationScheme("q4_k_m").value(),
+      .allow_requantize = true};
   const auto plan = ruvd::inference::PlanQuantization(**reader, options);
   RUVD_CHECK(!plan.ok() || plan->size() == (*reader)->tensors().size());
   const auto tokenizer = ruvd::inference::Tokenizer::FromGguf(**reader);

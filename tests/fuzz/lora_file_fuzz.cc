@@ -28,10 +28,10 @@ std::string IntactFile(const ruvd::inference::Model& model) {
   const auto add = [&](const std::string& name, const ruvd::inference::Matrix& matrix) {
     const auto in = static_cast<uint64_t>(matrix.columns);
     const auto out = static_cast<uint64_t>(matrix.rows);
-    writer.AddTensor(name + ".lora_a", ruvd::inference::TensorType::kF32, std::vector<uint64_t>{in, kRank},
-                     std::string(in * kRank * 4, '\x3D'));
-    writer.AddTensor(name + ".lora_b", ruvd::inference::TensorType::kF16, std::vector<uint64_t>{kRank, out},
-                     std::string(kRank * out * 2, '\x2D'));
+    writer.AddTensor(name + ".lora_a", ruvd::inference::TensorType::kF32,
+                     std::vector<uint64_t>{in, kRank}, std::string(in * kRank * 4, '\x3D'));
+    writer.AddTensor(name + ".lora_b", ruvd::inference::TensorType::kF16,
+                     std::vector<uint64_t>{kRank, out}, std::string(kRank * out * 2, '\x2D'));
   };
   add("blk.0.attn_q.weight", model.layer(0).q);
   add("blk.1.ffn_down.weight", model.layer(1).down);

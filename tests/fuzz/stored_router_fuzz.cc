@@ -28,7 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!stored.ok()) {
     return 0;
   }
-  RUVD_CHECK(ruvd::serving::DecodeStoredRouter(ruvd::serving::EncodeStoredRouter(*stored), {}).ok());
+  RUVD_CHECK(
+      ruvd::serving::DecodeStoredRouter(ruvd::serving::EncodeStoredRouter(*stored), {}).ok());
   ruvd::serving::RequestRouter router({.exploration = 0});
   if (router.Serve(stored->router).ok()) {
     const ruvd::inference::RouteSet open(0b1111);

@@ -27,8 +27,8 @@ std::string Damaged(std::string file, const uint8_t* data, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const ruvd::test::TextModel model;
   static const std::string intact =
-      ruvd::inference::SerializeTaloraFile(ruvd::test::RandomTalora(model, ruvd::inference::BankStrategy::kAttention),
-                                model)
+      ruvd::inference::SerializeTaloraFile(
+          ruvd::test::RandomTalora(model, ruvd::inference::BankStrategy::kAttention), model)
           .value();
   if (size == 0) {
     RUVD_CHECK(ruvd::inference::ParseTaloraFile(ruvd::AsBytes(intact), model, "intact").ok());
@@ -39,7 +39,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                : Damaged(intact, data + 1, size - 1);
   const auto talora = ruvd::inference::ParseTaloraFile(ruvd::AsBytes(file), model, "fuzz");
   if (talora.ok()) {
-    RUVD_CHECK(ruvd::inference::CheckTalora(**talora).ok() && ruvd::inference::CheckTalora(**talora, model).ok());
+    RUVD_CHECK(ruvd::inference::CheckTalora(**talora).ok() &&
+               ruvd::inference::CheckTalora(**talora, model).ok());
     for (const float t : {0.0F, 0.3F, 1.0F}) {
       ruvd::inference::AdapterMix mix;
       ruvd::inference::AppendMix(**talora, t, {}, 1, &mix);

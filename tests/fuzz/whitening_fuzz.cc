@@ -19,7 +19,10 @@ const ruvd::Digest kModel{7};
 
 std::string IntactFile() {
   const std::vector<float> rows = {1, 0, 2, 0, 1, 5, 3, 3, 1, 2, -1, 0};
-  return ruvd::inference::Whitening::Estimate(kModel, rows, kWidth, 0.5F).value().Serialize().value();
+  return ruvd::inference::Whitening::Estimate(kModel, rows, kWidth, 0.5F)
+      .value()
+      .Serialize()
+      .value();
 }
 
 }  // namespace

@@ -46,8 +46,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return ruvd::privacy::SealKey::FromBytes(fixed).value();
   }();
   ruvd::DecodeRows(ruvd::AsText({data, size}));
-  RUVD_CHECK(!ruvd::storage::ReadWitnessArchiveBytes({data, size}, key, [](const ruvd::storage::WitnessEntry&) {
-                return absl::OkStatus();
-              }).ok());
+  RUVD_CHECK(
+      !ruvd::storage::ReadWitnessArchiveBytes(
+           {data, size}, key, [](const ruvd::storage::WitnessEntry&) { return absl::OkStatus(); })
+           .ok());
   return 0;
 }

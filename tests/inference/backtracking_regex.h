@@ -198,7 +198,9 @@ class BacktrackingRegex {
       }
       if (c == U's' || c == U'S') {
         const bool wanted = c == U's';
-        return {[wanted](char32_t x) { return (inference::ClassOf(x) == inference::CharClass::kWhiteSpace) == wanted; },
+        return {[wanted](char32_t x) {
+                  return (inference::ClassOf(x) == inference::CharClass::kWhiteSpace) == wanted;
+                },
                 std::nullopt};
       }
       c = c == U'r' ? U'\r' : c == U'n' ? U'\n' : c;
@@ -211,9 +213,9 @@ class BacktrackingRegex {
     const char32_t name = pattern_[at_ + 1];
     at_ += 3;
     const inference::CharClass wanted = name == U'L'   ? inference::CharClass::kLetter
-                             : name == U'N' ? inference::CharClass::kNumber
-                             : name == U'M' ? inference::CharClass::kMark
-                                            : inference::CharClass::kPunctuation;
+                                        : name == U'N' ? inference::CharClass::kNumber
+                                        : name == U'M' ? inference::CharClass::kMark
+                                                       : inference::CharClass::kPunctuation;
     return [wanted](char32_t c) { return inference::ClassOf(c) == wanted; };
   }
 

@@ -88,11 +88,11 @@ struct Network {
     Random random(6);
     size_t kind = 0;
     for (const Site& site : AllSites(weights.shape(), first)) {
-      Add(static_cast<ChangeKind>(kind++ % 3), site, 2, std::nullopt, weights.shape(),
-          random, &changes);
+      Add(static_cast<ChangeKind>(kind++ % 3), site, 2, std::nullopt, weights.shape(), random,
+          &changes);
       for (size_t bank = 0; bank < 3; ++bank) {
-        Add(static_cast<ChangeKind>(kind++ % 3), site, bank + 1, bank, weights.shape(),
-            random, &changes);
+        Add(static_cast<ChangeKind>(kind++ % 3), site, bank + 1, bank, weights.shape(), random,
+            &changes);
       }
     }
     changes.parameters() = RandomVector(changes.parameters().size(), random, 0.3);
@@ -155,8 +155,7 @@ TEST(BankGradientTest, AResidualActsOnItsBankAlone) {
          {std::pair{&network, std::optional(bank)}, std::pair{&always, std::optional<size_t>()}}) {
       Random random(7);
       for (const Site& site : AllSites(part->weights.shape(), 0)) {
-        Add(ChangeKind::kLora, site, 2, owner, part->weights.shape(), random,
-            &part->changes);
+        Add(ChangeKind::kLora, site, 2, owner, part->weights.shape(), random, &part->changes);
       }
       part->changes.parameters() = RandomVector(part->changes.parameters().size(), random, 0.3);
     }
@@ -176,8 +175,7 @@ TEST(ChangeSetTest, KnowsItsChangesByBank) {
   const Site query{1, Linear::kQuery};
   const Site key{0, Linear::kKey};
   EXPECT_FALSE(network.changes.first().has_value());
-  Add(ChangeKind::kCore, query, 2, std::nullopt, network.weights.shape(), random,
-      &network.changes);
+  Add(ChangeKind::kCore, query, 2, std::nullopt, network.weights.shape(), random, &network.changes);
   EXPECT_FALSE(network.changes.banked());
   Add(ChangeKind::kCore, query, 3, 2, network.weights.shape(), random, &network.changes);
   network.changes.AddLora(key, 1, 1.0, RandomVector(6, random),

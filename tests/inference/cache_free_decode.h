@@ -21,10 +21,9 @@ namespace ruvd::test {
 
 // What block decoding means, without any cache: every step evaluates everything up to the end of
 // the active block with block-causal attention and commits the most confident masks of that block.
-inline std::vector<inference::TokenId> CacheFreeBlockDecode(const std::shared_ptr<const inference::Model>& model,
-                                                 std::vector<inference::TokenId> tokens, int max_tokens,
-                                                 int block, int steps,
-                                                 const inference::Generation::AdapterPolicy& adapters) {
+inline std::vector<inference::TokenId> CacheFreeBlockDecode(
+    const std::shared_ptr<const inference::Model>& model, std::vector<inference::TokenId> tokens,
+    int max_tokens, int block, int steps, const inference::Generation::AdapterPolicy& adapters) {
   inference::CpuTransformer transformer(model, SerialRunner());
   const size_t prompt = tokens.size();
   const auto b = static_cast<size_t>(block);
@@ -45,17 +44,17 @@ inline std::vector<inference::TokenId> CacheFreeBlockDecode(const std::shared_pt
       if (masked == 0) {
         break;
       }
-      const inference::AdapterMix mix = adapters
-                                 ? adapters(static_cast<float>(masked) / static_cast<float>(window))
-                                 : inference::AdapterMix();
+      const inference::AdapterMix mix =
+          adapters ? adapters(static_cast<float>(masked) / static_cast<float>(window))
+                   : inference::AdapterMix();
       inference::ForwardOutput output;
-      EXPECT_TRUE(
-          transformer
-              .Forward({.tokens = std::span(tokens).first(end),
-                        .attention = {.kind = inference::Attention::Kind::kBlockCausal, .block_length = block},
-                        .adapters = &mix},
-                       &output)
-              .ok());
+      EXPECT_TRUE(transformer
+                      .Forward({.tokens = std::span(tokens).first(end),
+                                .attention = {.kind = inference::Attention::Kind::kBlockCausal,
+                                              .block_length = block},
+                                .adapters = &mix},
+                               &output)
+                      .ok());
       for (size_t i = begin; i < end; ++i) {
         if (tokens[i] != kTinyMask) {
           continue;

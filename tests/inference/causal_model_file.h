@@ -79,8 +79,8 @@ struct CausalModelFile {
 
   void AddTensors(inference::GgufWriter* writer) const {
     Random random(seed);
-    const auto add = [&](const std::string& name, std::vector<uint64_t> shape, inference::TensorType format,
-                         double spread, double centre) {
+    const auto add = [&](const std::string& name, std::vector<uint64_t> shape,
+                         inference::TensorType format, double spread, double centre) {
       uint64_t count = 1;
       for (const uint64_t dimension : shape) {
         count *= dimension;

@@ -217,7 +217,7 @@ TEST_F(ConversionTest, OnlyACausalQwen2IsConverted) {
   EXPECT_THAT(
       Refusal(
           {.extra = [](GgufWriter* w) { w->SetUnsigned32("qwen2.attention.sliding_window", 8); }}),
-      HasSubstr("ends after 8 tokens"));
+      HasSubstr("limited to 8 tokens"));
   // A window that hides nothing is left out.
   options_.steps = 1;
   auto conversion = Create(

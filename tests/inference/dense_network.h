@@ -74,34 +74,37 @@ class DenseNetwork final : public inference::train::NetworkWeights<double> {
   std::span<const double> output_norm() const override { return norms_.back(); }
   std::span<const double> q_norm(size_t layer) const override { return head_norms_[2 * layer]; }
   std::span<const double> k_norm(size_t layer) const override { return head_norms_[2 * layer + 1]; }
-  std::span<const double> Bias(const inference::train::Site& site) const override { return biases_.at(site); }
-  void Multiply(const inference::train::Site& site, std::span<const double> x, std::span<double> y) override {
+  std::span<const double> Bias(const inference::train::Site& site) const override {
+    return biases_.at(site);
+  }
+  void Multiply(const inference::train::Site& site, std::span<const double> x,
+                std::span<double> y) override {
     const size_t in = shape_.In(site.linear);
     const size_t out = shape_.Out(site.linear);
     inference::train::MultiplyAbt<double>({.a = x.data(),
-                                .a_stride = in,
-                                .rows = x.size() / in,
-                                .inner = in,
-                                .b = matrices_.at(site).data(),
-                                .b_stride = in,
-                                .columns = out,
-                                .y = y.data(),
-                                .y_stride = out});
+                                           .a_stride = in,
+                                           .rows = x.size() / in,
+                                           .inner = in,
+                                           .b = matrices_.at(site).data(),
+                                           .b_stride = in,
+                                           .columns = out,
+                                           .y = y.data(),
+                                           .y_stride = out});
   }
-  void MultiplyTransposed(const inference::train::Site& site, std::span<const double> dy, std::span<double> dx,
-                          bool accumulate) override {
+  void MultiplyTransposed(const inference::train::Site& site, std::span<const double> dy,
+                          std::span<double> dx, bool accumulate) override {
     const size_t in = shape_.In(site.linear);
     const size_t out = shape_.Out(site.linear);
     inference::train::MultiplyAb<double>({.a = dy.data(),
-                               .a_stride = out,
-                               .rows = dy.size() / out,
-                               .inner = out,
-                               .b = matrices_.at(site).data(),
-                               .b_stride = in,
-                               .columns = in,
-                               .y = dx.data(),
-                               .y_stride = in,
-                               .accumulate = accumulate});
+                                          .a_stride = out,
+                                          .rows = dy.size() / out,
+                                          .inner = out,
+                                          .b = matrices_.at(site).data(),
+                                          .b_stride = in,
+                                          .columns = in,
+                                          .y = dx.data(),
+                                          .y_stride = in,
+                                          .accumulate = accumulate});
   }
 
  private:

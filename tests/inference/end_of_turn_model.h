@@ -10,7 +10,8 @@
 
 namespace ruvd::test {
 
-// The same weights whatever token ends a turn of a chat; kNoToken: none does.
+// Returns a model whose weights do not depend on the token that ends a turn; kNoToken: no token
+// does.
 inline std::shared_ptr<const TextModel> TextModelWithEndOfTurn(inference::TokenId end) {
   return std::make_shared<const TextModel>(
       TextModel::Defaults(), ByteTokenizer([end](inference::GgufWriter* writer) {

@@ -37,8 +37,7 @@ TEST_F(FirstForwardTest, TokenByTokenItIsWhatFollowsTheLastToken) {
   const auto vocabulary = static_cast<size_t>(model_->config().vocabulary);
   std::vector<float> logits(vocabulary);
   transformer_.Logits(std::span<const float>(output.hidden).last(width), nullptr, logits);
-  const RowSummary summary =
-      Summarise(logits, model_->tokenizer().mask_id().value_or(kNoToken));
+  const RowSummary summary = Summarise(logits, model_->tokenizer().mask_id().value_or(kNoToken));
   const FirstForward read = Read(prompt, DecodingMode::kAutoregressive, 8);
   EXPECT_NEAR(read.confidence, summary.Probability(logits[summary.best]), 1e-5);
   EXPECT_NEAR(read.entropy, summary.entropy / std::log(static_cast<float>(vocabulary)), 1e-5);

@@ -10,11 +10,11 @@
 #include <set>
 #include <vector>
 
-#include "inference/sampler/limits.h"
 #include "inference/engine/generation.h"
 #include "inference/engine/step_together.h"
 #include "inference/instant/lessons.h"
 #include "inference/instant/limits.h"
+#include "inference/sampler/limits.h"
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/end_of_turn_model.h"
 #include "tests/inference/finished_generation.h"

@@ -98,7 +98,8 @@ TEST(GgufReaderTest, NamesTheKeyThatIsMissingOrOfAnotherKind) {
   const auto reader = GgufReader::Parse(AsBytes(file)).value();
   EXPECT_FALSE(reader->Has("absent"));
   EXPECT_THAT(MessageOf(reader->GetUnsigned("absent").status()), HasSubstr("absent is missing"));
-  EXPECT_THAT(MessageOf(reader->GetUnsigned("eps").status()), HasSubstr("eps is not an integer"));
+  EXPECT_THAT(MessageOf(reader->GetUnsigned("eps").status()),
+              HasSubstr("eps is not a non-negative integer"));
   EXPECT_THAT(MessageOf(reader->GetUnsigned("types").status()), HasSubstr("types is not"));
   EXPECT_FALSE(reader->GetFloat("flag").ok());
   EXPECT_FALSE(reader->GetBool("eps").ok());

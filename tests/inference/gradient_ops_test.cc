@@ -179,13 +179,8 @@ TEST(GradientTest, ChangesOfEveryKind) {
                         .scale = 0.5,
                         .down = {},
                         .up = {}});
-  ExpectChangeGradient({.kind = ChangeKind::kFfa,
-                        .rank = 2,
-                        .in = 5,
-                        .out = 4,
-                        .scale = 2,
-                        .down = down,
-                        .up = {}});
+  ExpectChangeGradient(
+      {.kind = ChangeKind::kFfa, .rank = 2, .in = 5, .out = 4, .scale = 2, .down = down, .up = {}});
   ExpectChangeGradient({.kind = ChangeKind::kCore,
                         .rank = 2,
                         .in = 5,

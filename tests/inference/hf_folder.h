@@ -33,7 +33,8 @@ inline std::string HfTokenizerJson() {
   std::string vocabulary;
   for (int byte = 0; byte < 256; ++byte) {
     vocabulary += fmt::format(
-        "{}: {}, ", JsonQuoted(inference::SpellBytes(std::string(1, static_cast<char>(byte)))), byte);
+        "{}: {}, ", JsonQuoted(inference::SpellBytes(std::string(1, static_cast<char>(byte)))),
+        byte);
   }
   return R"({"added_tokens": [{"id": 257, "content": "<|mask|>", "special": true}],
     "normalizer": {"type": "NFC"}, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [

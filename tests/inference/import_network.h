@@ -295,13 +295,17 @@ class ImportNetworkTest : public ::testing::Test {
     Put("model.safetensors.index.json", fmt::format(R"({{"weight_map": {{{}}}}})", map));
   }
 
-  absl::StatusOr<std::unique_ptr<inference::GgufReader>> Import(const inference::ImportOptions& options) {
-    ASSIGN_OR_RETURN([[maybe_unused]] const inference::ImportResult result,
-                     inference::ImportModel(folder_.string(), options, (folder_ / "out.gguf").string()));
+  absl::StatusOr<std::unique_ptr<inference::GgufReader>> Import(
+      const inference::ImportOptions& options) {
+    ASSIGN_OR_RETURN(
+        [[maybe_unused]] const inference::ImportResult result,
+        inference::ImportModel(folder_.string(), options, (folder_ / "out.gguf").string()));
     return inference::GgufReader::Open((folder_ / "out.gguf").string());
   }
-  absl::StatusOr<std::unique_ptr<inference::GgufReader>> Import(const std::string& architecture = "") {
-    return Import(inference::ImportOptions{.type = "f32", .architecture = architecture, .name = ""});
+  absl::StatusOr<std::unique_ptr<inference::GgufReader>> Import(
+      const std::string& architecture = "") {
+    return Import(
+        inference::ImportOptions{.type = "f32", .architecture = architecture, .name = ""});
   }
 
   // The file computes what the source does, which has half splits.
@@ -332,7 +336,8 @@ class ImportNetworkTest : public ::testing::Test {
     inference::CpuTransformer transformer(*model, SerialRunner());
     const std::vector<inference::TokenId> ids(tokens.begin(), tokens.end());
     inference::ForwardOutput output;
-    const auto kind = causal ? inference::Attention::Kind::kCausal : inference::Attention::Kind::kBidirectional;
+    const auto kind =
+        causal ? inference::Attention::Kind::kCausal : inference::Attention::Kind::kBidirectional;
     ASSERT_TRUE(transformer.Forward({.tokens = ids, .attention = {.kind = kind}}, &output).ok());
     std::vector<float> logits(ids.size() * kHfVocabulary);
     transformer.Logits(output.hidden, nullptr, logits);

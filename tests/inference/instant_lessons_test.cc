@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/random.h"
-#include "inference/sampler/limits.h"
 #include "inference/instant/lessons.h"
 #include "inference/instant/limits.h"
 #include "inference/sampler/commit_trail.h"
+#include "inference/sampler/limits.h"
 
 namespace ruvd::inference {
 namespace {

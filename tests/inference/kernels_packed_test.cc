@@ -311,7 +311,7 @@ TEST(KernelChoiceTest, RefusesUnknownNamesAndListsWhatThereIs) {
               ::testing::AllOf(::testing::HasSubstr("pentium"), ::testing::HasSubstr("scalar")));
   EXPECT_TRUE(ForceKernels("scalar").ok());
   EXPECT_STREQ(Kernels().name, "scalar");
-  EXPECT_THAT(KernelChoiceReason(), ::testing::HasSubstr("asked for"));
+  EXPECT_THAT(KernelChoiceReason(), ::testing::HasSubstr("requested by"));
   EXPECT_TRUE(ForceKernels("").ok());
   EXPECT_THAT(KernelChoiceReason(), ::testing::HasSubstr("best"));
 }

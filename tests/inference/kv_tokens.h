@@ -28,8 +28,8 @@ inline std::vector<float> NormalFloats(Random& random, size_t count) {
 }
 
 // One stored value: `index` within the tile's keys or values.
-inline double StoredValue(inference::KvFormat format, const void* from, const float* scales, size_t index,
-                          size_t token) {
+inline double StoredValue(inference::KvFormat format, const void* from, const float* scales,
+                          size_t index, size_t token) {
   switch (format) {
     case inference::KvFormat::kF32:
       return static_cast<double>(static_cast<const float*>(from)[index]);
@@ -43,17 +43,17 @@ inline double StoredValue(inference::KvFormat format, const void* from, const fl
 }
 
 // The key and value of a token and head as the cache has them, read without the kernels.
-inline std::pair<std::vector<double>, std::vector<double>> StoredToken(const inference::KvCache& cache,
-                                                                       size_t layer, size_t head,
-                                                                       size_t token) {
+inline std::pair<std::vector<double>, std::vector<double>> StoredToken(
+    const inference::KvCache& cache, size_t layer, size_t head, size_t token) {
   const inference::KvLayout& layout = cache.layout();
-  const inference::KvTile tile = layout.Tile(cache.pages()[token / inference::kKvTileTokens].bytes(), layer, head);
+  const inference::KvTile tile =
+      layout.Tile(cache.pages()[token / inference::kKvTileTokens].bytes(), layer, head);
   const size_t slot = token % inference::kKvTileTokens;
   std::vector<double> key;
   std::vector<double> value;
   for (size_t i = 0; i < layout.head_size(); ++i) {
-    key.push_back(
-        StoredValue(tile.format, tile.keys, tile.key_scales, i * inference::kKvTileTokens + slot, slot));
+    key.push_back(StoredValue(tile.format, tile.keys, tile.key_scales,
+                              i * inference::kKvTileTokens + slot, slot));
     value.push_back(StoredValue(tile.format, tile.values, tile.value_scales,
                                 slot * inference::KvValueStride(layout.head_size()) + i, slot));
   }
@@ -61,7 +61,8 @@ inline std::pair<std::vector<double>, std::vector<double>> StoredToken(const inf
 }
 
 // Appends `tokens` rows to every layer, the same for all of them.
-inline absl::Status AppendRows(inference::KvCache* cache, int tokens, const float* keys, const float* values) {
+inline absl::Status AppendRows(inference::KvCache* cache, int tokens, const float* keys,
+                               const float* values) {
   const int begin = cache->length();
   RETURN_IF_ERROR(cache->Reserve(begin, tokens));
   for (size_t layer = 0; layer < cache->layout().layers(); ++layer) {

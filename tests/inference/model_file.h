@@ -101,7 +101,8 @@ struct FileContents {
       }
       const std::vector<float> values =
           tensor.values.empty() ? RandomValues(count, tensor.seed) : tensor.values;
-      writer.AddTensor(name, tensor.type, tensor.shape, inference::Quantize(tensor.type, values).value());
+      writer.AddTensor(name, tensor.type, tensor.shape,
+                       inference::Quantize(tensor.type, values).value());
     }
     return writer.Serialize().value();
   }

@@ -61,8 +61,8 @@ std::vector<Site> AllSites(const NetworkShape& shape, size_t first) {
   return sites;
 }
 
-void AddChange(ChangeKind kind, const Site& site, const NetworkShape& shape,
-               Random& random, ChangeSet<double>* changes) {
+void AddChange(ChangeKind kind, const Site& site, const NetworkShape& shape, Random& random,
+               ChangeSet<double>* changes) {
   constexpr size_t kRank = 2;
   const Vector down = RandomVector(kRank * shape.In(site.linear), random, 0.5);
   const Vector up = RandomVector(kRank * shape.Out(site.linear), random, 0.5);
@@ -105,8 +105,7 @@ struct Network {
   NetworkPass<double> pass;
 };
 
-class SiteGradientTest : public ::testing::TestWithParam<std::tuple<ChangeKind, size_t>> {
-};
+class SiteGradientTest : public ::testing::TestWithParam<std::tuple<ChangeKind, size_t>> {};
 
 // Tests one change alone: the backward pass ends at its site.
 TEST_P(SiteGradientTest, AgreesWithDifferences) {
@@ -120,8 +119,7 @@ TEST_P(SiteGradientTest, AgreesWithDifferences) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sites, SiteGradientTest,
-                         ::testing::Combine(::testing::Values(ChangeKind::kLora,
-                                                              ChangeKind::kFfa,
+                         ::testing::Combine(::testing::Values(ChangeKind::kLora, ChangeKind::kFfa,
                                                               ChangeKind::kCore),
                                             ::testing::Range(size_t{0}, size_t{22})));
 
@@ -135,8 +133,8 @@ TEST(NetworkGradientTest, ChangesEverywhere) {
       Random random(6);
       size_t kind = 0;
       for (const Site& site : AllSites(network.weights.shape(), first)) {
-        AddChange(static_cast<ChangeKind>(kind++ % 3), site, network.weights.shape(),
-                  random, &network.changes);
+        AddChange(static_cast<ChangeKind>(kind++ % 3), site, network.weights.shape(), random,
+                  &network.changes);
       }
       Randomise(&network.changes, random);
       network.ExpectGradients(Batch());
@@ -179,10 +177,8 @@ TEST(NetworkGradientTest, ARowOfTheEmbedding) {
         Random random(15);
         network.changes.TrainRow(3, tied, RandomVector(shape.width, random));
         if (with_changes) {
-          AddChange(ChangeKind::kLora, {1, Linear::kValue}, shape, random,
-                    &network.changes);
-          AddChange(ChangeKind::kCore, {2, Linear::kDown}, shape, random,
-                    &network.changes);
+          AddChange(ChangeKind::kLora, {1, Linear::kValue}, shape, random, &network.changes);
+          AddChange(ChangeKind::kCore, {2, Linear::kDown}, shape, random, &network.changes);
         }
         Randomise(&network.changes, random);
         std::vector<TrainingSequence> batch = Batch();
@@ -231,8 +227,7 @@ TEST(NetworkGradientTest, MemoryDecidesNothingButTheOrderOfSums) {
     Network network = MakeFull(memory);
     Random random(9);
     for (const Site& site : AllSites(network.weights.shape(), 0)) {
-      AddChange(ChangeKind::kLora, site, network.weights.shape(), random,
-                &network.changes);
+      AddChange(ChangeKind::kLora, site, network.weights.shape(), random, &network.changes);
     }
     Randomise(&network.changes, random);
     const Vector gradient = network.Gradient(Batch());
@@ -277,8 +272,7 @@ TEST(NetworkGradientTest, TheHeadOfALargeVocabularyLeavesMemoryToTheLayers) {
   EXPECT_LT(slices, 2 * network.weights.shape().layers + batch.size());
   Network roomy({.vocabulary = kVocabulary}, uint64_t{64} << 20);
   Random again(12);
-  AddChange(ChangeKind::kLora, {0, Linear::kQuery}, roomy.weights.shape(), again,
-            &roomy.changes);
+  AddChange(ChangeKind::kLora, {0, Linear::kQuery}, roomy.weights.shape(), again, &roomy.changes);
   Randomise(&roomy.changes, again);
   const Vector expected = roomy.Gradient(batch);
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -322,8 +316,7 @@ TEST(NetworkGradientTest, ALossFromBehindTheFrozenLayersIsTheSame) {
     for (const uint64_t memory : {uint64_t{1} << 20, uint64_t{1}}) {
       Network network = MakeFull(memory);
       Random random(11);
-      AddChange(ChangeKind::kLora, site, network.weights.shape(), random,
-                &network.changes);
+      AddChange(ChangeKind::kLora, site, network.weights.shape(), random, &network.changes);
       FrozenPrefix<double> prefix;
       const std::vector<TrainingSequence> batch = Batch();
       for (int i = 0; i < 3; ++i) {
@@ -340,8 +333,7 @@ TEST(NetworkGradientTest, ALossFromBehindTheFrozenLayersIsTheSame) {
 TEST(NetworkGradientTest, WhatIsKeptOfTheFrozenLayersHasALimit) {
   Network network = MakeFull(1);  // every sequence is a group
   Random random(13);
-  AddChange(ChangeKind::kLora, {1, Linear::kUp}, network.weights.shape(), random,
-            &network.changes);
+  AddChange(ChangeKind::kLora, {1, Linear::kUp}, network.weights.shape(), random, &network.changes);
   const std::vector<TrainingSequence> batch = Batch();
   const size_t row = network.weights.shape().width * sizeof(double);
   FrozenPrefix<double> prefix{.max_bytes = 12 * row};

@@ -268,7 +268,7 @@ TEST_F(QuantizeModelTest, KeepLeavesTensorsAlone) {
 TEST_F(QuantizeModelTest, RefusesToQuantiseTwiceUnlessTold) {
   QuantizeModelOptions options = OptionsFor("q4_0");
   EXPECT_THAT(Refusal({.matrices = TensorType::kQ8_0}, options),
-              testing::AllOf(HasSubstr("token_embd.weight is Q8_0 already"),
+              testing::AllOf(HasSubstr("token_embd.weight already has the format Q8_0"),
                              HasSubstr("--allow-requantize")));
   options.allow_requantize = true;
   EXPECT_EQ(Quantized({.matrices = TensorType::kQ8_0}, options)

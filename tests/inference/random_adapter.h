@@ -14,12 +14,14 @@ namespace ruvd::test {
 
 // Rank 3 on some matrices of both layers, alone and among those that share their input, and on the
 // output matrix.
-inline std::shared_ptr<const inference::Adapter> RandomAdapter(const TinyModel& model, uint64_t seed) {
+inline std::shared_ptr<const inference::Adapter> RandomAdapter(const TinyModel& model,
+                                                               uint64_t seed) {
   Random random(seed);
   auto adapter = std::make_shared<inference::Adapter>();
   adapter->name = "random";
   const auto add = [&](const std::string& name, const inference::Matrix& w) {
-    inference::LowRank change{.rank = 3, .in = w.columns, .out = w.rows, .a = {}, .b = {}, .scale = 0.7F};
+    inference::LowRank change{
+        .rank = 3, .in = w.columns, .out = w.rows, .a = {}, .b = {}, .scale = 0.7F};
     for (int i = 0; i < 3 * (w.columns + w.rows); ++i) {
       (i < 3 * w.columns ? change.a : change.b)
           .push_back(static_cast<float>(0.2 * random.Normal()));

@@ -14,8 +14,9 @@
 namespace ruvd::test {
 
 inline constexpr inference::TensorType kPackedTypes[] = {
-    inference::TensorType::kQ8_0, inference::TensorType::kQ4_0, inference::TensorType::kQ4_1, inference::TensorType::kQ5_0,
-    inference::TensorType::kQ5_1, inference::TensorType::kQ4_K, inference::TensorType::kQ5_K, inference::TensorType::kQ6_K};
+    inference::TensorType::kQ8_0, inference::TensorType::kQ4_0, inference::TensorType::kQ4_1,
+    inference::TensorType::kQ5_0, inference::TensorType::kQ5_1, inference::TensorType::kQ4_K,
+    inference::TensorType::kQ5_K, inference::TensorType::kQ6_K};
 
 // Offsets of the half-precision scale and minimum in a block of a quantised format.
 inline std::vector<size_t> HalvesOf(inference::TensorType type) {
@@ -38,7 +39,8 @@ inline void SetHalf(std::vector<uint8_t>& bytes, size_t at, uint16_t half) {
 
 // Random blocks of a quantised format: every code and sub-scale occurs, scales and minima are
 // normally distributed around zero.
-inline std::vector<uint8_t> RandomBlocks(inference::TensorType type, size_t values, Random& random) {
+inline std::vector<uint8_t> RandomBlocks(inference::TensorType type, size_t values,
+                                         Random& random) {
   const size_t block = inference::BlockBytes(type);
   std::vector<uint8_t> bytes(values / inference::BlockValues(type) * block);
   for (uint8_t& byte : bytes) {
@@ -46,7 +48,8 @@ inline std::vector<uint8_t> RandomBlocks(inference::TensorType type, size_t valu
   }
   for (size_t at = 0; at < bytes.size(); at += block) {
     for (const size_t half : HalvesOf(type)) {
-      SetHalf(bytes, at + half, inference::FloatToHalf(static_cast<float>(random.Normal()) * 0.05F));
+      SetHalf(bytes, at + half,
+              inference::FloatToHalf(static_cast<float>(random.Normal()) * 0.05F));
     }
   }
   return bytes;

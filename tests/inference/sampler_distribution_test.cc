@@ -81,16 +81,14 @@ TEST(SummariseTest, NeverProposesTheMaskButCountsItsMass) {
 }
 
 TEST(SummariseTest, TiesGoToTheLowerTokenAndHaveNoMargin) {
-  const RowSummary summary =
-      Summarise(std::vector<float>{0.0F, 3.0F, 3.0F, 1.0F}, kNoToken);
+  const RowSummary summary = Summarise(std::vector<float>{0.0F, 3.0F, 3.0F, 1.0F}, kNoToken);
   EXPECT_EQ(summary.best, 1U);
   EXPECT_EQ(summary.margin, 0.0F);
 }
 
 TEST(SummariseTest, SurvivesInfinities) {
   const float infinity = std::numeric_limits<float>::infinity();
-  const RowSummary summary =
-      Summarise(std::vector<float>{-infinity, 3.0F, -infinity}, kNoToken);
+  const RowSummary summary = Summarise(std::vector<float>{-infinity, 3.0F, -infinity}, kNoToken);
   EXPECT_EQ(summary.best, 1U);
   EXPECT_NEAR(summary.Probability(3.0F), 1.0, 1e-6);
   EXPECT_NEAR(summary.entropy, 0.0, 1e-6);

@@ -15,7 +15,8 @@ namespace ruvd::test {
 
 // A trunk and three random residuals on some matrices of both layers, "tale@3"; with a random
 // router where the strategy wants one.
-inline inference::Talora RandomTalora(const inference::Model& model, inference::BankStrategy strategy, uint64_t seed = 1) {
+inline inference::Talora RandomTalora(const inference::Model& model,
+                                      inference::BankStrategy strategy, uint64_t seed = 1) {
   std::vector<std::pair<std::string, const inference::Matrix*>> targets;
   for (const char* name : {"blk.0.attn_q.weight", "blk.0.attn_v.weight", "blk.1.ffn_down.weight"}) {
     targets.emplace_back(name, inference::FindMatrix(model, name));

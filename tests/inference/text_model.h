@@ -43,7 +43,8 @@ inline std::unique_ptr<inference::Tokenizer> ByteTokenizer(
     extra(&writer);
   }
   const std::string file = writer.Serialize().value();
-  return inference::Tokenizer::FromGguf(*inference::GgufReader::Parse(AsBytes(file)).value()).value();
+  return inference::Tokenizer::FromGguf(*inference::GgufReader::Parse(AsBytes(file)).value())
+      .value();
 }
 
 // A random model over bytes, with a tokenizer: text in, text out, without a file.
@@ -85,8 +86,9 @@ inline std::shared_ptr<const TextModel> TinyTextModel() {
 
 // A random adapter of the given targets ("blk.0.attn_q.weight"), large enough to change tokens.
 inline std::shared_ptr<const inference::Adapter> RandomAdapter(
-    const inference::Model& model, const std::vector<std::pair<std::string, const inference::Matrix*>>& targets,
-    uint64_t seed, double spread = 0.5) {
+    const inference::Model& model,
+    const std::vector<std::pair<std::string, const inference::Matrix*>>& targets, uint64_t seed,
+    double spread = 0.5) {
   Random random(seed);
   auto adapter = std::make_shared<inference::Adapter>();
   adapter->name = "random-" + std::to_string(seed);

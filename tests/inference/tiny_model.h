@@ -98,7 +98,8 @@ class TinyModel final : public inference::Model {
   inference::ModelConfig& mutable_config() { return config_; }
   inference::LayerWeights& mutable_layer(int index) { return layers_[static_cast<size_t>(index)]; }
   inference::Matrix& mutable_output() { return output_; }
-  inference::Matrix MakeMatrix(inference::TensorType type, int rows, int columns, const std::vector<float>& values) {
+  inference::Matrix MakeMatrix(inference::TensorType type, int rows, int columns,
+                               const std::vector<float>& values) {
     bytes_.push_back(inference::Quantize(type, values).value());
     return {.type = type,
             .rows = rows,
@@ -125,7 +126,8 @@ class TinyModel final : public inference::Model {
     writer.SetUnsigned32("tokenizer.ggml.eos_token_id", kEnd);
     writer.SetUnsigned32("tokenizer.ggml.mask_token_id", kMask);
     const std::string file = writer.Serialize().value();
-    return inference::Tokenizer::FromGguf(*inference::GgufReader::Parse(AsBytes(file)).value()).value();
+    return inference::Tokenizer::FromGguf(*inference::GgufReader::Parse(AsBytes(file)).value())
+        .value();
   }
   std::vector<float> RandomVector(int length, double spread, double centre) {
     std::vector<float> values(static_cast<size_t>(length));
@@ -150,7 +152,7 @@ class TinyModel final : public inference::Model {
   Digest hash_{};
 };
 
-// Tokens of a TinyModel.
+// Returns random tokens of a TinyModel.
 inline std::vector<inference::TokenId> RandomTokens(size_t count, uint64_t seed) {
   Random random(seed);
   std::vector<inference::TokenId> tokens(count);

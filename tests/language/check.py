@@ -171,7 +171,7 @@ def markdown_blocks(text):
         if "<!--" in line:
             hidden = True
         starts = re.match(r"\s*([-*] |\d+\. |#|\|)", line)
-        skip = fenced or hidden or line.startswith("```") or line.startswith(("|", "#")) or not line.strip()
+        skip = fenced or hidden or line.startswith("```") or line.startswith(("|", "#", ">")) or not line.strip()
         if (skip or starts) and block:
             yield first, " ".join(block)
             block = []

@@ -246,8 +246,8 @@ class Equivocator : public Adversary {
                                               federation::kBodyMemberRecord, seq + kMaxPairs);
     header.expires_ms = header.created_ms + kRecordLifeMillis;
     Frame frame;
-    *frame.mutable_member_delta()->add_records() =
-        federation::ToProto(*SealEnvelope(header, federation::EncodeMemberRecord(record), node.identity().key));
+    *frame.mutable_member_delta()->add_records() = federation::ToProto(
+        *SealEnvelope(header, federation::EncodeMemberRecord(record), node.identity().key));
     return frame;
   }
 

@@ -49,8 +49,7 @@ Totals TotalsOf(const Summary& summary) {
     totals.links += run.network.links;
     for (size_t kind = 0; kind < run.network.kinds.size(); ++kind) {
       if (const NetworkCounters::Kind& sent = run.network.kinds[kind]; sent.frames > 0) {
-        NetworkCounters::Kind& total =
-            totals.kinds[FrameKindName(static_cast<int>(kind))];
+        NetworkCounters::Kind& total = totals.kinds[FrameKindName(static_cast<int>(kind))];
         total.frames += sent.frames;
         total.bytes += sent.bytes;
       }

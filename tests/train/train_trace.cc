@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const absl::Status status = ruvd::inference::train::Trace(argv[1], argv[2], std::stoi(argv[3]),
-                                                 std::stoi(argv[4]), std::stoi(argv[5]));
+                                                            std::stoi(argv[4]), std::stoi(argv[5]));
   if (!status.ok()) {
     std::cerr << ruvd::MessageOf(status) << "\n";
     return 1;

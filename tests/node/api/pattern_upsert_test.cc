@@ -153,9 +153,9 @@ TEST_F(PatternUpsertTest, AStoredAdapterThatDoesNotDecodeIsReplaced) {
   StoreLearned("no adapter");
   ASSERT_TRUE(Upsert(Again()).ok());
   const storage::Pattern stored = *patterns_->Get(kUpsertId);
-  EXPECT_EQ(
-      stored.adapter_name,
-      serving::PatternAdapterName(kUpsertId, inference::AdapterId(*AdapterOf(1, "whatever its name"))));
+  EXPECT_EQ(stored.adapter_name,
+            serving::PatternAdapterName(kUpsertId,
+                                        inference::AdapterId(*AdapterOf(1, "whatever its name"))));
   EXPECT_EQ(stored.adapter_version, 1U);
 }
 

@@ -27,8 +27,7 @@ namespace {
 
 using testing::HasSubstr;
 
-using Call =
-    AsyncCall<witness::v1::GetStatsRequest, witness::v1::GetStatsResponse>;
+using Call = AsyncCall<witness::v1::GetStatsRequest, witness::v1::GetStatsResponse>;
 
 class WitnessServiceTest : public DatabaseTest {
  protected:

@@ -51,8 +51,7 @@ Pattern SomePattern() {
   return pattern;
 }
 
-std::string Written(const PatternFileHeader& header,
-                    const std::vector<Pattern>& patterns) {
+std::string Written(const PatternFileHeader& header, const std::vector<Pattern>& patterns) {
   std::string bytes;
   PatternFileWriter writer([&bytes](std::string_view piece) {
     bytes += piece;

@@ -149,7 +149,8 @@ TEST_F(BackgroundRoundTest, TheSharedCoreHoldsLessonsOfThoseWhoAgreedOnly) {
   frame_ = inference::RandomFrame(*model_, 8, 1).value();
   AddLesson("b", embedding_, "The lighthouse keeper", kRoundPackage, "bob");
   ASSERT_TRUE(Run({"r", "b"}).status.ok());
-  serving::PatternPayload payload = serving::DecodePatternPayload(patterns_->Get(kId)->payload).value();
+  serving::PatternPayload payload =
+      serving::DecodePatternPayload(patterns_->Get(kId)->payload).value();
   const privacy::Contributor operators = consents_->ContributorOf({});
   const privacy::Contributor bob = consents_->ContributorOf({.user_id = "bob"});
   ASSERT_FALSE(payload.core.empty());

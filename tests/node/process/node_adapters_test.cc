@@ -38,8 +38,7 @@ class NodeAdaptersTest : public NodeTest {
     request.mutable_sampling()->set_mode(inference::v1::DECODING_MODE_DIFFUSION);
     return request;
   }
-  static AdapterChoice& Choose(GenerateRequest* request, const std::string& name,
-                                        float weight) {
+  static AdapterChoice& Choose(GenerateRequest* request, const std::string& name, float weight) {
     AdapterChoice& choice = *request->mutable_adapters()->add_chosen();
     choice.set_name(name);
     choice.set_weight(weight);

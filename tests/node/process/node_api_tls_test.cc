@@ -43,7 +43,7 @@ class NodeApiTlsTest : public NodeTest {
   }
   client::NodeClient Client(const std::string& token) const {
     return client::NodeClient(node_->api_address(),
-                      {.tls = true, .roots = certificate_.certificate, .token = token});
+                              {.tls = true, .roots = certificate_.certificate, .token = token});
   }
   // Runs `ruvd` with these arguments and returns what it wrote.
   std::string Run(std::vector<std::string> arguments, int expected) {

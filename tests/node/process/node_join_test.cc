@@ -84,7 +84,7 @@ class NodeJoinTest : public NodeTest {
                                                 const std::string& token,
                                                 const privacy::NodeKey& key) {
     return admission::JoinCluster(address, privacy::JoinInvitation::Parse(token).value(), "x", key,
-                       SystemClock());
+                                  SystemClock());
   }
   // Starts a node with the files that `ruvd join` made, which dials `seed`.
   Node& StartOther(const std::string& name, const std::string& seed) {

@@ -122,9 +122,8 @@ TEST_F(NodeUsersTest, AnErasedUsersRequestsAreGoneAndNobodyElses) {
       request.set_request_id(id);
       witness::v1::GetEntryResponse entry;
       grpc::ClientContext context;
-      EXPECT_TRUE(witness::v1::WitnessService::NewStub(channel_)
-                      ->GetEntry(&context, request, &entry)
-                      .ok());
+      EXPECT_TRUE(
+          witness::v1::WitnessService::NewStub(channel_)->GetEntry(&context, request, &entry).ok());
     }
     RestartBehind("verify");
   }

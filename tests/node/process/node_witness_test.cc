@@ -27,8 +27,7 @@ class NodeWitnessTest : public NodeTest {
     auto stub = witness::v1::WitnessService::NewStub(channel_);
     return api::FromRpcStatus((*stub.*method)(&context, request, response));
   }
-  witness::v1::ListEntriesResponse List(
-      const witness::v1::ListEntriesRequest& request) {
+  witness::v1::ListEntriesResponse List(const witness::v1::ListEntriesRequest& request) {
     witness::v1::ListEntriesResponse response;
     const absl::Status status = Call(&Stub::ListEntries, request, &response);
     EXPECT_TRUE(status.ok()) << status;

@@ -108,7 +108,8 @@ class RecordingPeer {
 
   static std::unique_ptr<federation::GossipCore> Create(federation::GossipConfig config,
                                                         const privacy::NodeKey& key) {
-    auto core = federation::GossipCore::Create(std::move(config), key, privacy::SecureRandomBytes, 1, Now());
+    auto core = federation::GossipCore::Create(std::move(config), key, privacy::SecureRandomBytes,
+                                               1, Now());
     EXPECT_TRUE(core.ok()) << core.status();
     return *std::move(core);
   }

@@ -148,8 +148,8 @@ TEST(CliRpcErrorTest, TheReasonOfTheNodeIsKept) {
 TEST(CliRpcErrorTest, ABusyNodeSaysWhenToComeAgain) {
   const auto delay = [](const absl::Status& status) {
     const grpc::Status rpc = api::ToRpcStatus(status);
-    return client::RetryDelayOf(client::StatusOfCall(static_cast<int>(rpc.error_code()),
-                                             rpc.error_message(), rpc.error_details(), "s"));
+    return client::RetryDelayOf(client::StatusOfCall(
+        static_cast<int>(rpc.error_code()), rpc.error_message(), rpc.error_details(), "s"));
   };
   EXPECT_EQ(delay(Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull, "full")),
             std::chrono::milliseconds(200));

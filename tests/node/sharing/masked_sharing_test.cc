@@ -412,7 +412,7 @@ TEST_F(MaskedSharingTest, NodesThatAreTooFewForASumSaySo) {
   Step();
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_THAT(MessageOf(nodes_[i].sharing->View().waits),
-                testing::HasSubstr("takes 4 nodes, and 3 said"))
+                testing::HasSubstr("needs 4 nodes, but 3 announced"))
         << i;
   }
   EXPECT_THAT(MessageOf(nodes_[3].sharing->View().waits), testing::HasSubstr("tier is not masked"));

@@ -145,8 +145,8 @@ TEST_F(OwnPatternsTest, ARestartKeepsTheCopyOfAnUpdateForOlderPeers) {
   ASSERT_NE(update, stored.end());
   federation::Item copy = *update;
   copy.id = Sha256("copy");
-  copy.payload = std::make_shared<const std::string>(
-      federation::EncodeAdapterDelta(federation::AsVersion1(*federation::DecodeAdapterUpdate(AsBytes(*update->payload)))));
+  copy.payload = std::make_shared<const std::string>(federation::EncodeAdapterDelta(
+      federation::AsVersion1(*federation::DecodeAdapterUpdate(AsBytes(*update->payload)))));
   ASSERT_FALSE(federation::IsUpdateOfBanks(copy));
   std::vector<federation::Item> both = stored;
   both.push_back(copy);
