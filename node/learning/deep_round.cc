@@ -302,6 +302,7 @@ absl::StatusOr<DeepResult> DeepRound::Finish() {
     RUVD_CHECK(training_->run().done());
     ASSIGN_OR_RETURN(result, Judge());
   }
+  result.least_lessons = static_cast<uint32_t>(options_.least_lessons);
   RETURN_IF_ERROR(RemoveDeepCheckpoint(services_.checkpoint_path));
   return result;
 }

@@ -131,7 +131,7 @@ TEST_F(NodeAdaptersTest, WhatCannotBeChosenIsNamed) {
   Choose(&unknown, "two", 1);
   const absl::Status status = Generate(unknown).status;
   EXPECT_EQ(ReasonOf(status), reasons::kNotFound);
-  EXPECT_THAT(MessageOf(status), HasSubstr("it has one"));
+  EXPECT_THAT(MessageOf(status), HasSubstr("loaded adapters: one"));
   GenerateRequest empty = Plain();
   Choose(&empty, "one", 1).set_t_min(1);
   EXPECT_EQ(ReasonOf(Generate(empty).status), reasons::kInvalidArgument);
