@@ -341,12 +341,6 @@ std::unique_ptr<grpc::Service> MakeFederationService(sharing::FederationActor& f
   return std::make_unique<FederationServiceImpl>(federation, tls);
 }
 
-// In a unity build (RUVD_UNITY) GCC takes this source for a header and warns about the private
-// type.
-#pragma GCC diagnostic push
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wsubobject-linkage"
-#endif
 struct LinkDialer::State {
   // Most addresses for which a node that never linked logs a warning, once each.
   static constexpr size_t kMaxSilentAddresses = 64;
@@ -376,7 +370,6 @@ struct LinkDialer::State {
     }
   }
 };
-#pragma GCC diagnostic pop
 
 LinkDialer::LinkDialer() : state_(std::make_shared<State>()) {
   transport::KeepCallbackQueue();
