@@ -107,7 +107,7 @@ RuvdIndex::RuvdIndex(const Matrix& base, const std::vector<bool>& admitted,
     Put(row, 1);
   }
   put_cpu_us_ = 1e6 * (ThreadCpuSeconds() - before) / static_cast<double>(base.rows);
-  actors::Settle();
+  Settle();
 }
 
 RuvdIndex::~RuvdIndex() = default;

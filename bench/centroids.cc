@@ -158,9 +158,10 @@ absl::StatusOr<std::vector<Group>> ReadGroups(const Arguments& arguments, size_t
   ASSIGN_OR_RETURN(const inference::ModelPackage package,
                    inference::LoadModelPackage(arguments.model));
   ThreadParallelRunner runner(arguments.threads);
-  ASSIGN_OR_RETURN(const auto transformer,
-                   DefaultBackend().Load(package.model, {.precision = inference::Precision::kFast,
-                                                         .runner = runner}));
+  ASSIGN_OR_RETURN(
+      const auto transformer,
+      inference::DefaultBackend().Load(
+          package.model, {.precision = inference::Precision::kFast, .runner = runner}));
   std::vector<Group> groups;
   for (size_t i = 0; i < arguments.texts.size(); ++i) {
     Group& group = groups.emplace_back();

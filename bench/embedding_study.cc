@@ -156,9 +156,9 @@ nlohmann::ordered_json Judge(const std::string& name, const std::vector<Pair>& p
 absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const auto model, inference::Model::Load(arguments.model));
   ThreadParallelRunner runner(arguments.threads);
-  ASSIGN_OR_RETURN(
-      const auto transformer,
-      DefaultBackend().Load(model, {.precision = inference::Precision::kFast, .runner = runner}));
+  ASSIGN_OR_RETURN(const auto transformer,
+                   inference::DefaultBackend().Load(
+                       model, {.precision = inference::Precision::kFast, .runner = runner}));
   ASSIGN_OR_RETURN(const std::vector<float> rows, TrainRows(arguments, *transformer));
   ASSIGN_OR_RETURN(const std::vector<Pair> pairs, TestPairs(arguments, *transformer));
   fmt::print("{}\n", Judge("as it is", pairs).dump());

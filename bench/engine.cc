@@ -122,7 +122,7 @@ void AddDenoise(CLI::App& app, Arguments* arguments) {
       ->check(CLI::Range(0, kMost))
       ->capture_default_str();
   denoise->add_option("--sampler", options.sampler,
-                      SamplerNames() + " (default: the engine's for the mode)");
+                      inference::SamplerNames() + " (default: the engine's for the mode)");
   denoise->add_option("--threshold", options.threshold, "confidence of the sampler \"threshold\"")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();

@@ -38,9 +38,9 @@ absl::StatusOr<EngineSession> OpenSession(const RunOptions& options) {
   ASSIGN_OR_RETURN(session.model, inference::Model::Load(options.model));
   session.runner = std::make_unique<ThreadParallelRunner>(options.threads);
   ASSIGN_OR_RETURN(const inference::Precision precision, ReadPrecision(options.precision));
-  ASSIGN_OR_RETURN(
-      auto transformer,
-      DefaultBackend().Load(session.model, {.precision = precision, .runner = *session.runner}));
+  ASSIGN_OR_RETURN(auto transformer,
+                   inference::DefaultBackend().Load(
+                       session.model, {.precision = precision, .runner = *session.runner}));
   session.transformer = std::make_unique<MeteredTransformer>(std::move(transformer));
   return session;
 }

@@ -11,7 +11,7 @@
 namespace ruvd::bench {
 
 // Another transformer whose inputs are counted and whose forwards are timed.
-class MeteredTransformer final : public Transformer {
+class MeteredTransformer final : public inference::Transformer {
  public:
   struct Totals {
     double flops = 0;       // as in bench/flops.h
@@ -20,7 +20,8 @@ class MeteredTransformer final : public Transformer {
     double logits_ms = 0;
   };
 
-  explicit MeteredTransformer(std::unique_ptr<Transformer> inner) : inner_(std::move(inner)) {}
+  explicit MeteredTransformer(std::unique_ptr<inference::Transformer> inner)
+      : inner_(std::move(inner)) {}
 
   const Totals& totals() const { return totals_; }
   void Reset() { totals_ = {}; }
@@ -31,15 +32,15 @@ class MeteredTransformer final : public Transformer {
     return inner_->shared_model();
   }
   inference::Precision precision() const override { return inner_->precision(); }
-  using Transformer::Forward;
-  using Transformer::Logits;
+  using inference::Transformer::Forward;
+  using inference::Transformer::Logits;
   absl::Status Forward(std::span<const inference::ForwardInput> batch,
                        std::span<inference::ForwardOutput> outputs) override;
   void Logits(std::span<const inference::LogitsInput> batch, std::span<float> logits) override;
   ParallelRunner& runner() override { return inner_->runner(); }
 
  private:
-  std::unique_ptr<Transformer> inner_;
+  std::unique_ptr<inference::Transformer> inner_;
   Totals totals_;
 };
 
