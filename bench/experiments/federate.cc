@@ -150,9 +150,9 @@ absl::Status Prepare(const FederateSettings& given, Workshop* shop) {
 absl::StatusOr<FederateWorld> MakeWorld(const FederateSettings& settings, Workshop* shop) {
   ASSIGN_OR_RETURN(shop->weights,
                    inference::train::ModelWeights::Create(shop->model, nullptr, shop->runner));
-  ASSIGN_OR_RETURN(shop->transformer,
-                   DefaultBackend().Load(shop->model, {.precision = inference::Precision::kExact,
-                                                       .runner = shop->runner}));
+  ASSIGN_OR_RETURN(shop->transformer, inference::DefaultBackend().Load(
+                                          shop->model, {.precision = inference::Precision::kExact,
+                                                        .runner = shop->runner}));
   shop->parts = {.model = shop->model,
                  .weights = shop->weights.get(),
                  .runner = &shop->runner,

@@ -24,7 +24,7 @@ constexpr uint8_t kUse = privacy::consent_purposes::kTraining | privacy::consent
 
 privacy::dp::RandomBytes RandomnessOf(uint64_t seed, size_t number) {
   if (seed == 0) {
-    InitSodium();
+    privacy::InitSodium();
     return &privacy::SecureRandomBytes;
   }
   const auto random = std::make_shared<Random>(seed * 64 + number);
@@ -108,7 +108,7 @@ absl::Status GuardedNode::RequireAllowed(privacy::ShareableKind kind) {
 }
 
 absl::StatusOr<double> GuardedNode::Spent() const {
-  return EpsilonOfUnits(ledger_->totals(terms_.budget.unit).rho_q32, terms_.budget.delta);
+  return privacy::EpsilonOfUnits(ledger_->totals(terms_.budget.unit).rho_q32, terms_.budget.delta);
 }
 
 }  // namespace ruvd::bench

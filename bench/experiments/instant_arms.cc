@@ -74,10 +74,10 @@ class Memory final : public InstantArm {
     std::vector<inference::InstantLesson> lessons(rows);
     for (size_t row = 0; row < rows; ++row) {
       const std::span<const float> own = logits.subspan(row * vocabulary, vocabulary);
-      const inference::RowSummary summary = actors::Summarise(own, inference::kNoToken);
+      const inference::RowSummary summary = Summarise(own, inference::kNoToken);
       const float least = summary.maximum + summary.log_mass + std::log(limits::kMinCandidate);
       for (const inference::TokenLogit& entry :
-           LikeliestTokens(own, limits::kMaxCandidates, least, inference::kNoToken)) {
+           inference::LikeliestTokens(own, limits::kMaxCandidates, least, inference::kNoToken)) {
         candidates[row].push_back({entry.token, summary.Probability(entry.logit)});
       }
       const inference::TokenId target = outputs.predictions[row].target;

@@ -370,9 +370,9 @@ absl::Status Run(Arguments arguments) {
   ThreadParallelRunner runner(arguments.threads);
   ASSIGN_OR_RETURN(const auto weights,
                    inference::train::ModelWeights::Create(model, nullptr, runner));
-  ASSIGN_OR_RETURN(
-      const auto transformer,
-      DefaultBackend().Load(model, {.precision = inference::Precision::kExact, .runner = runner}));
+  ASSIGN_OR_RETURN(const auto transformer,
+                   inference::DefaultBackend().Load(
+                       model, {.precision = inference::Precision::kExact, .runner = runner}));
   const ArmParts parts{.model = model, .weights = weights.get(), .runner = &runner};
   nlohmann::json out = {{"experiment", "learn_dgr"},
                         {"model", std::filesystem::path(arguments.model).filename().string()},

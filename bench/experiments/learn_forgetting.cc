@@ -344,9 +344,9 @@ absl::Status Run(Arguments arguments) {
   ThreadParallelRunner runner(arguments.threads);
   ASSIGN_OR_RETURN(const auto weights,
                    inference::train::ModelWeights::Create(model, nullptr, runner));
-  ASSIGN_OR_RETURN(
-      const auto transformer,
-      DefaultBackend().Load(model, {.precision = inference::Precision::kExact, .runner = runner}));
+  ASSIGN_OR_RETURN(const auto transformer,
+                   inference::DefaultBackend().Load(
+                       model, {.precision = inference::Precision::kExact, .runner = runner}));
   Bench bench{.parts = {.model = model, .weights = weights.get(), .runner = &runner},
               .transformer = transformer.get(),
               .domains = {},

@@ -288,9 +288,9 @@ absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
                    inference::Model::Load(arguments.model));
   ThreadParallelRunner runner(arguments.threads);
-  ASSIGN_OR_RETURN(
-      const auto transformer,
-      DefaultBackend().Load(model, {.precision = inference::Precision::kFast, .runner = runner}));
+  ASSIGN_OR_RETURN(const auto transformer,
+                   inference::DefaultBackend().Load(
+                       model, {.precision = inference::Precision::kFast, .runner = runner}));
   ASSIGN_OR_RETURN(std::vector<std::string> sets, DomainsIn(arguments.corpus));
   ASSIGN_OR_RETURN(const std::vector<Session> tuning,
                    ReadTuning(arguments, sets, model->tokenizer()));
