@@ -74,7 +74,7 @@ class Memory final : public InstantArm {
     std::vector<inference::InstantLesson> lessons(rows);
     for (size_t row = 0; row < rows; ++row) {
       const std::span<const float> own = logits.subspan(row * vocabulary, vocabulary);
-      const inference::RowSummary summary = Summarise(own, inference::kNoToken);
+      const inference::RowSummary summary = inference::Summarise(own, inference::kNoToken);
       const float least = summary.maximum + summary.log_mass + std::log(limits::kMinCandidate);
       for (const inference::TokenLogit& entry :
            inference::LikeliestTokens(own, limits::kMaxCandidates, least, inference::kNoToken)) {
