@@ -12,6 +12,7 @@
 #include "inference/instant/limits.h"
 #include "inference/kernels/kernel_table.h"
 #include "inference/sampler/distribution.h"
+#include "inference/sampler/limits.h"
 
 namespace ruvd::bench {
 namespace {
