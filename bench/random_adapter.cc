@@ -34,7 +34,7 @@ std::shared_ptr<const inference::Adapter> RandomAdapter(const inference::Model& 
   Random random(1);
   for (int i = 0; i < model.config().layers; ++i) {
     const inference::LayerWeights& layer = model.layer(i);
-    const std::pair<const char*, const Matrix*> targets[] = {
+    const std::pair<const char*, const inference::Matrix*> targets[] = {
         {"attn_q", &layer.q},           {"attn_k", &layer.k},      {"attn_v", &layer.v},
         {"attn_output", &layer.output}, {"ffn_gate", &layer.gate}, {"ffn_up", &layer.up},
         {"ffn_down", &layer.down}};

@@ -68,7 +68,7 @@ struct Study {
 absl::StatusOr<std::vector<Text>> ReadReal(Study* study) {
   constexpr size_t kPromptTokens = 16;
   ASSIGN_OR_RETURN(const std::vector<std::string> documents,
-                   ReadTextDocuments(study->arguments.texts));
+                   inference::ReadTextDocuments(study->arguments.texts));
   const size_t length = kPromptTokens + static_cast<size_t>(study->arguments.tokens);
   constexpr size_t kWanted = 64;
   std::vector<Text> texts;
@@ -252,9 +252,9 @@ absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
                    inference::Model::Load(arguments.model));
   ThreadParallelRunner runner(arguments.threads);
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<inference::Transformer> transformer,
-      DefaultBackend().Load(model, {.precision = inference::Precision::kFast, .runner = runner}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<inference::Transformer> transformer,
+                   inference::DefaultBackend().Load(
+                       model, {.precision = inference::Precision::kFast, .runner = runner}));
   Study study{arguments, *model, *transformer, {}};
   const std::span<const char* const> prompts = arguments.prompts == "reporting"
                                                    ? std::span<const char* const>(kReportingPrompts)

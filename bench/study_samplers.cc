@@ -12,7 +12,7 @@ namespace ruvd::bench {
 namespace {
 
 using Change = std::function<void(inference::SamplingOptions&)>;
-using enum SamplerKind;
+using enum inference::SamplerKind;
 
 // Returns the steps for which ancestral sampling of `scope` masks takes this many forwards on
 // average: a step is free with probability (1 - 1/steps)^scope.

@@ -239,7 +239,7 @@ void RunForwards(const Settings& settings) {
   const std::shared_ptr<const inference::Model> model =
       inference::Model::Load(settings.model).value();
   const auto transformer =
-      DefaultBackend()
+      inference::DefaultBackend()
           .Load(model, {.precision = inference::Precision::kFast, .runner = SerialRunner()})
           .value();
   inference::Talora talora;

@@ -52,9 +52,10 @@ std::string OneLine(std::string text) {
 absl::Status Write(const std::string& path) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
                    inference::Model::Load(path));
-  ASSIGN_OR_RETURN(const std::unique_ptr<inference::Transformer> transformer,
-                   DefaultBackend().Load(model, {.precision = inference::Precision::kFast,
-                                                 .runner = SerialRunner()}));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<inference::Transformer> transformer,
+      inference::DefaultBackend().Load(
+          model, {.precision = inference::Precision::kFast, .runner = SerialRunner()}));
   std::vector<std::vector<inference::TokenId>> prompts;
   for (size_t i = 0; i < kPrompts; ++i) {
     prompts.push_back(model->tokenizer().Encode(kSelectionPrompts[i]));

@@ -103,7 +103,7 @@ absl::StatusOr<PromptReading> ReadPrompt(inference::Transformer& small,
   PromptReading reading;
   for (size_t i = 0; i < prompt.size(); ++i) {
     const auto row = std::span<const float>(logits).subspan(i * vocabulary, vocabulary);
-    const inference::RowSummary summary = actors::Summarise(row, inference::kNoToken);
+    const inference::RowSummary summary = Summarise(row, inference::kNoToken);
     reading.entropy += summary.entropy / std::log(static_cast<double>(vocabulary));
     reading.confidence += summary.Probability(row[summary.best]);
   }
@@ -206,11 +206,12 @@ absl::StatusOr<KindScores> TrainKind(const Kind& kind, const std::vector<Request
     // A fifth of the documents is for the calibration: on documents that were learned it would see
     // the answers.
     const DocumentSplit split = HoldBackDocuments(documents, random);
-    ASSIGN_OR_RETURN(const std::unique_ptr<Scorer> scorer, Scorer::Create(kind.shape, random));
+    ASSIGN_OR_RETURN(const std::unique_ptr<inference::Scorer> scorer,
+                     inference::Scorer::Create(kind.shape, random));
     RETURN_IF_ERROR(inference::TrainScorer(ExamplesAt(train, split.taught),
                                            {.density = kind.density}, random, scorer.get()));
     if (kind.density < 1) {
-      QuantizeToBytes(scorer.get());
+      inference::QuantizeToBytes(scorer.get());
     }
     const inference::Calibration calibration =
         inference::FitCalibration(*scorer, ExamplesAt(train, split.held_back));

@@ -80,7 +80,7 @@ absl::StatusOr<inference::v1::Finished> ServedNode::Generate(
       finished = std::move(*response.mutable_finished());
     }
   }
-  RETURN_IF_ERROR(FromRpcStatus(reader->Finish()));
+  RETURN_IF_ERROR(api::FromRpcStatus(reader->Finish()));
   return finished;
 }
 
@@ -88,7 +88,7 @@ absl::StatusOr<inference::v1::ScoreResponse> ServedNode::Score(
     const inference::v1::ScoreRequest& request) {
   grpc::ClientContext context;
   inference::v1::ScoreResponse response;
-  RETURN_IF_ERROR(FromRpcStatus(inference_->Score(&context, request, &response)));
+  RETURN_IF_ERROR(api::FromRpcStatus(inference_->Score(&context, request, &response)));
   return response;
 }
 
@@ -96,7 +96,7 @@ absl::StatusOr<learning::v1::SubmitFeedbackResponse> ServedNode::Teach(
     const learning::v1::SubmitFeedbackRequest& request) {
   grpc::ClientContext context;
   learning::v1::SubmitFeedbackResponse response;
-  RETURN_IF_ERROR(FromRpcStatus(learning_->SubmitFeedback(&context, request, &response)));
+  RETURN_IF_ERROR(api::FromRpcStatus(learning_->SubmitFeedback(&context, request, &response)));
   return response;
 }
 
@@ -105,7 +105,7 @@ absl::StatusOr<learning::v1::RunBackgroundResponse> ServedNode::RunBackground(bo
   learning::v1::RunBackgroundRequest request;
   request.set_replay(replay);
   learning::v1::RunBackgroundResponse response;
-  RETURN_IF_ERROR(FromRpcStatus(learning_->RunBackground(&context, request, &response)));
+  RETURN_IF_ERROR(api::FromRpcStatus(learning_->RunBackground(&context, request, &response)));
   return response;
 }
 
@@ -113,14 +113,14 @@ absl::StatusOr<learning::v1::RunDeepResponse> ServedNode::RunDeep() {
   grpc::ClientContext context;
   learning::v1::RunDeepResponse response;
   RETURN_IF_ERROR(
-      FromRpcStatus(learning_->RunDeep(&context, learning::v1::RunDeepRequest(), &response)));
+      api::FromRpcStatus(learning_->RunDeep(&context, learning::v1::RunDeepRequest(), &response)));
   return response;
 }
 
 absl::StatusOr<learning::v1::LearningStatus> ServedNode::Status() {
   grpc::ClientContext context;
   learning::v1::GetLearningStatusResponse response;
-  RETURN_IF_ERROR(FromRpcStatus(
+  RETURN_IF_ERROR(api::FromRpcStatus(
       learning_->GetLearningStatus(&context, learning::v1::GetLearningStatusRequest(), &response)));
   return response.status();
 }
@@ -128,14 +128,14 @@ absl::StatusOr<learning::v1::LearningStatus> ServedNode::Status() {
 absl::Status ServedNode::Pause() {
   grpc::ClientContext context;
   learning::v1::PauseLearningResponse response;
-  return FromRpcStatus(
+  return api::FromRpcStatus(
       learning_->PauseLearning(&context, learning::v1::PauseLearningRequest(), &response));
 }
 
 absl::Status ServedNode::Resume() {
   grpc::ClientContext context;
   learning::v1::ResumeLearningResponse response;
-  return FromRpcStatus(
+  return api::FromRpcStatus(
       learning_->ResumeLearning(&context, learning::v1::ResumeLearningRequest(), &response));
 }
 

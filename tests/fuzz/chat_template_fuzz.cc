@@ -29,18 +29,18 @@ constexpr std::array kMarkers = {
     "<<SYS>>",          "<|user|>",   "<|assistant|>",       "<|end|>",    "<|system|>", "<</SYS>>",
     "<|end_header_id|>"};
 
-constexpr std::array<std::pair<inference::ChatFormat, const char*>, 6> kOwnMarkers = {{
-    {inference::ChatFormat::kChatMl, "<|im_start|>"},
-    {inference::ChatFormat::kChatMl, "<|im_end|>"},
-    {inference::ChatFormat::kLlama2, "[/INST]"},
-    {inference::ChatFormat::kMistral, "[INST]"},
-    {inference::ChatFormat::kPhi3, "<|end|>"},
-    {inference::ChatFormat::kZephyr, "<|assistant|>"},
+constexpr std::array<std::pair<ChatFormat, const char*>, 6> kOwnMarkers = {{
+    {ChatFormat::kChatMl, "<|im_start|>"},
+    {ChatFormat::kChatMl, "<|im_end|>"},
+    {ChatFormat::kLlama2, "[/INST]"},
+    {ChatFormat::kMistral, "[INST]"},
+    {ChatFormat::kPhi3, "<|end|>"},
+    {ChatFormat::kZephyr, "<|assistant|>"},
 }};
 
-std::unique_ptr<inference::Tokenizer> Build(TestVocabulary vocabulary, int32_t markers) {
-  const inference::TokenId bos = vocabulary.Add("<S>", TestVocabulary::kControl);
-  const inference::TokenId eos = vocabulary.Add("</S>", TestVocabulary::kControl);
+std::unique_ptr<Tokenizer> Build(TestVocabulary vocabulary, int32_t markers) {
+  const TokenId bos = vocabulary.Add("<S>", TestVocabulary::kControl);
+  const TokenId eos = vocabulary.Add("</S>", TestVocabulary::kControl);
   for (const char* marker : kMarkers) {
     vocabulary.Add(marker, markers);
   }
@@ -51,9 +51,9 @@ std::unique_ptr<inference::Tokenizer> Build(TestVocabulary vocabulary, int32_t m
   return vocabulary.Build().value();
 }
 
-std::string Joined(const std::vector<inference::TextSegment>& segments, bool trusted_only) {
+std::string Joined(const std::vector<TextSegment>& segments, bool trusted_only) {
   std::string out;
-  for (const inference::TextSegment& segment : segments) {
+  for (const TextSegment& segment : segments) {
     out += segment.trusted || !trusted_only ? segment.text : "\x01";
   }
   return out;
@@ -67,17 +67,15 @@ size_t Count(std::string_view text, std::string_view part) {
   return count;
 }
 
-void CheckNothingIsForged(const inference::Tokenizer& tokenizer,
-                          const std::vector<inference::TextSegment>& segments) {
-  std::vector<inference::TextSegment> harmless = segments;
-  for (inference::TextSegment& segment : harmless) {
+void CheckNothingIsForged(const Tokenizer& tokenizer, const std::vector<TextSegment>& segments) {
+  std::vector<TextSegment> harmless = segments;
+  for (TextSegment& segment : harmless) {
     segment.text = segment.trusted ? segment.text : "x";
   }
-  std::vector<inference::TokenId> actual = tokenizer.EncodeSegments(segments, /*add_special=*/true);
-  std::vector<inference::TokenId> expected =
-      tokenizer.EncodeSegments(harmless, /*add_special=*/true);
+  std::vector<TokenId> actual = tokenizer.EncodeSegments(segments, /*add_special=*/true);
+  std::vector<TokenId> expected = tokenizer.EncodeSegments(harmless, /*add_special=*/true);
   for (auto* ids : {&actual, &expected}) {
-    std::erase_if(*ids, [&](inference::TokenId token) { return !tokenizer.IsSpecial(token); });
+    std::erase_if(*ids, [&](TokenId token) { return !tokenizer.IsSpecial(token); });
   }
   RUVD_CHECK(actual == expected);
 }
@@ -100,25 +98,23 @@ std::vector<std::string> Parts(std::string_view input) {
 // Any bytes are a template that is recognised or not. No content of a message, in any format and
 // vocabulary, adds a control token or, where markers are plain text, a marker.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::array<std::unique_ptr<inference::Tokenizer>, 3> kTokenizers = {
+  static const std::array<std::unique_ptr<Tokenizer>, 3> kTokenizers = {
       Build(TestVocabulary::Bytes(), TestVocabulary::kControl),
       Build(TestVocabulary::Bytes(), TestVocabulary::kUserDefined),
       Build(TestVocabulary::Pieces(), TestVocabulary::kUnused)};
   std::vector<std::string> parts = Parts({reinterpret_cast<const char*>(data), size});
-  std::vector<inference::ChatFormat> formats = {
-      inference::ChatFormat::kPlain,  inference::ChatFormat::kChatMl,
-      inference::ChatFormat::kLlama2, inference::ChatFormat::kMistralTekken,
-      inference::ChatFormat::kLlama3, inference::ChatFormat::kPhi3,
-      inference::ChatFormat::kZephyr, inference::ChatFormat::kMistral};
+  std::vector<ChatFormat> formats = {
+      ChatFormat::kPlain,  ChatFormat::kChatMl, ChatFormat::kLlama2, ChatFormat::kMistralTekken,
+      ChatFormat::kLlama3, ChatFormat::kPhi3,   ChatFormat::kZephyr, ChatFormat::kMistral};
   if (const auto recognized = ruvd::inference::RecognizeChatTemplate(parts[0])) {
     formats.push_back(*recognized);
   }
-  std::vector<inference::ChatMessage> messages;
+  std::vector<ruvd::inference::ChatMessage> messages;
   for (size_t i = 1; i < parts.size(); ++i) {
     messages.push_back({i % 2 == 1 ? "user" : "assistant", parts[i]});
   }
   for (const auto& tokenizer : kTokenizers) {
-    for (const inference::ChatFormat format : formats) {
+    for (const ChatFormat format : formats) {
       const auto segments = ruvd::inference::ApplyChatTemplate(format, messages, true, *tokenizer);
       if (!segments.ok()) {
         continue;

@@ -16,19 +16,20 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ruvd;
   const std::span<const uint8_t> bytes(data, size);
-  static const privacy::NodeKey key = privacy::NodeKey::FromSeed(privacy::KeySeed{1});
-  if (const auto record = privacy::UserConsent::Parse(bytes); record.ok()) {
+  static const ruvd::privacy::NodeKey key =
+      ruvd::privacy::NodeKey::FromSeed(ruvd::privacy::KeySeed{1});
+  if (const auto record = ruvd::privacy::UserConsent::Parse(bytes); record.ok()) {
     RUVD_CHECK(record->Encode() == AsText(bytes) && !record->Verify(key).ok());
   }
-  if (const auto record = privacy::Withdrawal::Parse(bytes); record.ok()) {
+  if (const auto record = ruvd::privacy::Withdrawal::Parse(bytes); record.ok()) {
     RUVD_CHECK(record->Encode() == AsText(bytes) && !record->Verify(key.public_key()).ok());
   }
-  if (const auto payload = privacy::ReleasePayload::Parse(bytes); payload.ok()) {
-    RUVD_CHECK(payload->Encode() == AsText(bytes) && privacy::PreviewText(bytes).ok());
+  if (const auto payload = ruvd::privacy::ReleasePayload::Parse(bytes); payload.ok()) {
+    RUVD_CHECK(payload->Encode() == AsText(bytes) && ruvd::privacy::PreviewText(bytes).ok());
   }
-  if (const auto policy = privacy::SitePolicy::Parse(AsText(bytes)); policy.ok()) {
+  if (const auto policy = ruvd::privacy::SitePolicy::Parse(AsText(bytes)); policy.ok()) {
     // A scope that is not listed is never allowed.
-    RUVD_CHECK(!policy->Require(std::string(100, 'x'), 3, privacy::ConsentTier::kDp).ok());
+    RUVD_CHECK(!policy->Require(std::string(100, 'x'), 3, ruvd::privacy::ConsentTier::kDp).ok());
   }
   return 0;
 }

@@ -46,33 +46,35 @@ void CheckEdits(std::span<const uint8_t> edits, const ruvd::privacy::NodeKey& ke
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ruvd;
   const std::span<const uint8_t> bytes(data, size);
-  static const privacy::ClusterAuthority authority =
-      privacy::ClusterAuthority::FromSeed(privacy::KeySeed{1});
-  if (const auto cert = privacy::AdmissionCert::Parse(bytes); cert.ok()) {
+  static const ruvd::privacy::ClusterAuthority authority =
+      ruvd::privacy::ClusterAuthority::FromSeed(ruvd::privacy::KeySeed{1});
+  if (const auto cert = ruvd::privacy::AdmissionCert::Parse(bytes); cert.ok()) {
     RUVD_CHECK(cert->Encode() == AsText(bytes));
     RUVD_CHECK(!cert->Verify(authority.public_key(), cert->not_before_ms).ok());
   }
-  if (const auto header = privacy::ParseHeader(bytes); header.ok()) {
-    RUVD_CHECK(privacy::EncodeHeader(*header) == AsText(bytes));
+  if (const auto header = ruvd::privacy::ParseHeader(bytes); header.ok()) {
+    RUVD_CHECK(ruvd::privacy::EncodeHeader(*header) == AsText(bytes));
   }
-  static const privacy::NodeKey key = privacy::NodeKey::FromSeed(privacy::KeySeed{2});
-  static const privacy::AdmissionCert sender = *authority.Issue({.node_key = key.public_key(),
-                                                                 .name = "fuzz",
-                                                                 .roles = privacy::roles::kMember,
-                                                                 .not_before_ms = 0,
-                                                                 .not_after_ms = 1000,
-                                                                 .serial = 1});
-  const size_t header_size = std::min(size, privacy::kEnvelopeHeaderBytes);
-  const size_t signature_size = std::min(size - header_size, sizeof(privacy::Signature));
-  privacy::Envelope envelope;
+  static const ruvd::privacy::NodeKey key =
+      ruvd::privacy::NodeKey::FromSeed(ruvd::privacy::KeySeed{2});
+  static const ruvd::privacy::AdmissionCert sender =
+      *authority.Issue({.node_key = key.public_key(),
+                        .name = "fuzz",
+                        .roles = ruvd::privacy::roles::kMember,
+                        .not_before_ms = 0,
+                        .not_after_ms = 1000,
+                        .serial = 1});
+  const size_t header_size = std::min(size, ruvd::privacy::kEnvelopeHeaderBytes);
+  const size_t signature_size = std::min(size - header_size, sizeof(ruvd::privacy::Signature));
+  ruvd::privacy::Envelope envelope;
   envelope.header = AsText(bytes.first(header_size));
   envelope.signature = AsText(bytes.subspan(header_size, signature_size));
   envelope.body = AsText(bytes.subspan(header_size + signature_size));
-  privacy::EnvelopeRules rules;
+  ruvd::privacy::EnvelopeRules rules;
   rules.cluster_id = authority.cluster_id();
   rules.now_ms = 500;
-  rules.certificate_of = [](const privacy::NodeId&) { return &sender; };
-  RUVD_CHECK(!privacy::VerifyEnvelope(envelope, rules).ok());
+  rules.certificate_of = [](const ruvd::privacy::NodeId&) { return &sender; };
+  RUVD_CHECK(!ruvd::privacy::VerifyEnvelope(envelope, rules).ok());
   CheckEdits(bytes, key, rules);
   return 0;
 }

@@ -14,20 +14,20 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace graph = ruvd::storage::graph;
   const std::string_view bytes = ruvd::AsText({data, size});
-  if (const auto key = storage::graph::DecodeEdgeRowKey(bytes)) {
-    RUVD_CHECK(storage::graph::EdgeRowKey(*key) == bytes);
+  if (const auto key = graph::DecodeEdgeRowKey(bytes)) {
+    RUVD_CHECK(graph::EdgeRowKey(*key) == bytes);
   }
-  if (const auto edge = storage::graph::DecodeOutKey(bytes)) {
-    RUVD_CHECK(storage::graph::OutKey(edge->key, edge->weight) == bytes);
+  if (const auto edge = graph::DecodeOutKey(bytes)) {
+    RUVD_CHECK(graph::OutKey(edge->key, edge->weight) == bytes);
   }
-  if (const auto edge = storage::graph::DecodeInKey(bytes)) {
-    RUVD_CHECK(storage::graph::InKey(edge->key, edge->weight) == bytes);
+  if (const auto edge = graph::DecodeInKey(bytes)) {
+    RUVD_CHECK(graph::InKey(edge->key, edge->weight) == bytes);
   }
-  if (const auto node = storage::graph::DecodeRemovalKey(bytes)) {
-    RUVD_CHECK(storage::graph::RemovalKey(*node) == bytes);
+  if (const auto node = graph::DecodeRemovalKey(bytes)) {
+    RUVD_CHECK(graph::RemovalKey(*node) == bytes);
   }
-  if (const auto edge = storage::graph::DecodeEdge(bytes, {}); edge.ok()) {
-    RUVD_CHECK(storage::graph::DecodeEdge(storage::graph::EncodeEdge(*edge), {}).ok());
+  if (const auto edge = graph::DecodeEdge(bytes, {}); edge.ok()) {
+    RUVD_CHECK(graph::DecodeEdge(graph::EncodeEdge(*edge), {}).ok());
   }
   return 0;
 }

@@ -17,29 +17,33 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ruvd;
   const std::span<const uint8_t> bytes(data, size);
-  static const privacy::NodeKey key = privacy::NodeKey::FromSeed(privacy::KeySeed{1});
-  static const privacy::ClusterAuthority authority =
-      privacy::ClusterAuthority::FromSeed(privacy::KeySeed{2});
-  if (const auto rotation = privacy::KeyRotation::Parse(bytes); rotation.ok()) {
+  static const ruvd::privacy::NodeKey key =
+      ruvd::privacy::NodeKey::FromSeed(ruvd::privacy::KeySeed{1});
+  static const ruvd::privacy::ClusterAuthority authority =
+      ruvd::privacy::ClusterAuthority::FromSeed(ruvd::privacy::KeySeed{2});
+  if (const auto rotation = ruvd::privacy::KeyRotation::Parse(bytes); rotation.ok()) {
     RUVD_CHECK(rotation->Encode() == AsText(bytes));
-    privacy::NodeKeys keys = privacy::NodeKeys::Begin(key.public_key()).value();
+    ruvd::privacy::NodeKeys keys = ruvd::privacy::NodeKeys::Begin(key.public_key()).value();
     RUVD_CHECK(!keys.Rotate(*rotation).ok());
   }
-  if (const auto list = privacy::RevocationList::Parse(bytes); list.ok()) {
+  if (const auto list = ruvd::privacy::RevocationList::Parse(bytes); list.ok()) {
     RUVD_CHECK(list->Encode() == AsText(bytes) && !list->Verify(authority.public_key()).ok());
   }
-  if (const auto grants = privacy::DecodeGrants(bytes); grants.ok()) {
-    RUVD_CHECK(privacy::EncodeGrants(*grants) == AsText(bytes));
+  if (const auto grants = ruvd::privacy::DecodeGrants(bytes); grants.ok()) {
+    RUVD_CHECK(ruvd::privacy::EncodeGrants(*grants) == AsText(bytes));
   }
-  if (const auto evidence = privacy::Equivocation::Parse(bytes); evidence.ok()) {
+  if (const auto evidence = ruvd::privacy::Equivocation::Parse(bytes); evidence.ok()) {
     RUVD_CHECK(evidence->Encode() == AsText(bytes) && !evidence->Verify(key.public_key()).ok());
   }
-  if (const auto invitation = privacy::JoinInvitation::Parse(AsText(bytes)); invitation.ok()) {
+  if (const auto invitation = ruvd::privacy::JoinInvitation::Parse(AsText(bytes));
+      invitation.ok()) {
     // The text may differ: hexadecimal digits may be capitals.
-    RUVD_CHECK(privacy::JoinInvitation::Parse(invitation->Encode()).value() == *invitation);
+    RUVD_CHECK(ruvd::privacy::JoinInvitation::Parse(invitation->Encode()).value() == *invitation);
   }
-  privacy::JoinTokens tokens(authority, {}, [](std::string_view) { return absl::OkStatus(); });
-  privacy::JoinRequest request{.token = std::string(AsText(bytes)), .node_key = key.public_key()};
+  ruvd::privacy::JoinTokens tokens(authority, {},
+                                   [](std::string_view) { return absl::OkStatus(); });
+  ruvd::privacy::JoinRequest request{.token = std::string(AsText(bytes)),
+                                     .node_key = key.public_key()};
   RUVD_CHECK(!tokens.Redeem(request, 0, 1).ok());
   return 0;
 }

@@ -32,10 +32,9 @@ std::string SignedFile(std::span<const uint8_t> data) {
     const size_t length = std::min<size_t>(data[0], data.size() - 1);
     const std::string_view entry = ruvd::AsText(data.subspan(1, length));
     data = data.subspan(1 + length);
-    hash = storage::ledger::ChainHash(hash, entry);
+    hash = ledger::ChainHash(hash, entry);
     rows.Write(static_cast<uint32_t>(length)).WriteText(entry).WriteBytes(hash);
-    rows.WriteBytes(
-        key.Sign(ruvd::AsBytes(storage::ledger::SignedBytes(key.id(), ++entries, hash))));
+    rows.WriteBytes(key.Sign(ruvd::AsBytes(ledger::SignedBytes(key.id(), ++entries, hash))));
   }
   ruvd::ByteWriter end;
   end.WriteText({"RUVDLLM-LEDGER-END-v1\0", 22}).WriteBytes(key.id()).Write(int64_t{5});
@@ -48,11 +47,11 @@ std::string SignedFile(std::span<const uint8_t> data) {
 
 void CheckFile(std::span<const uint8_t> bytes) {
   namespace ledger = ruvd::storage::ledger;
-  const auto file = storage::ledger::VerifyLedgerFile(bytes);
-  const storage::ledger::LedgerFileDemands demands{
+  const auto file = ledger::VerifyLedgerFile(bytes);
+  const ledger::LedgerFileDemands demands{
       .budgets = {{.unit = ruvd::privacy::PrivacyUnit::kNode, .delta = 1e-6, .rho_q32 = 1U << 31}},
-      .counter = storage::ledger::Counter{.node_rho_q32 = 1}};
-  const auto demanded = storage::ledger::VerifyLedgerFile(bytes, demands);
+      .counter = ledger::Counter{.node_rho_q32 = 1}};
+  const auto demanded = ledger::VerifyLedgerFile(bytes, demands);
   RUVD_CHECK(file.ok() || !demanded.ok());
   RUVD_CHECK(!file.ok() || file->head.sequence == 0 || !file->totals.empty());
 }
@@ -62,18 +61,18 @@ void CheckFile(std::span<const uint8_t> bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace ledger = ruvd::storage::ledger;
   const std::string_view bytes = ruvd::AsText({data, size});
-  if (const auto entry = storage::ledger::DecodeEntry(bytes); entry.ok()) {
-    const std::string again = storage::ledger::EncodeEntry(*entry);
-    RUVD_CHECK(storage::ledger::EncodeEntry(storage::ledger::DecodeEntry(again).value()) == again);
+  if (const auto entry = ledger::DecodeEntry(bytes); entry.ok()) {
+    const std::string again = ledger::EncodeEntry(*entry);
+    RUVD_CHECK(ledger::EncodeEntry(ledger::DecodeEntry(again).value()) == again);
   }
-  if (const auto row = storage::ledger::DecodeRow(bytes); row.ok()) {
-    RUVD_CHECK(storage::ledger::DecodeRow(storage::ledger::EncodeRow(*row)).ok());
+  if (const auto row = ledger::DecodeRow(bytes); row.ok()) {
+    RUVD_CHECK(ledger::DecodeRow(ledger::EncodeRow(*row)).ok());
   }
-  if (const auto head = storage::ledger::ParseHead(bytes); head.ok()) {
-    RUVD_CHECK(storage::ledger::ParseHead(storage::ledger::FormatHead(*head)).value() == *head);
+  if (const auto head = ledger::ParseHead(bytes); head.ok()) {
+    RUVD_CHECK(ledger::ParseHead(ledger::FormatHead(*head)).value() == *head);
   }
-  if (const auto counter = storage::ledger::ParseCounter(bytes); counter.ok()) {
-    RUVD_CHECK(storage::ledger::FormatCounter(*counter) == bytes);
+  if (const auto counter = ledger::ParseCounter(bytes); counter.ok()) {
+    RUVD_CHECK(ledger::FormatCounter(*counter) == bytes);
   }
   CheckFile({data, size});
   CheckFile(ruvd::AsBytes(SignedFile({data, size})));

@@ -30,7 +30,7 @@ struct File {
 
 bool Read(const std::string& bytes, File* file) {
   std::istringstream in(bytes);
-  auto reader = cli::PatternFileReader::Open(in);
+  auto reader = PatternFileReader::Open(in);
   if (!reader.ok()) {
     return false;
   }
@@ -46,7 +46,7 @@ bool Read(const std::string& bytes, File* file) {
 
 std::string Write(const File& file) {
   std::string bytes;
-  cli::PatternFileWriter writer([&bytes](std::string_view piece) {
+  PatternFileWriter writer([&bytes](std::string_view piece) {
     bytes += piece;
     return absl::OkStatus();
   });

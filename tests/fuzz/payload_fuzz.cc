@@ -20,34 +20,35 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ruvd;
   const std::span<const uint8_t> bytes(data, size);
-  if (const auto delta = federation::DecodeAdapterDelta(bytes); delta.ok()) {
-    RUVD_CHECK(federation::EncodeAdapterDelta(*delta) == AsText(bytes));
+  if (const auto delta = ruvd::federation::DecodeAdapterDelta(bytes); delta.ok()) {
+    RUVD_CHECK(ruvd::federation::EncodeAdapterDelta(*delta) == AsText(bytes));
   }
-  if (const auto update = federation::DecodeAdapterUpdate(bytes); update.ok()) {
-    RUVD_CHECK(federation::EncodeAdapterUpdate(*update) == AsText(bytes));
+  if (const auto update = ruvd::federation::DecodeAdapterUpdate(bytes); update.ok()) {
+    RUVD_CHECK(ruvd::federation::EncodeAdapterUpdate(*update) == AsText(bytes));
     const std::vector<float> boundaries = {0.3F, 0.6F};
-    RUVD_CHECK(federation::AlignBanks(*update, boundaries).size() == 3);
+    RUVD_CHECK(ruvd::federation::AlignBanks(*update, boundaries).size() == 3);
   }
-  if (const auto pattern = federation::DecodeSharedPattern(bytes); pattern.ok()) {
-    RUVD_CHECK(federation::EncodeSharedPattern(*pattern) == AsText(bytes));
+  if (const auto pattern = ruvd::federation::DecodeSharedPattern(bytes); pattern.ok()) {
+    RUVD_CHECK(ruvd::federation::EncodeSharedPattern(*pattern) == AsText(bytes));
   }
-  if (const auto key = federation::DecodeMaskKey(bytes); key.ok()) {
-    RUVD_CHECK(federation::EncodeMaskKey(*key) == AsText(bytes));
-    RUVD_CHECK(size <= federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskKey));
+  if (const auto key = ruvd::federation::DecodeMaskKey(bytes); key.ok()) {
+    RUVD_CHECK(ruvd::federation::EncodeMaskKey(*key) == AsText(bytes));
+    RUVD_CHECK(size <= ruvd::federation::MaxMaskPayloadBytes(ruvd::federation::ItemKind::kMaskKey));
   }
-  if (const auto set = federation::DecodeMaskSet(bytes, {}); set.ok()) {
-    RUVD_CHECK(federation::EncodeMaskSet(*set) == AsText(bytes));
-    RUVD_CHECK(size <= federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskSet));
+  if (const auto set = ruvd::federation::DecodeMaskSet(bytes, {}); set.ok()) {
+    RUVD_CHECK(ruvd::federation::EncodeMaskSet(*set) == AsText(bytes));
+    RUVD_CHECK(size <= ruvd::federation::MaxMaskPayloadBytes(ruvd::federation::ItemKind::kMaskSet));
   }
-  if (const auto share = federation::DecodeMaskShare(bytes); share.ok()) {
-    RUVD_CHECK(federation::EncodeMaskShare(*share) == AsText(bytes));
-    RUVD_CHECK(size <= federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskShare));
+  if (const auto share = ruvd::federation::DecodeMaskShare(bytes); share.ok()) {
+    RUVD_CHECK(ruvd::federation::EncodeMaskShare(*share) == AsText(bytes));
+    RUVD_CHECK(size <=
+               ruvd::federation::MaxMaskPayloadBytes(ruvd::federation::ItemKind::kMaskShare));
   }
-  if (const auto manifest = federation::DecodeManifest(bytes); manifest.ok()) {
-    RUVD_CHECK(federation::EncodeManifest(*manifest) == AsText(bytes));
+  if (const auto manifest = ruvd::federation::DecodeManifest(bytes); manifest.ok()) {
+    RUVD_CHECK(ruvd::federation::EncodeManifest(*manifest) == AsText(bytes));
   }
-  if (const auto record = federation::DecodeMemberRecord(bytes); record.ok()) {
-    RUVD_CHECK(federation::EncodeMemberRecord(*record) == AsText(bytes));
+  if (const auto record = ruvd::federation::DecodeMemberRecord(bytes); record.ok()) {
+    RUVD_CHECK(ruvd::federation::EncodeMemberRecord(*record) == AsText(bytes));
   }
   return 0;
 }

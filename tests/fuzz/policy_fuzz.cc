@@ -14,16 +14,15 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace policies = ruvd::storage::policies;
   const std::string_view bytes = ruvd::AsText({data, size});
-  if (const auto policy = storage::policies::DecodePolicy(bytes, {}); policy.ok()) {
-    const std::string again = storage::policies::EncodePolicy(*policy);
-    RUVD_CHECK(storage::policies::EncodePolicy(
-                   storage::policies::DecodePolicy(again, {}).value()) == again);
+  if (const auto policy = policies::DecodePolicy(bytes, {}); policy.ok()) {
+    const std::string again = policies::EncodePolicy(*policy);
+    RUVD_CHECK(policies::EncodePolicy(policies::DecodePolicy(again, {}).value()) == again);
   }
-  if (const auto fisher = storage::policies::DecodeFisher(bytes); fisher.ok()) {
-    RUVD_CHECK(storage::policies::EncodeFisher(*fisher) == bytes);
+  if (const auto fisher = policies::DecodeFisher(bytes); fisher.ok()) {
+    RUVD_CHECK(policies::EncodeFisher(*fisher) == bytes);
   }
-  if (const auto accessed_ms = storage::policies::DecodeAccess(bytes); accessed_ms.ok()) {
-    RUVD_CHECK(storage::policies::EncodeAccess(*accessed_ms) == bytes);
+  if (const auto accessed_ms = policies::DecodeAccess(bytes); accessed_ms.ok()) {
+    RUVD_CHECK(policies::EncodeAccess(*accessed_ms) == bytes);
   }
   return 0;
 }

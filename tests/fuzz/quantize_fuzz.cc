@@ -24,11 +24,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t i = 0; i < values.size(); ++i) {
     std::memcpy(&values[i], data + i % given * sizeof(float), sizeof(float));
   }
-  for (const inference::TensorType type :
-       {inference::TensorType::kF32, inference::TensorType::kF16, inference::TensorType::kBF16,
-        inference::TensorType::kQ8_0, inference::TensorType::kQ4_0, inference::TensorType::kQ4_1,
-        inference::TensorType::kQ5_0, inference::TensorType::kQ5_1, inference::TensorType::kQ4_K,
-        inference::TensorType::kQ5_K, inference::TensorType::kQ6_K}) {
+  for (const TensorType type :
+       {TensorType::kF32, TensorType::kF16, TensorType::kBF16, TensorType::kQ8_0, TensorType::kQ4_0,
+        TensorType::kQ4_1, TensorType::kQ5_0, TensorType::kQ5_1, TensorType::kQ4_K,
+        TensorType::kQ5_K, TensorType::kQ6_K}) {
     const auto bytes = ruvd::inference::Quantize(type, values);
     if (!bytes.ok()) {
       continue;

@@ -21,7 +21,7 @@ using ruvd::inference::Tokenizer;
 using ruvd::test::TestVocabulary;
 
 // All bytes, a few merges, a control and a user-defined token.
-std::unique_ptr<inference::Tokenizer> BytePairs(const char* pre_tokenizer) {
+std::unique_ptr<Tokenizer> BytePairs(const char* pre_tokenizer) {
   TestVocabulary out = TestVocabulary::Bytes(pre_tokenizer);
   out.merges = {"a a", "aa a", "a b", "aa aa", "b ab", "1 1"};
   for (const char* merged : {"aa", "aaa", "ab", "aaaa", "bab", "11"}) {
@@ -32,7 +32,7 @@ std::unique_ptr<inference::Tokenizer> BytePairs(const char* pre_tokenizer) {
   return out.Build().value();
 }
 
-std::unique_ptr<inference::Tokenizer> Pieces() {
+std::unique_ptr<Tokenizer> Pieces() {
   TestVocabulary out = TestVocabulary::Pieces();
   float score = 0;
   for (const char* piece :
@@ -56,10 +56,9 @@ bool IsUtf8(std::string_view text) {
 }
 
 // Streamed tokens are valid UTF-8 at every step.
-void CheckStream(const inference::Tokenizer& tokenizer,
-                 const std::vector<inference::TokenId>& tokens) {
+void CheckStream(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens) {
   ruvd::inference::StreamDecoder decoder(tokenizer);
-  for (const inference::TokenId token : tokens) {
+  for (const TokenId token : tokens) {
     RUVD_CHECK(IsUtf8(decoder.Append(token)));
   }
   RUVD_CHECK(IsUtf8(decoder.Finish()));
@@ -69,7 +68,7 @@ void CheckStream(const inference::Tokenizer& tokenizer,
 // each input would be slow, and the search would learn no more.
 void CheckText(std::string_view text) {
   static const auto& kTokenizers = *[] {
-    auto* out = new std::vector<std::unique_ptr<inference::Tokenizer>>;
+    auto* out = new std::vector<std::unique_ptr<Tokenizer>>;
     for (const char* pre : {"qwen2", "qwen35", "gpt-2", "llama-bpe", "seed-coder", "starcoder",
                             "falcon", "tekken", "deepseek-llm", "deepseek-coder", "default"}) {
       out->push_back(BytePairs(pre));
@@ -78,7 +77,7 @@ void CheckText(std::string_view text) {
     return out;
   }();
   const size_t chosen = static_cast<uint8_t>(text.front()) % kTokenizers.size();
-  const inference::Tokenizer& tokenizer = *kTokenizers[chosen];
+  const Tokenizer& tokenizer = *kTokenizers[chosen];
   text.remove_prefix(1);
   const bool has_space_mark = text.find("▁") != std::string_view::npos;
   if (chosen + 1 < kTokenizers.size() || !has_space_mark) {
@@ -111,7 +110,7 @@ void CheckVocabulary(std::string_view input) {
   if (!tokenizer.ok()) {
     return;
   }
-  for (const inference::TokenId token : (*tokenizer)->Encode(input)) {
+  for (const TokenId token : (*tokenizer)->Encode(input)) {
     RUVD_CHECK(token < (*tokenizer)->size());
     RUVD_CHECK(vocabulary.types[token] != TestVocabulary::kControl);
     RUVD_CHECK(vocabulary.types[token] != TestVocabulary::kUnused);
