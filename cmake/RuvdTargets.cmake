@@ -22,8 +22,11 @@ function(ruvd_precompiled name header)
     add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/empty.cc)
   endif()
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} ruvd_warnings)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake)
   target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
-  target_precompile_headers(${name} PRIVATE ${header})
+  # In angle brackets the header is named without its folder, so that all clones have the same
+  # precompiled header and share ccache's entries.
+  target_precompile_headers(${name} PRIVATE <${header}>)
 endfunction()
 function(ruvd_reuse_precompiled target name)
   if(RUVD_PRECOMPILE)
@@ -33,10 +36,10 @@ endfunction()
 # Test code itself computes little, and optimising it fully took a quarter of its build time.
 set(RUVD_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 if(RUVD_PRECOMPILE)
-  ruvd_precompiled(ruvd_precompiled_room ${PROJECT_SOURCE_DIR}/cmake/precompiled.h
+  ruvd_precompiled(ruvd_precompiled_room precompiled.h
     DEPS absl::status absl::statusor fmt::fmt)
   if(RUVD_BUILD_TESTS)
-    ruvd_precompiled(ruvd_precompiled_test ${PROJECT_SOURCE_DIR}/cmake/precompiled_test.h PROGRAM
+    ruvd_precompiled(ruvd_precompiled_test precompiled_test.h PROGRAM
       DEPS absl::status absl::statusor fmt::fmt GTest::gmock OPTIONS ${RUVD_TEST_OPTIONS})
   endif()
 endif()
