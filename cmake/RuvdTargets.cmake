@@ -85,12 +85,10 @@ function(ruvd_test_suite name)
     return()
   endif()
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} ruvd_warnings
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} ruvd_test_paths ruvd_warnings
     rapidcheck_gtest rapidcheck GTest::gmock GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${RUVD_TEST_OPTIONS})
   ruvd_reuse_precompiled(${name} ruvd_precompiled_test)
-  target_compile_definitions(${name} PRIVATE
-    RUVD_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RUVD_BINARY_DIR="${PROJECT_BINARY_DIR}")
   if(NOT ARG_LABEL)
     set(ARG_LABEL fast)
   endif()

@@ -9,6 +9,7 @@
 
 #include "rules.h"
 #include "source_tree.h"
+#include "tests/paths.h"
 
 namespace ruvd::architecture {
 namespace {
@@ -18,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const Files& Tree() {
-  static const Files tree = LoadTree(RUVD_SOURCE_DIR);
+  static const Files tree = LoadTree(test::SourceDir());
   return tree;
 }
 

@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "federation/daf/bank_alignment.h"
 #include "federation/limits.h"
+#include "tests/paths.h"
 
 namespace ruvd::test {
 namespace {
@@ -58,7 +59,7 @@ federation::AdapterUpdateRules RulesOfExample() {
 
 TEST(AdapterUpdate, HasTheBytesOfTheDocument) {
   EXPECT_EQ(ToHex(AsBytes(federation::EncodeAdapterUpdate(Example()))), kExample);
-  std::ifstream file(std::string(RUVD_SOURCE_DIR) + "/docs/wire-format.md");
+  std::ifstream file(test::SourceDir() + "/docs/wire-format.md");
   std::string document((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   std::erase_if(document, [](char c) { return c == ' ' || c == '\n'; });
   EXPECT_NE(document.find(kExample), std::string::npos);

@@ -16,6 +16,7 @@
 #include "federation/gossip/merkle.h"
 #include "privacy/envelope/envelope.h"
 #include "privacy/identity/admission.h"
+#include "tests/paths.h"
 
 namespace ruvd::federation {
 namespace {
@@ -107,7 +108,7 @@ TEST_F(WireFormat, Envelope) {
 }
 
 TEST_F(WireFormat, DocumentShowsTheSameBytes) {
-  std::ifstream file(std::string(RUVD_SOURCE_DIR) + "/docs/wire-format.md");
+  std::ifstream file(test::SourceDir() + "/docs/wire-format.md");
   ASSERT_TRUE(file.good());
   std::string document((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   std::erase_if(document, [](char c) { return c == ' ' || c == '\n'; });

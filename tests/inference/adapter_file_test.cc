@@ -19,6 +19,7 @@
 #include "inference/gguf/reader.h"
 #include "inference/gguf/writer.h"
 #include "tests/inference/text_model.h"
+#include "tests/paths.h"
 
 namespace ruvd::inference {
 namespace {
@@ -168,7 +169,7 @@ TEST(AdapterFileTest, RefusesBytesThatAreNoGguf) {
 }
 
 TEST(AdapterFileTest, LoadsTheFixture) {
-  const std::string fixtures = std::string(RUVD_SOURCE_DIR) + "/../shared/fixtures";
+  const std::string fixtures = test::SourceDir() + "/../shared/fixtures";
   if (!std::filesystem::exists(fixtures)) {
     GTEST_SKIP() << "the shared fixtures are not here";
   }

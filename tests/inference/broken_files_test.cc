@@ -14,6 +14,7 @@
 #include "inference/gguf/reader.h"
 #include "inference/gguf/writer.h"
 #include "inference/model/model.h"
+#include "tests/paths.h"
 
 // A whole model file with exactly one fault, of every kind, is refused with a message that names
 // the fault.
@@ -24,7 +25,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string ShippedPath() {
-  return (std::filesystem::path(RUVD_SOURCE_DIR) / "deploy/models/ruvdllm-5m.q8_0.gguf").string();
+  return (std::filesystem::path(test::SourceDir()) / "deploy/models/ruvdllm-5m.q8_0.gguf").string();
 }
 
 class BrokenFileTest : public testing::Test {

@@ -13,6 +13,7 @@
 #include "inference/train/trainer.h"
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
+#include "tests/paths.h"
 
 namespace ruvd::inference {
 namespace {
@@ -116,7 +117,7 @@ RC_GTEST_PROP(CompletionTextTest, PiecesAddUp, ()) {
 class GenerationShippedModelTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const std::string path = std::string(RUVD_SOURCE_DIR) + "/deploy/models/ruvdllm-5m.q8_0.gguf";
+    const std::string path = test::SourceDir() + "/deploy/models/ruvdllm-5m.q8_0.gguf";
     auto model = Model::Load(path);
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *model;

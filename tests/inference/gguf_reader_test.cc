@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "inference/gguf/reader.h"
 #include "inference/gguf/writer.h"
+#include "tests/paths.h"
 
 namespace ruvd::inference {
 namespace {
@@ -227,7 +228,7 @@ class GgufFixtureTest : public testing::Test {
     return MessageOf(GgufReader::Open((folder_ / name).string()).status());
   }
   std::filesystem::path folder_ =
-      std::filesystem::path(RUVD_SOURCE_DIR) / "../shared/fixtures/broken";
+      std::filesystem::path(test::SourceDir()) / "../shared/fixtures/broken";
 };
 
 TEST_F(GgufFixtureTest, BrokenFilesAreRefusedNamingTheFault) {

@@ -9,14 +9,14 @@
 
 #include "base/file.h"
 #include "inference/tokenizer/pre_tokenizer.h"
+#include "tests/paths.h"
 
 namespace ruvd::inference {
 namespace {
 
 // The words were cut by an independent program; see data/generate_golden_splits.py.
 TEST(GoldenSplitsTest, WordsAreThoseOfThePublishedExpressions) {
-  const std::string path =
-      std::string(RUVD_SOURCE_DIR) + "/tests/inference/data/golden_splits.json";
+  const std::string path = test::SourceDir() + "/tests/inference/data/golden_splits.json";
   const auto cases = nlohmann::json::parse(ReadFile(path, 1 << 20).value());
   EXPECT_GE(cases.size(), 200U);
   for (const auto& entry : cases) {

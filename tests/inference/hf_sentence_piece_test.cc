@@ -23,6 +23,7 @@
 #include "inference/import/metadata.h"
 #include "inference/tokenizer/tokenizer.h"
 #include "tests/conformance/zstd_file.h"
+#include "tests/paths.h"
 
 namespace ruvd::inference {
 namespace {
@@ -162,7 +163,7 @@ TEST(HfSentencePieceTest, RefusesMergesThatNoScoresCanSay) {
 
 // A tokenizer.json of Llama 2's vocabulary gives the ids that llama.cpp computes from its scores.
 TEST(HfSentencePieceTest, ImportOfLlama2GivesLlamaCppsIds) {
-  const auto folder = std::filesystem::path(RUVD_SOURCE_DIR) / "../shared/fixtures/tokenizers";
+  const auto folder = std::filesystem::path(test::SourceDir()) / "../shared/fixtures/tokenizers";
   if (!std::filesystem::exists(folder)) {
     GTEST_SKIP() << folder << " is absent";
   }

@@ -15,6 +15,7 @@
 #include "inference/import/import.h"
 #include "inference/tokenizer/tokenizer.h"
 #include "tests/inference/hf_folder.h"
+#include "tests/paths.h"
 
 namespace ruvd::inference {
 namespace {
@@ -294,7 +295,7 @@ TEST_F(ImportModelTest, RefusesStrangeHeaders) {
 
 // The shipped files are equal to what the importer makes of the sources in ../shared.
 TEST(ShippedModelTest, IsTheImportOfItsSource) {
-  const std::filesystem::path root(RUVD_SOURCE_DIR);
+  const std::filesystem::path root(test::SourceDir());
   const auto source = root / "../shared/models/ruvdllm-5m";
   if (!std::filesystem::exists(source)) {
     GTEST_SKIP() << source << " is absent";

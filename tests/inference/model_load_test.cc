@@ -21,6 +21,7 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/model_file.h"
 #include "tests/inference/tiny_model.h"
+#include "tests/paths.h"
 
 namespace ruvd::inference {
 namespace {
@@ -226,7 +227,7 @@ TEST_F(ModelLoadTest, RefusesMissingFilesAndSmallEmbeddings) {
 }
 
 TEST_F(ModelLoadTest, RefusesEveryBrokenFixture) {
-  const std::string folder = std::string(RUVD_SOURCE_DIR) + "/../shared/fixtures/broken/";
+  const std::string folder = test::SourceDir() + "/../shared/fixtures/broken/";
   if (!std::filesystem::exists(folder)) {
     GTEST_SKIP() << "no fixtures beside the repository";
   }

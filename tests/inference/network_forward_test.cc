@@ -18,6 +18,7 @@
 #include "inference/train/network_pass.h"
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
+#include "tests/paths.h"
 
 namespace ruvd::inference::train {
 namespace {
@@ -90,7 +91,7 @@ void ExpectSameNats(const std::shared_ptr<const Model>& model, const AdapterMix*
 
 TEST(NetworkForwardTest, EqualsTheTransformerOnShippedModels) {
   for (const char* name : {"ruvdllm-5m.q8_0.gguf", "ruvdllm-29m.q8_0.gguf"}) {
-    const auto model = Model::Load(std::string(RUVD_SOURCE_DIR) + "/deploy/models/" + name);
+    const auto model = Model::Load(test::SourceDir() + "/deploy/models/" + name);
     ASSERT_TRUE(model.ok()) << model.status();
     ExpectSameNats(*model, nullptr, nullptr, nullptr);
   }

@@ -20,6 +20,7 @@
 #include "inference/gguf/half.h"
 #include "inference/gguf/quantize.h"
 #include "inference/gguf/reader.h"
+#include "tests/paths.h"
 
 // What Quantize promises for every format: bytes, error bounds, stability, refusals.
 namespace ruvd::inference {
@@ -370,7 +371,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, PeerFileTest,
 
 TEST_P(PeerFileTest, EveryTensor) {
   const TensorType type = GetParam();
-  const auto folder = std::filesystem::path(RUVD_SOURCE_DIR) / "../shared/fixtures/models";
+  const auto folder = std::filesystem::path(test::SourceDir()) / "../shared/fixtures/models";
   if (!std::filesystem::exists(folder)) {
     GTEST_SKIP() << folder << " is absent";
   }

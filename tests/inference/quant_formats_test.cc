@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "inference/gguf/half.h"
 #include "inference/gguf/quantize.h"
+#include "tests/paths.h"
 
 namespace ruvd::inference {
 namespace {
@@ -141,7 +142,7 @@ TEST(DequantizeTest, RefusesAWrongNumberOfBytes) {
 class BlockFixtureTest : public testing::TestWithParam<TensorType> {};
 
 TEST_P(BlockFixtureTest, BitForBit) {
-  const auto folder = std::filesystem::path(RUVD_SOURCE_DIR) / "../shared/fixtures/blocks";
+  const auto folder = std::filesystem::path(test::SourceDir()) / "../shared/fixtures/blocks";
   if (!std::filesystem::exists(folder)) {
     GTEST_SKIP() << folder << " is absent";
   }

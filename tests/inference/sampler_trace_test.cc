@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "inference/sampler/diffusion_loop.h"
 #include "inference/transformer/cpu_transformer.h"
+#include "tests/paths.h"
 
 namespace ruvd::inference {
 namespace {
@@ -113,7 +114,7 @@ TEST(DecodeTraceTest, RefusesImpossibleRuns) {
 // The conformance traces (fixtures README, section "diffusion"), on the dream F32 model.
 class FixtureTraceTest : public testing::TestWithParam<const char*> {};
 
-const std::string kFixtures = std::string(RUVD_SOURCE_DIR) + "/../shared/fixtures";
+const std::string kFixtures = test::SourceDir() + "/../shared/fixtures";
 
 CommitOrder OrderFrom(const std::string& name) {
   return name == "confidence" ? CommitOrder::kConfidence

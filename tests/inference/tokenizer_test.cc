@@ -22,6 +22,7 @@
 #include "inference/tokenizer/byte_alphabet.h"
 #include "tests/conformance/zstd_file.h"
 #include "tests/inference/test_vocabulary.h"
+#include "tests/paths.h"
 
 namespace ruvd::inference {
 namespace {
@@ -305,7 +306,7 @@ TEST(BytePairTest, PiecesOutsideTheVocabularyFallBackToBytes) {
 class TokenizerVectorTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(TokenizerVectorTest, IdsAreLlamaCpps) {
-  const auto folder = std::filesystem::path(RUVD_SOURCE_DIR) / "../shared/fixtures/tokenizers";
+  const auto folder = std::filesystem::path(test::SourceDir()) / "../shared/fixtures/tokenizers";
   if (!std::filesystem::exists(folder)) {
     GTEST_SKIP() << folder << " is absent";
   }

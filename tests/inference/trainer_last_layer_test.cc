@@ -18,6 +18,7 @@
 #include "inference/train/trainer.h"
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
+#include "tests/paths.h"
 
 namespace ruvd::inference {
 namespace {
@@ -230,7 +231,7 @@ TEST(TrainerTest, RefusesBadInput) {
 // Tests the claim behind the learning loop on the shipped test model: one corrected text, the
 // default options, masks never trained on.
 TEST(TrainerTest, OneCorrectionIsLearntByTheShippedModel) {
-  const std::string path = std::string(RUVD_SOURCE_DIR) + "/deploy/models/ruvdllm-5m.q8_0.gguf";
+  const std::string path = test::SourceDir() + "/deploy/models/ruvdllm-5m.q8_0.gguf";
   const auto model = Model::Load(path);
   ASSERT_TRUE(model.ok()) << model.status();
   CpuTransformer transformer(*model, SerialRunner());

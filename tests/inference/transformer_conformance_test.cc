@@ -18,12 +18,13 @@
 #include "inference/adapter/adapter_file.h"
 #include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/tiny_model.h"
+#include "tests/paths.h"
 
 namespace ruvd::inference {
 namespace {
 
 const std::string& Fixtures() {
-  static const std::string folder = std::string(RUVD_SOURCE_DIR) + "/../shared/fixtures/";
+  static const std::string folder = test::SourceDir() + "/../shared/fixtures/";
   return folder;
 }
 

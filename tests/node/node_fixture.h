@@ -32,13 +32,14 @@
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
+#include "tests/paths.h"
 
 namespace ruvd {
 
 namespace fs = std::filesystem;
 
-inline constexpr char kSmallModel[] = RUVD_SOURCE_DIR "/deploy/models/ruvdllm-5m.q8_0.gguf";
-inline constexpr char kOtherModel[] = RUVD_SOURCE_DIR "/deploy/models/ruvdllm-29m.q8_0.gguf";
+inline const std::string kSmallModel = test::SourceDir() + "/deploy/models/ruvdllm-5m.q8_0.gguf";
+inline const std::string kOtherModel = test::SourceDir() + "/deploy/models/ruvdllm-29m.q8_0.gguf";
 // A sanitizer build on a busy machine takes a hundred times as long as a release build.
 inline constexpr Duration kDrain = std::chrono::seconds(120);
 

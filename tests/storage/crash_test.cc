@@ -19,12 +19,13 @@
 #include <vector>
 
 #include "base/reasons.h"
+#include "tests/paths.h"
 #include "tests/storage/crash_pattern.h"
 
 namespace ruvd::storage {
 namespace {
 
-constexpr char kWriter[] = RUVD_BINARY_DIR "/tests/storage/storage_crash_writer";
+const std::string kWriter = test::BinaryDir() + "/tests/storage/storage_crash_writer";
 constexpr int kKills = 10;
 
 // A child with its stdout in a pipe. As with posix_spawn, the child calls nothing but exec.

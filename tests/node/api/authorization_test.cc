@@ -28,6 +28,7 @@
 #include "node/transport/api_tokens.h"
 #include "node/transport/tls.h"
 #include "privacy/identity/admission.h"
+#include "tests/paths.h"
 
 namespace ruvd::api {
 namespace {
@@ -40,7 +41,7 @@ using ::testing::Not;
 // Returns "/package.Service/Method" of every method in the proto folder, and of reflection, whose
 // proto is gRPC's own.
 std::set<std::string> MethodsOfTheProtos() {
-  const fs::path root = fs::path(RUVD_SOURCE_DIR) / "proto";
+  const fs::path root = fs::path(test::SourceDir()) / "proto";
   const auto* const pool = google::protobuf::DescriptorPool::generated_pool();
   std::set<std::string> methods = {
       "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"};

@@ -26,6 +26,7 @@
 #include "node/terminal/exit_code.h"
 #include "node/version.h"
 #include "privacy/sodium.h"
+#include "tests/paths.h"
 
 namespace ruvd::node {
 namespace {
@@ -71,7 +72,7 @@ class CliCommandTest : public ::testing::Test {
 TEST_F(CliCommandTest, VersionIsTheOneOfTheBuild) {
   EXPECT_EQ(Run({"version"}), 0);
   EXPECT_EQ(out_.str(), std::string("ruvd ") + kVersion + "\n");
-  std::ifstream file(std::string(RUVD_SOURCE_DIR) + "/CMakeLists.txt");
+  std::ifstream file(test::SourceDir() + "/CMakeLists.txt");
   const std::string cmake((std::istreambuf_iterator<char>(file)), {});
   EXPECT_THAT(cmake, HasSubstr(std::string("VERSION ") + kVersion + " LANGUAGES"));
 }
@@ -417,7 +418,7 @@ TEST(CliExitCodeTest, ErrorsAreOnePrintableLine) {
 }
 
 TEST_F(CliCommandTest, ModelFrameWritesAFrame) {
-  const std::string model = std::string(RUVD_SOURCE_DIR) + "/deploy/models/ruvdllm-5m.q8_0.gguf";
+  const std::string model = test::SourceDir() + "/deploy/models/ruvdllm-5m.q8_0.gguf";
   const std::string out = folder_ / "frame.gguf";
   ASSERT_EQ(Run({"model", "frame", "--model", model, "--out", out, "--kind", "random", "--rank",
                  "4", "--format", "json"}),
@@ -437,7 +438,7 @@ TEST_F(CliCommandTest, ModelFrameWritesAFrame) {
 }
 
 TEST_F(CliCommandTest, ModelFrameReadsATextForCovariances) {
-  const std::string model = std::string(RUVD_SOURCE_DIR) + "/deploy/models/ruvdllm-5m.q8_0.gguf";
+  const std::string model = test::SourceDir() + "/deploy/models/ruvdllm-5m.q8_0.gguf";
   const std::string out = folder_ / "frame.gguf";
   const std::string text = folder_ / "text.txt";
   std::string words;
