@@ -2,14 +2,16 @@
 # SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the fuzz targets (preset "fuzz": clang 19, libFuzzer, ASan, UBSan) and runs them one after
-# the other. Prints one line per target; exits with 1 if any of them found something.
+# Builds the fuzz targets (preset "fuzz": clang 19, libFuzzer, ASan, UBSan) and runs them from the
+# corpus in tests/fuzz/corpus. Prints one line per target; exits with 1 if any found something.
 #
-#   deploy/fuzz.sh [--seconds N] [--work FOLDER] [TARGET...]
+#   deploy/fuzz.sh [--seconds N] [--jobs N] [--work FOLDER] [--save] [TARGET...]
 #
 #   --seconds N      how long each target runs (default 60)
+#   --jobs N         how many targets run at a time (default 1)
 #   --work FOLDER    keeps corpus, logs and findings there, so that a later run goes on from them
 #                    (default: a temporary folder, removed unless there is a finding)
+#   --save           afterwards writes the smallest inputs that reach most into tests/fuzz/corpus
 #   TARGET           names from tests/fuzz/CMakeLists.txt, such as gguf_fuzz (default: all)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,20 +20,25 @@ fixtures=../shared/fixtures  # optional: targets without seeds start with an emp
 rss_limit_mb=2048            # no parser may need more for inputs of this size
 timeout_s=25                 # limit for one input; a slower input is a finding
 gguf_max_bytes=65536         # large enough for the smallest fixtures, small enough for fast runs
+saved_inputs=20              # by target; the repository stays small, and the gate has 5 s
+saved_bytes=4096             # by input
 
-usage() { sed -n '8,13s/^# \{0,1\}//p' deploy/fuzz.sh; }
+usage() { sed -n '8,15s/^# \{0,1\}//p' deploy/fuzz.sh; }
 fail() { echo "fuzz.sh: $1" >&2; exit 2; }
 
 seconds=60
+jobs=1
+save=no
 work=
 targets=()
 mapfile -t known < <(sed -n 's/^ruvd_fuzzer(\([a-z0-9_]*\) .*/\1/p' tests/fuzz/CMakeLists.txt)
 while [ $# -gt 0 ]; do
   case "$1" in
-    --seconds | --work)
+    --seconds | --jobs | --work)
       [ $# -ge 2 ] || fail "$1 needs a value; see --help"
       printf -v "${1#--}" '%s' "$2"
       shift ;;
+    --save) save=yes ;;
     -h | --help) usage; exit 0 ;;
     -*) fail "unknown argument $1; see --help" ;;
     *)
@@ -41,6 +48,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 [[ "$seconds" =~ ^[1-9][0-9]*$ ]] || fail "--seconds takes a whole number from 1, not '$seconds'"
+[[ "$jobs" =~ ^[1-9][0-9]*$ ]] || fail "--jobs takes a whole number from 1, not '$jobs'"
 [ ${#targets[@]} -gt 0 ] || targets=("${known[@]}")
 command -v clang++-19 > /dev/null || fail "clang++-19 is missing; run deploy/install-deps.sh --dev"
 
@@ -56,9 +64,12 @@ cmake --preset fuzz > "$work/build.log"
 cmake --build --preset fuzz -j "$(nproc)" --target "${targets[@]}" >> "$work/build.log" ||
   { tail -n 40 "$work/build.log" >&2; fail "the build failed; its log is $work/build.log"; }
 
-# Copies the fixtures that exist and are inputs of a target into its corpus.
+# Copies the saved inputs of a target, and the fixtures that exist, into its corpus.
 seed() {
   local target=$1 corpus=$2 file
+  for file in "tests/fuzz/corpus/$target"/*; do
+    [ ! -f "$file" ] || cp "$file" "$corpus/"
+  done
   case "$target" in
     gguf_fuzz) set -- "$fixtures"/broken/*.gguf ;;
     adapter_fuzz) set -- "$fixtures"/lora/*.gguf ;;
@@ -94,12 +105,41 @@ run() {
 if symbolizer=$(realpath -e "$(command -v llvm-symbolizer-19)" 2> /dev/null); then
   export ASAN_SYMBOLIZER_PATH="$symbolizer" UBSAN_OPTIONS="print_stacktrace=1"
 fi
+
+# Replaces the saved corpus of a target by the smallest inputs of this run that reach new code.
+save_corpus() {
+  local target=$1 folder="$work/$1" saved="tests/fuzz/corpus/$1" file
+  rm -rf "$folder/merged" "$saved"
+  mkdir -p "$folder/merged" "$saved"
+  "build/fuzz/tests/fuzz/$target" -merge=1 -max_len="$saved_bytes" "$folder/merged" \
+    "$folder/corpus" >> "$folder/log" 2>&1 || return 1
+  while read -r file; do
+    cp "$file" "$saved/"
+  done < <(find "$folder/merged" -type f -size "-$((saved_bytes + 1))c" -printf '%s %p\n' |
+    sort -n | head -n "$saved_inputs" | cut -d' ' -f2-)
+}
+
 findings=0
+running=0
 for target in "${targets[@]}"; do
-  run "$target" || findings=$((findings + 1))
+  run "$target" &
+  running=$((running + 1))
+  if [ "$running" -ge "$jobs" ]; then
+    wait -n || findings=$((findings + 1))
+    running=$((running - 1))
+  fi
+done
+while [ "$running" -gt 0 ]; do
+  wait -n || findings=$((findings + 1))
+  running=$((running - 1))
 done
 if [ "$findings" -gt 0 ]; then
   echo "fuzz.sh: $findings of ${#targets[@]} targets found something" >&2
   exit 1
+fi
+if [ "$save" = yes ]; then
+  for target in "${targets[@]}"; do
+    save_corpus "$target" || fail "saving the corpus of $target failed; see $work/$target/log"
+  done
 fi
 [ "$keep" = yes ] || rm -rf "$work"

@@ -151,7 +151,9 @@ absl::Status DemoCluster::AddNode(int index) {
 
 absl::Status DemoCluster::StartNode(DemoNode& node) {
   std::error_code error;
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string program = options_.program.empty()
+                                  ? std::filesystem::read_symlink("/proc/self/exe", error).string()
+                                  : options_.program;
   ASSIGN_OR_RETURN(node.process, ChildProcess::Start(
                                      {.arguments = {program, "serve", "--config", node.config_file},
                                       .environment = ChildEnvironment(options_.environment),

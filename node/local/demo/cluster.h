@@ -38,6 +38,7 @@ class DemoCluster {
     int nodes = 3;
     std::string model;  // a GGUF file
     std::vector<std::pair<std::string, std::string>> environment;
+    std::string program = {};  // the `ruvd` that the nodes run; empty: this program
     // Use the documented ports (API 7420, 7430, ...) if they are free, so that `ruvd run` needs no
     // --server.
     bool usual_ports = false;
