@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/status.h"
 #include "node/local/demo/child_process.h"
 #include "node/terminal/limits.h"
 #include "tests/paths.h"
