@@ -34,7 +34,7 @@ inline constexpr size_t kMaxDataKeysInRotation = 2 * kMaxDataKeys;
 inline constexpr std::chrono::hours kKeyReclaimAge{6};
 inline constexpr std::chrono::hours kKeyReclaimInterval{24};
 inline constexpr std::chrono::minutes kScarceKeyReclaimInterval{10};
-// The most that one step seals anew, migrates or sweeps while writers wait: about a millisecond.
+// The most that one step seals anew or sweeps while writers wait: about a millisecond.
 inline constexpr size_t kMaxSweepRows = 128;
 inline constexpr size_t kMaxSweepBytes = 1 << 20;
 // The high-water mark is fsynced at most this often. A loss of this much time can stay unnoticed if

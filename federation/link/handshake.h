@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "federation/limits.h"
 #include "federation/link/certificates.h"
 #include "federation/link/link_channel.h"
 #include "federation/local_node.h"
@@ -59,8 +60,6 @@ class Handshake {
   Digest Session() const { return Sha256(Transcript(/*by_dialer=*/true)); }
   // The revocation list that the peer announced, unverified; empty if there was none
   const std::string& peer_revocations() const { return peer_revocations_; }
-  // The version that both sides speak.
-  uint32_t version() const { return version_; }
 
  private:
   using Introduction = v1::Introduction;
@@ -88,9 +87,9 @@ class Handshake {
   bool introduced_ = false;
   Introduction own_;
   // From the dialler's Hello
-  uint32_t version_min_ = 0;
-  uint32_t version_max_ = 0;
-  uint32_t version_ = 0;
+  // The versions of the Hello that opened the link
+  uint32_t version_min_ = limits::kProtocolVersion;
+  uint32_t version_max_ = limits::kProtocolVersion;
   Digest peer_introduction_hash_{};
   privacy::AdmissionCert peer_certificate_;
   std::string peer_address_;

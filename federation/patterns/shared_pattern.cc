@@ -107,9 +107,11 @@ absl::StatusOr<SharedPattern> DecodeSharedPattern(std::span<const uint8_t> bytes
   const auto examples = reader.Read<uint32_t>();
   const auto created_ms = reader.Read<int64_t>();
   const auto dimension = reader.Read<uint32_t>();
-  if (reader.failed() || *version != kVersion || *dimension == 0 ||
-      *dimension > limits::kMaxPatternDimension) {
-    return Invalid("is truncated, of an unknown version, empty or too large");
+  if (version && *version != kVersion) {
+    return Invalid(fmt::format("has payload version {} instead of {}", *version, kVersion));
+  }
+  if (reader.failed() || *dimension == 0 || *dimension > limits::kMaxPatternDimension) {
+    return Invalid("is truncated, empty or too large");
   }
   const auto centroid = reader.ReadBytes(uint64_t{*dimension} * sizeof(float));
   if (!centroid) {

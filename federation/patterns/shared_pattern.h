@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "federation/daf/adapter_delta.h"
+#include "federation/daf/core_delta.h"
 #include "privacy/consent/consent.h"
 
 namespace ruvd::federation {
@@ -27,7 +27,7 @@ struct SharedPattern {
   uint32_t examples = 0;  // at least 1
   int64_t created_ms = 0;
   std::vector<float> centroid;   // unit length
-  std::vector<CoreDelta> cores;  // as in AdapterDelta; may be empty
+  std::vector<CoreDelta> cores;  // sorted by (target, bank), each at most once; may be empty
 
   bool operator==(const SharedPattern&) const = default;
 };
@@ -54,7 +54,7 @@ absl::Status MayTravel(privacy::ConsentTier pattern_tier, privacy::ConsentTier c
 enum class PatternMerge { kInsert, kReplace, kKeep };
 PatternMerge MergePattern(const SharedPattern* stored, const SharedPattern& incoming);
 
-// Encode and decode the payload layout of docs/wire-format.md, like those of AdapterDelta.
+// Encode and decode the payload layout of docs/wire-format.md, like those of AdapterUpdate.
 std::string EncodeSharedPattern(const SharedPattern& pattern);
 absl::StatusOr<SharedPattern> DecodeSharedPattern(std::span<const uint8_t> bytes);
 // Returns the id without looking at the rest; nullopt if there are too few bytes.

@@ -16,7 +16,7 @@ namespace {
 
 TEST(SharedPattern, RoundTripsAndRefusesEveryTruncation) {
   federation::SharedPattern pattern = PatternOf(1);
-  pattern.cores = DeltaOf(2).cores;
+  pattern.cores = SomeCores(2);
   const std::string bytes = federation::EncodeSharedPattern(pattern);
   const auto decoded = federation::DecodeSharedPattern(AsBytes(bytes));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
@@ -56,7 +56,7 @@ TEST(SharedPattern, ChecksEveryField) {
   EXPECT_EQ(reason_of([](auto& p) { p.task = "a\nb"; }), reasons::kUpdateInvalid);
   EXPECT_EQ(reason_of([](auto& p) { p.task = std::string(65, 'a'); }), reasons::kUpdateInvalid);
   EXPECT_EQ(reason_of([](auto& p) {
-              p.cores = DeltaOf(1).cores;
+              p.cores = SomeCores(1);
               p.cores[0].values[0] = 1e9F;
             }),
             reasons::kUpdateInvalid);
