@@ -290,9 +290,6 @@ inline constexpr Duration kRequestTimeoutMax = seconds(10);
 // Rounds through all announcers before a transfer is given up; anti-entropy finds the item again.
 inline constexpr int kMaxAttempts = 16;
 inline constexpr size_t kMaxIdsPerFrame = 500;
-// Ids whose pushes are counted per link, to distinguish a replay from an answer that crossed a
-// push, 40 B each
-inline constexpr size_t kMaxPushesTracked = 8192;
 // A manifest older than this is announced instead of pushed, because the receiver refuses old
 // pushes.
 inline constexpr int64_t kPushAgeMillis = 5 * 60 * 1000;

@@ -418,8 +418,4 @@ std::shared_ptr<const SignedRecord> GossipCore::OwnRecord() const {
   return *state_->members.records().Find(state_->local.key->id());
 }
 
-int GossipCore::local_health() const {
-  return state_->detector.health();
-}
-
 }  // namespace ruvd::federation

@@ -161,7 +161,6 @@ class GossipCore {
   // Returns this node's score of a peer; negative: not in its mesh; 0 for an unknown peer.
   double ScoreOf(const privacy::NodeId& peer) const;
   std::shared_ptr<const SignedRecord> OwnRecord() const;
-  int local_health() const;  // 0 (healthy) to kMaxLocalHealth
 
  private:
   struct State;

@@ -176,7 +176,6 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
                  ToHex(local_->frame_id).substr(0, 16));
   }
   peer_introduction_hash_ = HashOf(introduction);
-  peer_address_ = introduction.listen_address();
   peer_revocations_ = introduction.revocations();
   std::memcpy(peer_nonce_.data(), introduction.nonce().data(), peer_nonce_.size());
   peer_relays_ = introduction.relays();

@@ -51,7 +51,6 @@ class Handshake {
   const std::string& nonce() const { return own_.nonce(); }
   // Data of the peer, known once done()
   const privacy::AdmissionCert& peer_certificate() const { return peer_certificate_; }
-  const std::string& peer_address() const { return peer_address_; }
   // The nonce that the peer chose, 32 bytes
   const Nonce& peer_nonce() const { return peer_nonce_; }
   // Whether the peer says that it carries circuits
@@ -63,7 +62,6 @@ class Handshake {
 
  private:
   using Introduction = v1::Introduction;
-  Introduction MakeIntroduction() const;
   absl::Status AcceptIntroduction(const Introduction& introduction, CertificateStore& certificates,
                                   int64_t now_ms);
   // Records the channel binding if both sides see the same channel, otherwise returns how they
@@ -92,7 +90,6 @@ class Handshake {
   uint32_t version_max_ = limits::kProtocolVersion;
   Digest peer_introduction_hash_{};
   privacy::AdmissionCert peer_certificate_;
-  std::string peer_address_;
   std::string peer_revocations_;
   Nonce peer_nonce_{};
   bool peer_relays_ = false;

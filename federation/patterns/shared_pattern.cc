@@ -61,22 +61,6 @@ absl::Status CheckSharedPattern(const SharedPattern& pattern, const PatternRules
   return CheckCores(pattern.cores, rules.cores);
 }
 
-absl::Status MayTravel(privacy::ConsentTier pattern_tier, privacy::ConsentTier consent) {
-  RETURN_IF_ERROR(RequireConsent(pattern_tier, privacy::ShareableKind::kPattern));
-  return RequireConsent(consent, privacy::ShareableKind::kPattern);
-}
-
-PatternMerge MergePattern(const SharedPattern* stored, const SharedPattern& incoming) {
-  if (stored == nullptr) {
-    return PatternMerge::kInsert;
-  }
-  if (stored->created_ms != incoming.created_ms) {
-    return incoming.created_ms > stored->created_ms ? PatternMerge::kReplace : PatternMerge::kKeep;
-  }
-  return EncodeSharedPattern(incoming) < EncodeSharedPattern(*stored) ? PatternMerge::kReplace
-                                                                      : PatternMerge::kKeep;
-}
-
 std::string EncodeSharedPattern(const SharedPattern& pattern) {
   ByteWriter writer;
   writer.Write(kVersion).WriteBytes(pattern.id).Write(pattern.bank);

@@ -13,7 +13,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "federation/daf/core_delta.h"
-#include "privacy/consent/consent.h"
 
 namespace ruvd::federation {
 
@@ -42,17 +41,6 @@ struct PatternRules {
 
 // Returns UPDATE_INVALID or WRONG_DIMENSION. Outgoing and incoming patterns get this check.
 absl::Status CheckSharedPattern(const SharedPattern& pattern, const PatternRules& rules);
-
-// Returns OK if a local pattern of tier `pattern_tier` may be shared under the operator's consent,
-// otherwise CONSENT_MISSING. Both tiers must allow it, because a pattern keeps the tier under which
-// it was learned.
-absl::Status MayTravel(privacy::ConsentTier pattern_tier, privacy::ConsentTier consent);
-
-// Returns what to do with a pattern from a peer; `stored` is what the node keeps under the same
-// (origin, pattern id), or nullptr. Origins never overwrite each other. The newer version of one
-// origin wins; ties go to the smaller encoding, so that all nodes agree.
-enum class PatternMerge { kInsert, kReplace, kKeep };
-PatternMerge MergePattern(const SharedPattern* stored, const SharedPattern& incoming);
 
 // Encode and decode the payload layout of docs/wire-format.md, like those of AdapterUpdate.
 std::string EncodeSharedPattern(const SharedPattern& pattern);

@@ -191,9 +191,6 @@ class Database {
                             const RowCallback& callback,
                             const BrokenCallback& broken = nullptr) const;
 
-  // Returns the greatest key of a family, or nullopt when the family is empty.
-  absl::StatusOr<std::optional<std::string>> LastKey(ColumnFamily family) const;
-
   // Wraps all data keys with another node key, in one fsynced batch; afterwards only that key opens
   // the store. When it returns OK, no file of the store contains anything that the former key
   // wrapped. If it fails after the batch, the new key is in use and the next open completes the

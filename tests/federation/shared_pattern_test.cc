@@ -62,31 +62,5 @@ TEST(SharedPattern, ChecksEveryField) {
             reasons::kUpdateInvalid);
 }
 
-TEST(SharedPattern, TravelsOnlyIfItsTierAndTheOperatorAllowIt) {
-  EXPECT_TRUE(
-      federation::MayTravel(privacy::ConsentTier::kPublic, privacy::ConsentTier::kPublic).ok());
-  for (privacy::ConsentTier tier :
-       {privacy::ConsentTier::kPrivate, privacy::ConsentTier::kMasked, privacy::ConsentTier::kDp}) {
-    EXPECT_EQ(ReasonOf(federation::MayTravel(tier, privacy::ConsentTier::kPublic)),
-              reasons::kConsentMissing);
-    EXPECT_EQ(ReasonOf(federation::MayTravel(privacy::ConsentTier::kPublic, tier)),
-              reasons::kConsentMissing);
-  }
-}
-
-TEST(SharedPattern, MergeIsTheSameInEveryOrder) {
-  const federation::SharedPattern old_one = PatternOf(1);
-  federation::SharedPattern new_one = old_one;
-  new_one.created_ms += 1;
-  EXPECT_EQ(MergePattern(nullptr, old_one), federation::PatternMerge::kInsert);
-  EXPECT_EQ(MergePattern(&old_one, new_one), federation::PatternMerge::kReplace);
-  EXPECT_EQ(MergePattern(&new_one, old_one), federation::PatternMerge::kKeep);
-  EXPECT_EQ(MergePattern(&old_one, old_one), federation::PatternMerge::kKeep);
-  federation::SharedPattern twin = old_one;
-  twin.quality = 0.5F;
-  EXPECT_NE(MergePattern(&old_one, twin) == federation::PatternMerge::kReplace,
-            MergePattern(&twin, old_one) == federation::PatternMerge::kReplace);
-}
-
 }  // namespace
 }  // namespace ruvd::test

@@ -38,6 +38,16 @@ TrainingExample Example(const std::string& prompt, const std::string& completion
   return {.prompt = tokens(prompt), .completion = tokens(completion)};
 }
 
+// Trains a LoRA on the attention's output of the last layer.
+absl::StatusOr<TrainingResult> TrainLastLayerLora(Transformer& transformer,
+                                                  std::span<const TrainingExample> examples,
+                                                  const AdapterMix* base,
+                                                  const TrainingOptions& options) {
+  const train::Site site{static_cast<size_t>(transformer.model().config().layers) - 1,
+                         train::Linear::kAttentionOutput};
+  return TrainLora(transformer, std::span(&site, 1), examples, {}, base, options);
+}
+
 TEST(TrainerTest, LowersTheHeldOutLossOnATinyModel) {
   CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example("say", " hello world"),
@@ -214,7 +224,6 @@ TEST(TrainerTest, RefusesBadInput) {
   EXPECT_EQ(reason({good}, {.batch = 100000}), invalid);
   EXPECT_EQ(reason({good}, {.learning_rate = -1}), invalid);
   EXPECT_EQ(reason({good}, {.weight_clamp = 0}), invalid);
-  EXPECT_EQ(reason({good}, {.target = "attn_q"}), invalid);
   EXPECT_EQ(reason({good}, {.held_out_samples = 0}), invalid);
   Frame foreign = RandomFrame(transformer.model(), 4, 1).value();
   foreign.model_hash[0] ^= 1;
