@@ -47,7 +47,6 @@ inline constexpr char kStoreReadOnly[] = "STORE_READ_ONLY";
 inline constexpr char kStoreCorrupt[] = "STORE_CORRUPT";
 inline constexpr char kStoreLocked[] = "STORE_LOCKED";
 inline constexpr char kSchemaTooNew[] = "SCHEMA_TOO_NEW";
-inline constexpr char kSchemaTooOld[] = "SCHEMA_TOO_OLD";
 inline constexpr char kSealBroken[] = "SEAL_BROKEN";
 inline constexpr char kStoreForOtherModel[] = "STORE_FOR_OTHER_MODEL";
 

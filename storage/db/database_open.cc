@@ -14,6 +14,7 @@
 #include "storage/db/database_impl.h"
 #include "storage/db/guarded_files.h"
 #include "storage/db/row_key.h"
+#include "storage/reasons.h"
 
 namespace ruvd::storage {
 namespace {

@@ -15,6 +15,7 @@
 #include "ruvd/storage/v1/storage.pb.h"
 #include "storage/db/row_key.h"
 #include "storage/db/row_sweep.h"
+#include "storage/reasons.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ruvd::storage {
