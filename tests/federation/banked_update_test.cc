@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/reasons.h"
 #include "base/status.h"
 #include "federation/daf/adapter_update.h"
-#include "federation/reasons.h"
 #include "tests/federation/swarm.h"
 #include "tests/federation/test_peer.h"
 

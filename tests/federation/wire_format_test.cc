@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "federation/daf/core_delta.h"
+#include "federation/daf/adapter_update.h"
 #include "federation/gossip/manifest.h"
 #include "federation/gossip/merkle.h"
 #include "privacy/envelope/envelope.h"

@@ -70,14 +70,18 @@ TEST(TrainerTest, LowersTheHeldOutLossOnATinyModel) {
 TEST(TrainerTest, TheAdapterDoesWhatTheScoreSays) {
   CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
-  for (const char* target : {"attn_output", "ffn_gate", "ffn_up", "ffn_down", "output"}) {
-    TrainingOptions options{
-        .rank = 3, .steps = 10, .batch = 2, .learning_rate = 0.03F, .target = target};
-    const auto first = TrainLastLayerLora(transformer, examples, nullptr, options);
+  const TrainingOptions options{.rank = 3, .steps = 10, .batch = 2, .learning_rate = 0.03F};
+  const auto layers = static_cast<size_t>(transformer.model().config().layers);
+  for (const auto linear : {train::Linear::kAttentionOutput, train::Linear::kGate,
+                            train::Linear::kUp, train::Linear::kDown, train::Linear::kHead}) {
+    const std::string target(train::LinearName(linear));
+    const train::Site site{linear == train::Linear::kHead ? layers : layers - 1, linear};
+    const std::span<const train::Site> sites(&site, 1);
+    const auto first = TrainLora(transformer, sites, examples, {}, nullptr, options);
     ASSERT_TRUE(first.ok()) << first.status();
     EXPECT_LT(first->held_out_after, first->held_out_before) << target;
     const AdapterMix mix{.parts = {{first->adapter, 1.0F}}};
-    const auto second = TrainLastLayerLora(transformer, examples, &mix, options);
+    const auto second = TrainLora(transformer, sites, examples, {}, &mix, options);
     EXPECT_NEAR(second->held_out_before, first->held_out_after, 1e-4) << target;
     EXPECT_LT(second->held_out_after, second->held_out_before) << target;
   }

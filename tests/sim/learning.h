@@ -11,8 +11,8 @@
 
 #include "base/random.h"
 #include "bench/update_attacks.h"
+#include "federation/daf/adapter_update.h"
 #include "federation/daf/aggregation_rule.h"
-#include "federation/daf/core_delta.h"
 #include "federation/events/item.h"
 
 namespace ruvd::test {
