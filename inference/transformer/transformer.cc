@@ -26,10 +26,13 @@ absl::StatusOr<std::vector<float>> EmbedTokens(Transformer& transformer,
                                                                : Attention::Kind::kBidirectional}};
   ForwardOutput output;
   RETURN_IF_ERROR(transformer.Forward(input, &output));
-  const auto width = static_cast<size_t>(config.width);
+  return MeanDirection(output.hidden, static_cast<size_t>(config.width));
+}
+
+absl::StatusOr<std::vector<float>> MeanDirection(std::span<const float> hidden, size_t width) {
   std::vector<double> sum(width);
-  for (size_t i = 0; i < output.hidden.size(); ++i) {
-    sum[i % width] += output.hidden[i];
+  for (size_t i = 0; i < hidden.size(); ++i) {
+    sum[i % width] += hidden[i];
   }
   double squares = 0;
   for (const double value : sum) {

@@ -20,7 +20,14 @@
 #include "inference/adapter/bank.h"
 #include "inference/transformer/cpu_transformer.h"
 #include "node/serving/compute_round.h"
+#include "node/serving/extensions/embedded_prompts.h"
+#include "node/serving/extensions/guided_retrieval.h"
+#include "node/serving/extensions/pattern_relations.h"
+#include "node/serving/extensions/route_choice.h"
+#include "node/serving/extensions/session_memory.h"
+#include "node/serving/late_embedding.h"
 #include "node/serving/pattern_payload.h"
+#include "tests/inference/counting_transformer.h"
 #include "tests/inference/end_of_turn_model.h"
 #include "tests/node/database_fixture.h"
 #include "tests/node/router_world.h"
@@ -49,7 +56,8 @@ class GenerationTaskTest : public DatabaseTest {
  protected:
   void Use(std::shared_ptr<const inference::Model> model, uint64_t adapter_budget = 1 << 20) {
     model_ = std::move(model);
-    transformer_ = std::make_unique<inference::CpuTransformer>(model_, SerialRunner());
+    inner_ = std::make_unique<inference::CpuTransformer>(model_, SerialRunner());
+    transformer_ = std::make_unique<test::CountingTransformer>(*inner_);
     patterns_ = storage::PatternStore::Open(
                     *database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
                     .value();
@@ -61,9 +69,9 @@ class GenerationTaskTest : public DatabaseTest {
     services_ = {.clock = &clock_,
                  .adapters = adapters_.get(),
                  .trajectories = trajectories_.get(),
+                 .fence = &fence_,
                  .model_name = "tiny",
-                 .instant = &instant_,
-                 .usual_entropy = &usual_entropy_};
+                 .extensions = {&session_memory_}};
   }
   // Makes a completion that uses a session's memory.
   std::unique_ptr<GenerationTask> Task(const inference::SamplingOptions& options) {
@@ -82,6 +90,9 @@ class GenerationTaskTest : public DatabaseTest {
     inference::StepScratch scratch;
     while (RunRound(tasks, 4096, *transformer_, &scratch).turns[0] != Turn::kEnded) {
     }
+    ASSERT_TRUE(task->NeedsConclusion());
+    EXPECT_EQ(task->generation(), nullptr);
+    task->Conclude();
   }
   GenerationFinished Run(const inference::SamplingOptions& options) {
     const auto task = Task(options);
@@ -93,13 +104,15 @@ class GenerationTaskTest : public DatabaseTest {
   inference::Commit First() const { return listener_->steps.front().commits.front(); }
 
   std::shared_ptr<const inference::Model> model_;
-  std::unique_ptr<inference::Transformer> transformer_;
+  std::unique_ptr<inference::Transformer> inner_;
+  std::unique_ptr<test::CountingTransformer> transformer_;
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<storage::TrajectoryStore> trajectories_;
   std::unique_ptr<AdapterCatalog> catalog_;
   std::unique_ptr<AdapterSource> adapters_;
+  ErasureFence fence_{clock_};
   InstantLoop instant_{{.clock = &clock_}};
-  UsualEntropy usual_entropy_;
+  SessionMemory session_memory_{instant_};
   GenerationServices services_;
   std::shared_ptr<KeptEnd> listener_;
 };
@@ -194,16 +207,21 @@ TEST_F(GenerationTaskTest, AFailedRequestOfAnErasedUserLeavesNoEmbedding) {
 
 TEST_F(GenerationTaskTest, WhatIsUsualIsKnownForEachMode) {
   Use(test::TinyTextModel());
-  services_.dgr =
-      inference::DgrOptions{.strategy = inference::DgrStrategy::kEntropy, .max_retrievals = 0};
+  GuidedRetrieval guided({.strategy = inference::DgrStrategy::kEntropy, .max_retrievals = 0},
+                         *adapters_, nullptr);
+  services_.extensions.push_back(&guided);
+  const auto count = [&guided](inference::DecodingMode mode) {
+    const auto found = guided.usual_entropy().find(mode);
+    return found == guided.usual_entropy().end() ? 0 : found->second.Count(1);
+  };
   Run({.mode = inference::DecodingMode::kAutoregressive,
        .max_tokens = 6,
        .ignore_end_of_text = true});
-  EXPECT_EQ(usual_entropy_[inference::DecodingMode::kAutoregressive].Count(1), 6);
-  EXPECT_EQ(usual_entropy_[inference::DecodingMode::kDiffusion].Count(1), 0);
+  EXPECT_EQ(count(inference::DecodingMode::kAutoregressive), 6);
+  EXPECT_EQ(count(inference::DecodingMode::kDiffusion), 0);
   Run({.mode = inference::DecodingMode::kDiffusion, .max_tokens = 4, .ignore_end_of_text = true});
-  EXPECT_EQ(usual_entropy_[inference::DecodingMode::kAutoregressive].Count(1), 6);
-  EXPECT_EQ(usual_entropy_[inference::DecodingMode::kDiffusion].Count(1), 1);
+  EXPECT_EQ(count(inference::DecodingMode::kAutoregressive), 6);
+  EXPECT_EQ(count(inference::DecodingMode::kDiffusion), 1);
 }
 
 // A pattern at the threshold is found for a session whose feedback supported it, and for no other
@@ -221,7 +239,7 @@ TEST_F(GenerationTaskTest, RelationsOfItsSessionMoveWhatIsFound) {
   ASSERT_TRUE(
       patterns_
           ->Put({.id = id,
-                 .embedding = first.embedding,
+                 .embedding = EmbeddingOf(first, *inner_, nullptr, {}).value(),
                  .bank = static_cast<uint32_t>(inference::BankOf(1)),
                  .created_ms = 1,
                  .updated_ms = 1,
@@ -240,7 +258,8 @@ TEST_F(GenerationTaskTest, RelationsOfItsSessionMoveWhatIsFound) {
           .value();
   ASSERT_TRUE(sessions->Put({.session_id = "s", .user_id = "ann"}).ok());
   PatternGraph relations(*graph, *patterns_, *sessions, /*on=*/true);
-  services_.graph = &relations;
+  PatternRelations extension(relations);
+  services_.extensions.push_back(&extension);
   EXPECT_TRUE(Run(options).adapters.empty());
   EXPECT_TRUE(trajectories_->Get("r")->patterns.empty());
   ASSERT_TRUE(
@@ -258,7 +277,8 @@ class RoutedGenerationTest : public GenerationTaskTest {
     router_ = std::make_unique<RequestRouter>(
         RequestRouterOptions{.kind = kind_, .exploration = exploration, .seed = 3});
     ASSERT_TRUE(router_->Serve(test::RouterThatTakes(route)).ok());
-    services_.router = router_.get();
+    route_choice_ = std::make_unique<RouteChoice>(*router_);
+    services_.extensions = {route_choice_.get(), &session_memory_};
   }
   const std::optional<storage::TrajectoryRoute>& Taken() {
     trajectory_ = trajectories_->Get("r").value();
@@ -278,6 +298,7 @@ class RoutedGenerationTest : public GenerationTaskTest {
       .mode = inference::DecodingMode::kDiffusion, .max_tokens = 12, .ignore_end_of_text = true};
   inference::ScorerKind kind_ = inference::ScorerKind::kLogistic;
   std::unique_ptr<RequestRouter> router_;
+  std::unique_ptr<RouteChoice> route_choice_;
   storage::Trajectory trajectory_;
 };
 
@@ -388,6 +409,74 @@ TEST_F(RoutedGenerationTest, AWayThatDoesNotFitIsNotTaken) {
   EXPECT_EQ(finished.steps, 50);
   EXPECT_FALSE(finished.route.has_value());
   EXPECT_FALSE(Taken().has_value());
+}
+
+// Tests which forwards a completion needs besides those of its steps.
+class PromptForwardTest : public GenerationTaskTest {
+ protected:
+  static inference::SamplingOptions In(inference::DecodingMode mode) {
+    return {.mode = mode, .max_tokens = 5, .ignore_end_of_text = true};
+  }
+  // Returns the sequences that the next completion forwards besides those of its steps.
+  size_t Others(const inference::SamplingOptions& options) {
+    transformer_->sequences.clear();
+    const GenerationFinished finished = Run(options);
+    size_t all = 0;
+    for (const size_t sequences : transformer_->sequences) {
+      all += sequences;
+    }
+    return all - static_cast<size_t>(finished.forwards);
+  }
+  void StoreAPattern() {
+    std::vector<float> elsewhere(static_cast<size_t>(model_->config().width));
+    elsewhere.front() = 1;
+    ASSERT_TRUE(patterns_->Put({.id = storage::PatternId{1}, .embedding = elsewhere}).ok());
+  }
+};
+
+TEST_F(PromptForwardTest, WhereNothingCanBeFoundNoPromptIsEmbedded) {
+  Use(test::TinyTextModel());
+  GuidedRetrieval guided({.strategy = inference::DgrStrategy::kHybrid, .interval = 1}, *adapters_,
+                         nullptr);
+  services_.extensions.push_back(&guided);
+  for (const auto mode : {inference::DecodingMode::kAutoregressive, inference::DecodingMode::kBlock,
+                          inference::DecodingMode::kDiffusion}) {
+    inference::SamplingOptions options = In(mode);
+    options.block_length = mode == inference::DecodingMode::kBlock ? 4 : 0;
+    EXPECT_EQ(Others(options), 0u);
+    EXPECT_TRUE(trajectories_->Get("r")->embedding.empty());
+  }
+  // Whatever needs it later computes the same.
+  const std::vector<inference::TokenId> prompt = PromptTokens(*model_, "once");
+  EXPECT_EQ(EmbeddingOf(*trajectories_->Get("r"), *inner_, nullptr, {}).value(),
+            inference::EmbedText(*inner_, prompt, nullptr).value());
+}
+
+TEST_F(PromptForwardTest, AStoredPatternOrAnExtensionAsksForTheEmbedding) {
+  Use(test::TinyTextModel());
+  EmbeddedPrompts embedded;
+  services_.extensions.push_back(&embedded);
+  EXPECT_EQ(Others(In(inference::DecodingMode::kDiffusion)), 1u);
+  const std::vector<float> embedding = trajectories_->Get("r")->embedding;
+  EXPECT_EQ(embedding.size(), static_cast<size_t>(model_->config().width));
+  services_.extensions.clear();
+  StoreAPattern();
+  EXPECT_EQ(Others(In(inference::DecodingMode::kDiffusion)), 1u);
+  EXPECT_EQ(trajectories_->Get("r")->embedding, embedding);
+}
+
+TEST_F(PromptForwardTest, TheEmbeddingsForwardIsTheFirstOfDecodingTokenByToken) {
+  const auto model = std::make_shared<test::TextModel>();
+  model->mutable_config().causal = true;
+  Use(model);
+  StoreAPattern();
+  services_.prefixes = std::make_shared<inference::PrefixTree>(
+      inference::KvPool::Create(model_->config(), inference::KvFormat::kF32, 1 << 24).value());
+  transformer_->sequences.clear();
+  const GenerationFinished finished = Run(In(inference::DecodingMode::kAutoregressive));
+  EXPECT_EQ(finished.forwards, 4) << "the first token comes from the embedding's forward";
+  EXPECT_EQ(transformer_->sequences.size(), 5u) << "the prompt once, and each token but the last";
+  EXPECT_FALSE(trajectories_->Get("r")->embedding.empty());
 }
 
 // What is read before the first slice is not read again in it.
