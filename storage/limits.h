@@ -134,9 +134,6 @@ inline constexpr size_t kMaxWitnessMessageBytes = 1024;
 inline constexpr size_t kMaxWitnessListItems = 256;
 // The entries that one query looks at (a few microseconds each) and the intervals of one trend.
 inline constexpr size_t kMaxWitnessScan = 200'000;
-// The entries that one query by similarity embeds because their requests did not: about a tenth of
-// a second each for a prompt of usual length.
-inline constexpr size_t kMaxLateEmbeddings = 256;
 inline constexpr size_t kMaxWitnessIntervals = 1000;
 // The entries that one step removes, and the uncompressed bytes of one frame of an archive: more
 // than the largest entry, but small enough for memory.

@@ -6,6 +6,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/model/limits.h"
+#include "inference/transformer/mean_direction.h"
 
 namespace ruvd::inference {
 namespace {

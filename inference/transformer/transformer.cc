@@ -4,11 +4,11 @@
 #include "inference/transformer/transformer.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/model/limits.h"
+#include "inference/transformer/mean_direction.h"
 
 namespace ruvd::inference {
 
@@ -27,26 +27,6 @@ absl::StatusOr<std::vector<float>> EmbedTokens(Transformer& transformer,
   ForwardOutput output;
   RETURN_IF_ERROR(transformer.Forward(input, &output));
   return MeanDirection(output.hidden, static_cast<size_t>(config.width));
-}
-
-absl::StatusOr<std::vector<float>> MeanDirection(std::span<const float> hidden, size_t width) {
-  std::vector<double> sum(width);
-  for (size_t i = 0; i < hidden.size(); ++i) {
-    sum[i % width] += hidden[i];
-  }
-  double squares = 0;
-  for (const double value : sum) {
-    squares += value * value;
-  }
-  if (!(squares > 0) || !std::isfinite(squares)) {
-    return Error(absl::StatusCode::kInternal, reasons::kInternal,
-                 "the hidden states of the text have no direction");
-  }
-  std::vector<float> embedding(width);
-  for (size_t i = 0; i < width; ++i) {
-    embedding[i] = static_cast<float>(sum[i] / std::sqrt(squares));
-  }
-  return embedding;
 }
 
 }  // namespace ruvd::inference

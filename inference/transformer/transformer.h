@@ -109,8 +109,5 @@ class Transformer {
 // Errors: CONTEXT_TOO_LONG, and those of Forward.
 absl::StatusOr<std::vector<float>> EmbedTokens(Transformer& transformer,
                                                std::span<const TokenId> tokens);
-// Returns the mean of these hidden states (rows x width), normalised to length one. INTERNAL if it
-// has no direction.
-absl::StatusOr<std::vector<float>> MeanDirection(std::span<const float> hidden, size_t width);
 
 }  // namespace ruvd::inference

@@ -15,6 +15,12 @@
 #include "absl/status/status.h"
 #include "storage/witness/witness_entry.h"
 
+namespace ruvd::limits {
+// The entries that one query by similarity embeds because their requests did not: about a tenth of
+// a second each for a prompt of usual length.
+inline constexpr size_t kMaxLateEmbeddings = 256;
+}  // namespace ruvd::limits
+
 namespace ruvd::storage {
 
 enum class WitnessOutcome : uint8_t { kAny, kOk, kFailed };
