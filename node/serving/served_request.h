@@ -58,8 +58,6 @@ class ServedRequest {
   const inference::Generation& generation() const { return *generation_; }
   // The adapters of the next step.
   const ChosenAdapters& adapters() const { return adapters_; }
-  // Returns whether the request is served with adapters, even if none is near enough to act now.
-  bool uses_adapters() const { return uses_adapters_; }
   // Returns whether an adapter acts, or an extension may still choose one.
   bool AdaptersMayAct() const { return !adapters_.uses.empty() || watched_; }
   // Returns all adapters that served a step, those in use first.
@@ -129,8 +127,8 @@ class ServedRequest {
   AdapterSource::PatternFactor factor_;
   ChosenAdapters adapters_;
   std::vector<AdapterUse> former_;  // adapters that served earlier steps
-  bool uses_adapters_;
-  bool watched_ = false;  // an extension watches the steps and may choose other adapters
+  bool uses_adapters_;              // even if none is near enough to act now
+  bool watched_ = false;            // an extension watches the steps and may choose other adapters
   inference::DecodingMode mode_ = inference::DecodingMode::kDiffusion;
   std::unique_ptr<inference::Generation> generation_;
   bool remembers_ = false;
