@@ -57,36 +57,36 @@ absl::Status NodeImpl::StartActors() {
                                                                    .log = witness_.get(),
                                                                    .sessions = sessions_.get(),
                                                                    .fence = &fence_}));
-  std::optional<inference::DgrOptions> dgr;
-  if (const auto strategy = inference::DgrStrategyByName(config_.retrieval.dgr)) {
-    dgr = inference::DgrOptions{.strategy = *strategy,
-                                .max_retrievals = config_.retrieval.dgr_queries,
-                                .min_t = config_.retrieval.dgr_min_t};
-  }
   StartRouter();
+  extensions_ = MakeRequestExtensions(config_, {.adapters = adapters_.get(),
+                                                .whitening = package_.whitening.get(),
+                                                .instant = instant_.get(),
+                                                .graph = pattern_graph_.get(),
+                                                .router = router_.get()});
+  serving::GenerationServices services{
+      .clock = &clock_,
+      .adapters = adapters_.get(),
+      .trajectories = trajectories_.get(),
+      .fence = &fence_,
+      .whitening = package_.whitening.get(),
+      .package_id = package_.id,
+      .model_name = model_->config().name,
+      .prefixes = prefixes_,
+      .sampler = inference::SamplerByName(config_.inference.sampler),
+      .max_tokens_limit = config_.inference.max_tokens_limit,
+      .recorder = recorder_.get(),
+      .expect_user = [this](const std::string& id) { ExpectUser(id); }};
+  for (const auto& extension : extensions_) {
+    services.extensions.push_back(extension.get());
+  }
   inference_ = actors::StartInferenceActor(
       *actors_, {.queue = static_cast<size_t>(config_.inference.queue),
-                 .services = {.clock = &clock_,
-                              .adapters = adapters_.get(),
-                              .trajectories = trajectories_.get(),
-                              .whitening = package_.whitening.get(),
-                              .package_id = package_.id,
-                              .model_name = model_->config().name,
-                              .prefixes = prefixes_,
-                              .sampler = inference::SamplerByName(config_.inference.sampler),
-                              .max_tokens_limit = config_.inference.max_tokens_limit,
-                              .recorder = recorder_.get(),
-                              .expect_user = [this](const std::string& id) { ExpectUser(id); },
-                              .instant = instant_.get(),
-                              .fence = &fence_,
-                              .dgr = dgr,
-                              .usual_entropy = &usual_entropy_,
-                              .graph = pattern_graph_.get(),
-                              .router = router_.get()},
+                 .services = std::move(services),
                  .transformer = serving_.get(),
                  .exact = scoring_.get(),
                  .compute = &compute_pool_,
                  .files = &pattern_pool_,
+                 .records = &record_pool_,
                  .aborted = [this] { return aborting_.load(); },
                  .metrics = metrics_.get(),
                  .on_step = [this](double seconds) { throttle_->StepEnded(seconds); }});

@@ -15,7 +15,6 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/router/limits.h"
-#include "node/serving/request_router.h"
 #include "storage/db/column_family.h"
 
 namespace ruvd::serving {
@@ -36,10 +35,11 @@ privacy::SealContext ContextOf(uint32_t version) {
           .generation = version};
 }
 
+// The kinds of scorers that a node's router may have.
 bool IsScorerKind(uint8_t number) {
-  return RouterKindByName(inference::ScorerName(static_cast<inference::ScorerKind>(number)))
-             .has_value() &&
-         number <= static_cast<uint8_t>(inference::ScorerKind::kFastGrnn);
+  const auto kind = static_cast<inference::ScorerKind>(number);
+  return kind == inference::ScorerKind::kLogistic || kind == inference::ScorerKind::kFastGrnn ||
+         kind == inference::ScorerKind::kCascade;
 }
 
 privacy::SealContext StateContext() {

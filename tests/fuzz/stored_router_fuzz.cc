@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "node/serving/request_router.h"
+#include "node/serving/extensions/request_router.h"
 #include "node/serving/router_files.h"
 
 // Bytes followed by the router's checksum are refused, or are equal to what is written again; a
