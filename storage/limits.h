@@ -168,9 +168,9 @@ inline constexpr size_t kMaxLedgerSubjectBytes = 256;
 // ten years.
 inline constexpr size_t kMaxLedgerFileBytes = size_t{64} << 20;
 
-// Values of the node's state (storage/state). The largest one is an adapter of 1 GiB with the prompts
-// that it was learned for, and protobuf reads at most 2 GiB. A value is stored in chunks, which are
-// written a few at a time, so that other writers do not wait for all of it.
+// Values of the node's state (storage/state). The largest one is an adapter of 1 GiB with the
+// prompts that it was learned for, and protobuf reads at most 2 GiB. A value is stored in chunks,
+// which are written a few at a time, so that other writers do not wait for all of it.
 inline constexpr size_t kMaxStateBytes = size_t{5} << 28;
 inline constexpr size_t kMaxStateChunkBytes = 4 << 20;
 inline constexpr size_t kStateBatchBytes = 16 << 20;

@@ -25,6 +25,7 @@
 #include "base/status.h"
 #include "node/actors/deep_actor.h"
 #include "node/learning/learning_undo.h"
+#include "ruvd/storage/v1/state.pb.h"
 #include "storage/reasons.h"
 #include "tests/node/deep_round_fixture.h"
 
