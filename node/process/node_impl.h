@@ -67,13 +67,11 @@
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/patterns/pattern_store.h"
 #include "storage/sessions/session_index.h"
+#include "storage/state/state_store.h"
 #include "storage/trajectories/trajectory_store.h"
 #include "storage/witness/witness_log.h"
 
 namespace ruvd::node {
-
-// The store's row with the key that seals the files of DATA_DIR/learned.
-inline constexpr char kLearnedKeyRow[] = "learned/checkpoint-key";
 
 // The implementation of Node. Members are declared in the order of their dependencies, so that they
 // are destroyed in reverse order.
@@ -148,6 +146,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<storage::TrajectoryStore> trajectories_;
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<storage::ItemStore> items_;
+  std::unique_ptr<storage::StateStore> state_;
   std::unique_ptr<storage::ConsentStore> consent_;
   std::unique_ptr<storage::UserConsentStore> user_consents_;
   std::unique_ptr<storage::WithdrawalStore> withdrawals_;

@@ -3,20 +3,16 @@
 //
 // Tests how verdicts on peers are stored.
 
-#include "node/sharing/reputation_file.h"
+#include "node/sharing/saved_reputations.h"
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <limits>
-#include <string>
 #include <vector>
 
-#include "base/bytes.h"
-#include "base/file.h"
-#include "base/reasons.h"
-#include "base/status.h"
-#include "privacy/reasons.h"
+#include "federation/limits.h"
+#include "ruvd/storage/v1/state.pb.h"
+#include "tests/node/database_fixture.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -26,34 +22,34 @@ std::vector<federation::ReputationTable::Known> TwoPeers() {
           {.peer = {2}, .harmed = 4, .last = {8}, .last_harmed = 0.25}};
 }
 
-TEST(ReputationFileTest, IsSealedAndLasts) {
-  const auto folder = std::filesystem::path(::testing::TempDir()) / "reputation-file";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
-  const std::string path = folder / "reputations";
-  const ReputationFile file(path, privacy::SealKey::Generate());
-  EXPECT_TRUE(file.Load()->empty()) << "there is none";
-  ASSERT_TRUE(file.Keep(TwoPeers()).ok());
-  const auto read = file.Load();
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(*read, TwoPeers());
-  EXPECT_EQ(ReasonOf(ReputationFile(path, privacy::SealKey::Generate()).Load().status()),
-            reasons::kSealBroken);
-  EXPECT_TRUE(ReputationFile().Keep(TwoPeers()).ok()) << "without a key nothing lasts";
-  EXPECT_TRUE(ReputationFile().Load()->empty());
-  std::filesystem::remove_all(folder);
+class SavedReputationsTest : public DatabaseTest {};
+
+TEST_F(SavedReputationsTest, LastAcrossAStart) {
+  storage::StateStore state(*database_);
+  EXPECT_TRUE(LoadReputations(state)->empty()) << "none is stored yet";
+  ASSERT_TRUE(KeepReputations(state, TwoPeers()).ok());
+  EXPECT_EQ(LoadReputations(state).value(), TwoPeers());
+  DamageState(storage::state::PeerReputations());
+  EXPECT_FALSE(LoadReputations(state).ok());
 }
 
-TEST(ReputationFileTest, OtherBytesAreRefused) {
-  const std::string bytes = EncodeReputations(TwoPeers());
-  for (size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_FALSE(DecodeReputations(AsBytes(bytes).first(size)).ok()) << size;
+TEST_F(SavedReputationsTest, OtherLengthsAreRefused) {
+  const storage::v1::PeerReputations stored = ToStored(TwoPeers());
+  EXPECT_EQ(FromStored(stored).value(), TwoPeers());
+  storage::v1::PeerReputations damaged = stored;
+  damaged.mutable_peers(1)->mutable_peer()->pop_back();
+  EXPECT_FALSE(FromStored(damaged).ok());
+  damaged = stored;
+  damaged.mutable_peers(0)->mutable_last_update()->push_back('x');
+  EXPECT_FALSE(FromStored(damaged).ok());
+  damaged = stored;
+  while (static_cast<size_t>(damaged.peers_size()) <= limits::kMaxMembers) {
+    *damaged.add_peers() = stored.peers(0);
   }
-  EXPECT_FALSE(DecodeReputations(AsBytes(bytes + "x")).ok());
-  EXPECT_EQ(DecodeReputations(AsBytes(bytes)).value(), TwoPeers());
+  EXPECT_FALSE(FromStored(damaged).ok());
 }
 
-TEST(ReputationFileTest, ATableGoesOnInAnotherRoundAndTakesNoOtherNumbers) {
+TEST_F(SavedReputationsTest, ATableGoesOnInAnotherRoundAndTakesNoOtherNumbers) {
   const auto table = federation::ReputationTable::Restore(TwoPeers(), /*round=*/7);
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(table->All(7), TwoPeers());
