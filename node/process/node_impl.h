@@ -36,6 +36,7 @@
 #include "node/process/learning_options.h"
 #include "node/process/node.h"
 #include "node/process/node_files.h"
+#include "node/process/node_tuning.h"
 #include "node/runtime/actor_system.h"
 #include "node/serving/adapter_catalog.h"
 #include "node/serving/adapter_source.h"
@@ -78,7 +79,7 @@ inline constexpr char kLearnedKeyRow[] = "learned/checkpoint-key";
 // are destroyed in reverse order.
 class NodeImpl final : public Node {
  public:
-  explicit NodeImpl(config::NodeConfig config);
+  NodeImpl(config::NodeConfig config, NodeTuning tuning);
   ~NodeImpl() override { StopNow(); }
 
   absl::Status Start();
@@ -136,6 +137,7 @@ class NodeImpl final : public Node {
   void StopNow();
 
   const config::NodeConfig config_;
+  const NodeTuning tuning_;
   const Clock& clock_ = SystemClock();
   std::unique_ptr<metrics::Metrics> metrics_;
   std::unique_ptr<NodeFiles> files_;

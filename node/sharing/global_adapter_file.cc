@@ -144,7 +144,7 @@ absl::Status WriteGlobalAdapter(const std::string& path, const privacy::SealKey&
   if (bytes.size() > limits::kMaxGlobalAdapterBytes) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "the global adapter has {} bytes, but at most {} can be saved; lower "
-                 "federation.core_rank or federation.banks",
+                 "federation.core_rank or experimental.banks",
                  bytes.size(), limits::kMaxGlobalAdapterBytes);
   }
   return WriteFileAtomically(path, key.Seal(GlobalContext(), bytes), 0600);

@@ -170,7 +170,7 @@ absl::Status MaskedMeansFile::Keep(const MaskedMeanList& means) const {
   if (bytes.size() > limits::kMaxMaskedMeansBytes) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "the masked sums have {} bytes, but at most {} can be saved; lower "
-                 "federation.core_rank or federation.banks",
+                 "federation.core_rank or experimental.banks",
                  bytes.size(), limits::kMaxMaskedMeansBytes);
   }
   return WriteFileAtomically(path_, key_->Seal(MaskedMeansContext(), bytes), 0600);

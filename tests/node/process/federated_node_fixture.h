@@ -16,6 +16,7 @@
 #include "inference/adapter/bank.h"
 #include "inference/adapter/frame.h"
 #include "inference/package/model_package.h"
+#include "node/process/limits.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd::node {
@@ -59,7 +60,7 @@ class FederatedNodeTest : public NodeTest {
       change(config);
     }
     Admit(config);
-    auto member = Node::Start(config);
+    auto member = Node::Start(config, tuning_);
     EXPECT_TRUE(member.ok()) << member.status();
     return member.ok() ? *std::move(member) : nullptr;
   }
@@ -88,7 +89,7 @@ class FederatedNodeTest : public NodeTest {
   void AllowReleases() {
     config_.privacy.release_epsilon = 100;
     config_.privacy.node_epsilon = 1000;
-    config_.privacy.signal = 1;
+    tuning_.release_signal = 1;
   }
   // Corrects a completion and waits until a pattern has learned it.
   void Teach(const std::string& user, const std::string& wanted) {
@@ -108,7 +109,7 @@ class FederatedNodeTest : public NodeTest {
   federation::AdapterDelta SmallDelta() const {
     const inference::Frame frame =
         inference::RandomFrame(*inference::LoadModelPackage(config_.model.path)->model,
-                               config_.federation.core_rank, config_.federation.frame_seed)
+                               config_.federation.core_rank, limits::kFrameSeed)
             .value();
     return {.cores = {{.target = frame.target,
                        .bank = static_cast<uint32_t>(inference::BankOf(1)),
