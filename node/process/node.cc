@@ -17,6 +17,7 @@
 #include "inference/backend/backend.h"
 #include "inference/kernels/kernel_table.h"
 #include "node/log/log.h"
+#include "node/process/limits.h"
 #include "node/process/node_impl.h"
 #include "node/process/node_metrics.h"
 
@@ -31,8 +32,9 @@ int InferenceThreads(int configured) {
 
 }  // namespace
 
-NodeImpl::NodeImpl(config::NodeConfig config)
+NodeImpl::NodeImpl(config::NodeConfig config, NodeTuning tuning)
     : config_(std::move(config)),
+      tuning_(std::move(tuning)),
       runner_(InferenceThreads(config_.inference.threads)),
       started_(clock_.Now()) {}
 
@@ -74,7 +76,7 @@ absl::Status NodeImpl::LoadModel() {
                    inference::DefaultBackend().Load(model_, {.runner = *deep_runner_}));
   ASSIGN_OR_RETURN(
       inference::Frame frame,
-      inference::RandomFrame(*model_, config_.federation.core_rank, config_.federation.frame_seed));
+      inference::RandomFrame(*model_, config_.federation.core_rank, limits::kFrameSeed));
   frame_ = std::make_unique<inference::Frame>(std::move(frame));
   return absl::OkStatus();
 }
@@ -167,7 +169,12 @@ void NodeImpl::StopNow() {
 }
 
 absl::StatusOr<std::unique_ptr<Node>> Node::Start(const config::NodeConfig& config) {
-  auto node = std::make_unique<NodeImpl>(config);
+  return Start(config, NodeTuning());
+}
+
+absl::StatusOr<std::unique_ptr<Node>> Node::Start(const config::NodeConfig& config,
+                                                  const NodeTuning& tuning) {
+  auto node = std::make_unique<NodeImpl>(config, tuning);
   RETURN_IF_ERROR(node->Start());
   return node;
 }

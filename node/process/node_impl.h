@@ -36,6 +36,7 @@
 #include "node/process/learning_options.h"
 #include "node/process/node.h"
 #include "node/process/node_files.h"
+#include "node/process/node_tuning.h"
 #include "node/process/request_extensions.h"
 #include "node/runtime/actor_system.h"
 #include "node/serving/adapter_catalog.h"
@@ -77,7 +78,7 @@ namespace ruvd::node {
 // are destroyed in reverse order.
 class NodeImpl final : public Node {
  public:
-  explicit NodeImpl(config::NodeConfig config);
+  NodeImpl(config::NodeConfig config, NodeTuning tuning);
   ~NodeImpl() override { StopNow(); }
 
   absl::Status Start();
@@ -138,6 +139,7 @@ class NodeImpl final : public Node {
   void StopNow();
 
   const config::NodeConfig config_;
+  const NodeTuning tuning_;
   const Clock& clock_ = SystemClock();
   std::unique_ptr<metrics::Metrics> metrics_;
   std::unique_ptr<NodeFiles> files_;

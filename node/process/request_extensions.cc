@@ -20,15 +20,12 @@ std::vector<std::unique_ptr<serving::RequestExtensionFactory>> MakeRequestExtens
   }
   // A request may ask for its session's memory wherever the default is off.
   extensions.push_back(std::make_unique<serving::SessionMemory>(*services.instant));
-  if (config.retrieval.graph) {
+  if (config.experimental.graph) {
     extensions.push_back(std::make_unique<serving::PatternRelations>(*services.graph));
   }
-  if (const auto strategy = inference::DgrStrategyByName(config.retrieval.dgr)) {
+  if (const auto strategy = inference::DgrStrategyByName(config.experimental.dgr)) {
     extensions.push_back(std::make_unique<serving::GuidedRetrieval>(
-        inference::DgrOptions{.strategy = *strategy,
-                              .max_retrievals = config.retrieval.dgr_queries,
-                              .min_t = config.retrieval.dgr_min_t},
-        *services.adapters, services.whitening));
+        inference::DgrOptions{.strategy = *strategy}, *services.adapters, services.whitening));
   }
   if (config.federation.enabled && config.privacy.centroids) {
     extensions.push_back(std::make_unique<serving::EmbeddedPrompts>());
