@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<float>> PromptOf(const LearningServices& services, co
     return trajectory.embedding;
   }
   RETURN_IF_ERROR(YieldBetweenPieces(services));
-  return EmbedText(*services.transformer, example.prompt, services.whitening);
+  return EmbedText(EmbedderOf(services), example.prompt, services.whitening);
 }
 
 }  // namespace

@@ -34,6 +34,9 @@ namespace ruvd::learning {
 struct LearningServices {
   const Clock* clock = nullptr;
   inference::Transformer* transformer = nullptr;
+  // Computes the embeddings that requests did not, in the precision of serving, so that they are
+  // equal bit for bit to those that requests compute. Null: `transformer` computes them.
+  inference::Transformer* embedder = nullptr;
   storage::TrajectoryStore* trajectories = nullptr;
   storage::PatternStore* patterns = nullptr;
   const inference::Whitening* whitening = nullptr;  // applied to embeddings; null: none
@@ -54,6 +57,11 @@ struct LearningServices {
   // Empty: learning may always continue.
   std::function<absl::Status(uint64_t bytes)> between_slices = nullptr;
 };
+
+// Returns the transformer that computes embeddings.
+inline inference::Transformer& EmbedderOf(const LearningServices& services) {
+  return services.embedder != nullptr ? *services.embedder : *services.transformer;
+}
 
 // Returns CANCELLED once services.cancelled() returns true.
 absl::Status CheckCancelled(const LearningServices& services);

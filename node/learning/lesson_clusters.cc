@@ -48,7 +48,7 @@ absl::Status EmbedAnew(const LearningServices& services, std::vector<Lesson>* le
       continue;
     }
     absl::StatusOr<std::vector<float>> embedding = serving::EmbeddingOf(
-        trajectory, *services.transformer, services.whitening, services.package_id);
+        trajectory, EmbedderOf(services), services.whitening, services.package_id);
     RETURN_IF_ERROR(CheckCancelled(services));
     if (!embedding.ok()) {
       LogWarning("response {} cannot be learned: {}", trajectory.response_id,

@@ -66,8 +66,11 @@ absl::Status NodeImpl::LoadModel() {
                                              : inference::Precision::kFast;
   ASSIGN_OR_RETURN(serving_, inference::DefaultBackend().Load(
                                  model_, {.precision = precision, .runner = runner_}));
-  ASSIGN_OR_RETURN(querying_, inference::DefaultBackend().Load(
-                                  model_, {.precision = precision, .runner = SerialRunner()}));
+  // These embed later what requests did not, with the same bits.
+  for (auto* transformer : {&querying_, &embedding_, &deep_embedding_}) {
+    ASSIGN_OR_RETURN(*transformer, inference::DefaultBackend().Load(
+                                       model_, {.precision = precision, .runner = SerialRunner()}));
+  }
   ASSIGN_OR_RETURN(scoring_, inference::DefaultBackend().Load(model_, {.runner = runner_}));
   RETURN_IF_ERROR(MakePrefixTree());
   ASSIGN_OR_RETURN(training_, inference::DefaultBackend().Load(model_, {.runner = SerialRunner()}));

@@ -119,6 +119,7 @@ void NodeImpl::StartRouter() {
 learning::LearningServices NodeImpl::ServicesOfLearning() {
   return {.clock = &clock_,
           .transformer = training_.get(),
+          .embedder = embedding_.get(),
           .trajectories = trajectories_.get(),
           .patterns = patterns_.get(),
           .whitening = package_.whitening.get(),
@@ -174,6 +175,7 @@ absl::Status NodeImpl::StartDeep(const learning::LearningServices& services) {
   options.services.state = state_.get();
   options.services.learning = services;
   options.services.learning.transformer = deep_training_.get();
+  options.services.learning.embedder = deep_embedding_.get();
   options.services.catalog = catalog_.get();
   options.services.general = &general_passages_;
   options.services.gate = &general_text_;

@@ -168,11 +168,13 @@ class NodeImpl final : public Node {
   inference::ModelPackage package_;
   std::shared_ptr<const inference::Model> model_;  // the model of package_
   ThreadParallelRunner runner_;
-  std::shared_ptr<inference::PrefixTree> prefixes_;   // of the serving transformer
-  std::unique_ptr<inference::Transformer> serving_;   // used on compute_pool_ only
-  std::unique_ptr<inference::Transformer> scoring_;   // used on compute_pool_ only
-  std::unique_ptr<inference::Transformer> querying_;  // used on query_pool_ only
-  std::unique_ptr<inference::Transformer> training_;  // used on learning_pool_ only
+  std::shared_ptr<inference::PrefixTree> prefixes_;         // of the serving transformer
+  std::unique_ptr<inference::Transformer> serving_;         // used on compute_pool_ only
+  std::unique_ptr<inference::Transformer> scoring_;         // used on compute_pool_ only
+  std::unique_ptr<inference::Transformer> querying_;        // used on query_pool_ only
+  std::unique_ptr<inference::Transformer> training_;        // used on learning_pool_ only
+  std::unique_ptr<inference::Transformer> embedding_;       // used on learning_pool_ only
+  std::unique_ptr<inference::Transformer> deep_embedding_;  // used on deep_pool_ only
   std::unique_ptr<ThreadParallelRunner> deep_runner_;
   std::unique_ptr<inference::Transformer> deep_training_;  // used on deep_pool_ only
   std::unique_ptr<inference::Frame> frame_;
