@@ -45,6 +45,12 @@ class StateStoreTest : public StoreTest {
     StoreTest::SetUp();
     Open();
   }
+  // Closes the store first, because its background work would change the folder that is removed.
+  void TearDown() override {
+    state_.reset();
+    database_.reset();
+    StoreTest::TearDown();
+  }
   void Open() {
     database_.reset();
     database_ = OpenStore();
