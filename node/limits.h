@@ -79,7 +79,6 @@ inline constexpr size_t kMaxSessionIdBytes = 64;
 // A score cannot be interrupted; 128 forward passes of a full context take half a minute on one
 // core.
 inline constexpr int kMaxScoreSamplesPerRequest = 128;
-inline constexpr int kMaxSearchResults = 1000;
 inline constexpr size_t kMaxIdempotencyKeyBytes = 128;
 // Parts of a text to infill, and tokens in all its gaps; a context is far smaller.
 inline constexpr size_t kMaxTextParts = 256;

@@ -34,7 +34,7 @@ inline constexpr size_t kMaxDataKeysInRotation = 2 * kMaxDataKeys;
 inline constexpr std::chrono::hours kKeyReclaimAge{6};
 inline constexpr std::chrono::hours kKeyReclaimInterval{24};
 inline constexpr std::chrono::minutes kScarceKeyReclaimInterval{10};
-// The most that one step seals anew, migrates or sweeps while writers wait: about a millisecond.
+// The most that one step seals anew or sweeps while writers wait: about a millisecond.
 inline constexpr size_t kMaxSweepRows = 128;
 inline constexpr size_t kMaxSweepBytes = 1 << 20;
 // The high-water mark is fsynced at most this often. A loss of this much time can stay unnoticed if
@@ -153,13 +153,10 @@ inline constexpr size_t kMaxSessionTextBytes = 16 << 10;
 inline constexpr size_t kMaxSessionMetadata = 64;
 
 // The length of a graph id is one byte of a key. The other limits bound one query of the graph: the
-// heaviest edges of a node, the hops and the nodes they find, and the rows read for all of them.
+// heaviest edges of a node, and the rows read for them.
 inline constexpr size_t kMaxGraphIdBytes = 128;
 inline constexpr size_t kMaxNeighbours = 1000;
 inline constexpr size_t kMaxEdgesLookedAt = 20'000;
-inline constexpr size_t kMaxHopEdgesLookedAt = 100'000;
-inline constexpr size_t kMaxHopDepth = 6;
-inline constexpr size_t kMaxHopNodes = 10'000;
 
 // A charge of the privacy ledger has the orders of a usual grid and the name of the release.
 inline constexpr size_t kMaxLedgerOrders = 256;

@@ -97,8 +97,8 @@ absl::Status DeepMemories::Keep(const DeepMemory& memory) const {
   if (stored.ByteSizeLong() > limits::kMaxDeepMemoryBytes ||
       memory.responses.size() > limits::kMaxMemoryResponses) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "the memory of deep@{} has {} bytes of {} and {} responses of {}; lower "
-                 "learning.deep_rank, or choose a learning.deep_guard without ewc",
+                 "the memory of deep@{} has {} bytes of {} and {} responses of {}; choose "
+                 "an experimental.deep_guard without ewc",
                  memory.version, stored.ByteSizeLong(), limits::kMaxDeepMemoryBytes,
                  memory.responses.size(), limits::kMaxMemoryResponses);
   }

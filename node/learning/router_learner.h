@@ -15,7 +15,7 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "node/learning/learning_services.h"
-#include "node/serving/request_router.h"
+#include "node/serving/extensions/request_router.h"
 #include "node/serving/router_files.h"
 #include "storage/changes/learning_change.h"
 

@@ -149,8 +149,8 @@ absl::StatusOr<std::unique_ptr<storage::Database>> OpenNodeStore(const config::N
   storage::DatabaseOptions options{
       .path = path, .seal_key = keys.current, .next_seal_key = keys.next};
   options.clock = &clock;
-  options.soft_reserve_bytes = config.storage.soft_reserve_bytes;
-  options.hard_reserve_bytes = config.storage.hard_reserve_bytes;
+  options.soft_reserve_bytes = config.storage.reserve_bytes;
+  options.hard_reserve_bytes = config.storage.reserve_bytes / 2;
   ASSIGN_OR_RETURN(std::unique_ptr<storage::Database> database,
                    storage::Database::Open(std::move(options)));
   if (keys.next) {
@@ -161,10 +161,7 @@ absl::StatusOr<std::unique_ptr<storage::Database>> OpenNodeStore(const config::N
 }
 
 std::string CertificatePath(const config::NodeConfig& config) {
-  return config.federation.certificate.empty()
-             ? (std::filesystem::path(config.node.data_dir) / admission::kNodeCertificateFile)
-                   .string()
-             : config.federation.certificate;
+  return (std::filesystem::path(config.node.data_dir) / admission::kNodeCertificateFile).string();
 }
 
 absl::StatusOr<privacy::AdmissionCert> LoadCertificate(const config::NodeConfig& config,

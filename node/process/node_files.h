@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<storage::Database>> OpenNodeStore(const config::N
                                                                  privacy::SealKeySource& source,
                                                                  const Clock& clock);
 
-// Returns federation.certificate, or DATA_DIR/node.cert if that is empty.
+// Returns DATA_DIR/node.cert, the admission certificate.
 std::string CertificatePath(const config::NodeConfig& config);
 
 // Loads the admission certificate from CertificatePath and checks it against federation.authority

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "node/limits.h"
 #include "node/log/log.h"
+#include "node/process/limits.h"
 #include "node/process/node_impl.h"
 #include "storage/witness/witness_archive_key.h"
 
@@ -42,14 +43,10 @@ absl::Status NodeImpl::OpenStores() {
   patterns.dimension = static_cast<uint32_t>(model_->config().width);
   patterns.model_hash = package_.id;
   patterns.capacity = static_cast<size_t>(config_.storage.patterns);
-  patterns.m = static_cast<uint32_t>(config_.storage.hnsw_m);
-  patterns.ef_construction = static_cast<uint32_t>(config_.storage.hnsw_ef_construction);
+  patterns.ef_construction = limits::kPatternLinkBreadth;
   ASSIGN_OR_RETURN(patterns_, storage::PatternStore::Open(*database_, patterns));
   inference::SelectionOptions selection;
-  const inference::SimilarityScale& scale = Scale();
-  selection.threshold =
-      config_.retrieval.similarity == 0 ? scale.related : config_.retrieval.similarity;
-  selection.max_adapters = config_.retrieval.max_adapters;
+  selection.threshold = tuning_.similarity.value_or(Scale().related);
   serving::AdapterCatalogOptions catalog{.budget = config_.inference.adapter_bytes,
                                          .folder = AdapterDirOf(config_),
                                          .state = state_.get(),
@@ -89,7 +86,7 @@ absl::Status NodeImpl::OpenRecords() {
                sessions_->undecodable());
   }
   pattern_graph_ = std::make_unique<serving::PatternGraph>(*graph_, *patterns_, *sessions_,
-                                                           config_.retrieval.graph);
+                                                           config_.experimental.graph);
   storage::WitnessLogOptions witness;
   witness.retention.retention = std::chrono::hours(24) * config_.storage.witness_days;
   witness.retention.capacity = static_cast<size_t>(config_.storage.witness_entries);

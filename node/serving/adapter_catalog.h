@@ -145,6 +145,8 @@ class AdapterCatalog {
   absl::StatusOr<std::vector<RangedPart>> Choose(
       std::span<const AdapterChoice> choices,
       std::optional<std::span<const float>> embedding = std::nullopt);
+  // Returns whether Choose would compare the prompt's embedding with the reach of an adapter.
+  bool ReadsEmbedding(std::span<const AdapterChoice> choices) const;
   // Returns whether requests with this prompt embedding get an adapter with this reach.
   bool Reaches(const AdapterReach& reach, std::span<const float> embedding) const {
     return Covers(reach, embedding, options_.reach_similarity);

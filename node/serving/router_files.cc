@@ -9,16 +9,16 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/router/limits.h"
-#include "node/serving/request_router.h"
 #include "ruvd/storage/v1/state.pb.h"
 
 namespace ruvd::serving {
 namespace {
 
+// The kinds of scorers that a node's router may have.
 bool IsScorerKind(uint32_t number) {
-  return number <= static_cast<uint32_t>(inference::ScorerKind::kFastGrnn) &&
-         RouterKindByName(inference::ScorerName(static_cast<inference::ScorerKind>(number)))
-             .has_value();
+  return number == static_cast<uint32_t>(inference::ScorerKind::kLogistic) ||
+         number == static_cast<uint32_t>(inference::ScorerKind::kFastGrnn) ||
+         number == static_cast<uint32_t>(inference::ScorerKind::kCascade);
 }
 
 absl::Status NoSuchVersion(uint32_t version) {

@@ -140,7 +140,7 @@ absl::Status KeepMaskedMeans(storage::StateStore& state, const MaskedMeanList& m
   if (stored.ByteSizeLong() > limits::kMaxMaskedMeansBytes) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "the masked sums have {} bytes, but at most {} can be saved; lower "
-                 "federation.core_rank or federation.banks",
+                 "federation.core_rank or experimental.banks",
                  stored.ByteSizeLong(), limits::kMaxMaskedMeansBytes);
   }
   return state.Put(storage::state::MaskedMeans(), stored);

@@ -105,7 +105,7 @@ absl::Status WriteGlobalAdapter(storage::StateStore& state, const SavedGlobalAda
   if (stored.ByteSizeLong() > limits::kMaxGlobalAdapterBytes) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "the global adapter has {} bytes, but at most {} can be saved; lower "
-                 "federation.core_rank or federation.banks",
+                 "federation.core_rank or experimental.banks",
                  stored.ByteSizeLong(), limits::kMaxGlobalAdapterBytes);
   }
   return state.Put(storage::state::GlobalAdapter(), stored);

@@ -74,10 +74,12 @@ inline const std::map<std::string, std::vector<std::string>>& FolderOrder() {
       {"federation",
        {"", "events", "daf", "patterns", "link", "membership", "masked", "relay", "gossip",
         "core"}},
-      {"node",
-       {"",          "runtime", "config",  "log",    "metrics",    "transport",  "serving",
-        "learning",  "sharing", "actors",  "client", "terminal",   "cli",        "tools",
-        "admission", "api",     "process", "local",  "local/demo", "local/tour", "program"}}};
+      {"node", {"",           "runtime",   "config",  "log",
+                "metrics",    "transport", "serving", "serving/extensions",
+                "learning",   "sharing",   "actors",  "client",
+                "terminal",   "cli",       "tools",   "admission",
+                "api",        "process",   "local",   "local/demo",
+                "local/tour", "program"}}};
   return order;
 }
 

@@ -249,29 +249,24 @@ TEST(DeepOptionsTest, FewLessonsAreNotLearnedByHeart) {
 }
 
 TEST(DeepOptionsTest, TheConfigurationReachesTheRound) {
-  config::NodeConfig::LearningSection learning;
-  const learning::DeepOptions usual = node::DeepOptionsOf(learning, inference::kPlainSimilarity);
+  config::NodeConfig config;
+  const inference::SimilarityScale& scale = inference::kPlainSimilarity;
+  const learning::DeepOptions usual = node::DeepOptionsOf(config, scale, {});
   EXPECT_EQ(usual.guard, learning::DeepGuard::kReplayKl);
-  EXPECT_EQ(usual.steps, learning::DeepOptions{}.steps);
-  EXPECT_EQ(usual.learning_rate,
-            static_cast<double>(static_cast<float>(learning::DeepOptions{}.learning_rate)));
   EXPECT_EQ(usual.banks, 0);
-  EXPECT_EQ(usual.ewc_strength, learning::DeepOptions{}.ewc_strength);
-  learning.deep_guard = "replay_kl_ewc";
-  learning.deep_learning_rate = 0.25F;
-  learning.deep_ewc_strength = 7;
-  learning.deep_banks = 2;
-  learning.deep_bank_rank = 3;
-  learning.deep_bank_rate = 0.5F;
-  learning.deep_bank_decay = 0.125F;
-  const learning::DeepOptions options = node::DeepOptionsOf(learning, inference::kPlainSimilarity);
+  EXPECT_EQ(usual.scope, scale.same);
+  config.learning.min_rating = 0.5F;
+  config.learning.memory_bytes = 64 << 20;
+  config.experimental.deep_guard = "replay_kl_ewc";
+  config.experimental.deep_banks = 2;
+  const learning::DeepOptions options =
+      node::DeepOptionsOf(config, scale, {.steps = 7, .ewc_strength = 3});
+  EXPECT_EQ(options.min_rating, 0.5F);
+  EXPECT_EQ(options.memory_bytes, uint64_t{32} << 20);
   EXPECT_EQ(options.guard, learning::DeepGuard::kReplayKlEwc);
-  EXPECT_EQ(options.learning_rate, 0.25);
-  EXPECT_EQ(options.ewc_strength, 7);
   EXPECT_EQ(options.banks, 2);
-  EXPECT_EQ(options.bank_rank, 3);
-  EXPECT_EQ(options.bank_training.residual_rate, 0.5F);
-  EXPECT_EQ(options.bank_training.residual_decay, 0.125F);
+  EXPECT_EQ(options.steps, 7);
+  EXPECT_EQ(options.ewc_strength, 3);
 }
 
 }  // namespace

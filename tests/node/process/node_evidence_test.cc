@@ -124,14 +124,14 @@ TEST_F(NodeEvidenceTest, WhatAnEquivocatorGaveIsServedNoMore) {
                                                            now.wall_ms, liar_key_),
                               now)
                   .ok());
-  const federation::AdapterDelta delta = SmallDelta();
+  const federation::AdapterUpdate delta = SmallDelta();
   int step = 0;
   EXPECT_TRUE(liar.TakePartUntil(
       node_->federation_address(), std::chrono::minutes(2),
       [&] {
         if (step == 0 && liar.core().active_links() > 0) {
           step = 1;
-          liar.Perform(liar.core().OfferAdapterDelta(1, delta, RecordingPeer::Now()).value());
+          liar.Perform(liar.core().OfferUpdate(1, delta, RecordingPeer::Now()).value());
         } else if (step == 1 && Status().federated_adapter_version() > 0) {
           step = 2;
           for (const federation::v1::Frame& tale : TwoTales(config)) {

@@ -40,9 +40,9 @@ TEST_F(NodeRouterTest, IsOffUnlessConfigured) {
 }
 
 TEST_F(NodeRouterTest, SaysHowItServedAndRemembersTheOutcomeOverARestart) {
-  config_.inference.router = "logistic";
-  config_.inference.router_exploration = 1;
-  config_.learning.background_seconds = 3600;
+  config_.experimental.router = "logistic";
+  tuning_.router_exploration = 1;
+  tuning_.round_after = std::chrono::hours(1);
   Start();
   const Completion completion = Complete();
   ASSERT_TRUE(completion.finished.has_route());
@@ -66,8 +66,8 @@ TEST_F(NodeRouterTest, WithoutExplorationNothingChangesBeforeItLearned) {
   Start();
   const std::string text = Complete().text;
   node_.reset();
-  config_.inference.router = "cascade";
-  config_.inference.router_exploration = 0;
+  config_.experimental.router = "cascade";
+  tuning_.router_exploration = 0;
   Start();
   const Completion completion = Complete();
   EXPECT_EQ(completion.finished.route().name(), "as_asked");
@@ -75,8 +75,8 @@ TEST_F(NodeRouterTest, WithoutExplorationNothingChangesBeforeItLearned) {
 }
 
 TEST_F(NodeRouterTest, ADamagedVersionSwitchesItOff) {
-  config_.inference.router = "logistic";
-  config_.inference.router_exploration = 1;
+  config_.experimental.router = "logistic";
+  tuning_.router_exploration = 1;
   Start();
   EXPECT_TRUE(Complete().finished.has_route());
   node_.reset();

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "federation/daf/update_payload.h"
+#include "federation/daf/adapter_update.h"
 #include "node/limits.h"
 #include "ruvd/storage/v1/state.pb.h"
 #include "tests/node/federated_model_fixture.h"
@@ -185,13 +185,10 @@ TEST_F(FederatedModelTest, OtherBanksAfterARestartServeTheSame) {
   }
 }
 
-// The updates come from a node of version 1, a node of one bank and three of two.
-TEST_F(FederatedModelTest, UpdatesOfOldNodesAndOfOtherBanksHaveTheirSay) {
+// The updates come from two nodes of one bank and three of two.
+TEST_F(FederatedModelTest, UpdatesOfOtherBanksHaveTheirSay) {
   const std::vector<float> small = Small(1e-3F);
-  AddPayload(1, federation::EncodeAdapterDelta({.cores = {{.target = frame_.target,
-                                                           .bank = federation::kVersion1Bank,
-                                                           .rank = kModelRank,
-                                                           .values = small}}}));
+  Add(1, {small});
   Add(2, {small});
   for (const uint8_t node : {uint8_t{3}, uint8_t{4}, uint8_t{5}}) {
     Add(node, {small, small});

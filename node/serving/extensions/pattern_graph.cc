@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "node/serving/pattern_graph.h"
+#include "node/serving/extensions/pattern_graph.h"
 
 #include <algorithm>
 #include <utility>

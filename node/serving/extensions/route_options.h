@@ -5,12 +5,9 @@
 
 #include "inference/engine/sampling_options.h"
 #include "inference/router/router.h"
-#include "node/serving/inference.h"
+#include "node/serving/served_request.h"
 
 namespace ruvd::serving {
-
-// Returns the number of tokens that a job wants to be generated.
-int TokensToGenerate(const GenerationJob& job);
 
 // Returns the routes that a job leaves open; kRouteAsAsked is always one. The routes of steps and
 // cache are open if the job sets neither of them, nor a sampler or a confidence_threshold, which

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "node/serving/request_router.h"
+#include "node/serving/extensions/request_router.h"
 
 #include <utility>
 

@@ -26,14 +26,8 @@ struct CoreDelta {
   bool operator==(const CoreDelta&) const = default;
 };
 
-// An update of the cores of one round. Cores are sorted by (target, bank), each at most once.
-struct AdapterDelta {
-  std::vector<CoreDelta> cores;
-
-  bool operator==(const AdapterDelta&) const = default;
-};
-
-// The required shape of an update. The node derives it from its model's frame.
+// The required shape of cores, and of updates with them. The node derives it from its model's
+// frame.
 struct UpdateRules {
   std::map<std::string, uint32_t> rank_of_target;
   uint32_t banks = 1;
@@ -50,13 +44,9 @@ double NormOf(std::span<const CoreDelta> cores);
 // Checks shape, order, finiteness and norm. UPDATE_INVALID names the core.
 absl::Status CheckCores(std::span<const CoreDelta> cores, const UpdateRules& rules);
 
-// Encodes the payload layout of docs/wire-format.md. The cores must be sorted.
-std::string EncodeAdapterDelta(const AdapterDelta& delta);
-// Decodes a payload; UPDATE_INVALID for bytes that are not exactly one encoding. Lengths are
-// checked before memory is allocated, which stays below twice the size of the input.
-absl::StatusOr<AdapterDelta> DecodeAdapterDelta(std::span<const uint8_t> bytes);
-
-// Write and read the list of cores inside other payloads.
+// Write and read the list of cores inside a payload (docs/wire-format.md). The cores must be
+// sorted. Reading returns UPDATE_INVALID for bytes that are not a list; lengths are checked before
+// memory is allocated, which stays below twice the size of the input.
 void WriteCores(std::span<const CoreDelta> cores, ByteWriter& writer);
 absl::StatusOr<std::vector<CoreDelta>> ReadCores(ByteReader& reader);
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "federation/daf/adapter_delta.h"
+#include "federation/daf/core_delta.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,8 +14,6 @@
 
 namespace ruvd::federation {
 namespace {
-
-constexpr uint16_t kVersion = 1;
 
 absl::Status Invalid(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
@@ -123,27 +121,6 @@ absl::StatusOr<std::vector<CoreDelta>> ReadCores(ByteReader& reader) {
     cores.push_back(std::move(core));
   }
   return cores;
-}
-
-std::string EncodeAdapterDelta(const AdapterDelta& delta) {
-  ByteWriter writer;
-  writer.Write(kVersion);
-  WriteCores(delta.cores, writer);
-  return writer.Take();
-}
-
-absl::StatusOr<AdapterDelta> DecodeAdapterDelta(std::span<const uint8_t> bytes) {
-  ByteReader reader(bytes);
-  const auto version = reader.Read<uint16_t>();
-  if (!version || *version != kVersion) {
-    return Invalid("is empty or of an unknown version");
-  }
-  AdapterDelta delta;
-  ASSIGN_OR_RETURN(delta.cores, ReadCores(reader));
-  if (reader.remaining() != 0) {
-    return Invalid("has extra bytes after its end");
-  }
-  return delta;
 }
 
 }  // namespace ruvd::federation

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "node/serving/route_options.h"
+#include "node/serving/extensions/route_options.h"
 
 #include <algorithm>
 
 #include "inference/limits.h"
-#include "node/serving/request_router.h"
+#include "node/serving/extensions/request_router.h"
 
 namespace ruvd::serving {
 namespace {
@@ -15,18 +15,6 @@ namespace {
 constexpr int kCacheSteps = 8;
 
 }  // namespace
-
-int TokensToGenerate(const GenerationJob& job) {
-  if (job.parts.empty()) {
-    return job.options.max_tokens > 0 ? job.options.max_tokens
-                                      : inference::SamplingOptions().max_tokens;
-  }
-  int tokens = 0;
-  for (const TextPart& part : job.parts) {
-    tokens += part.gap;
-  }
-  return tokens;
-}
 
 inference::RouteSet OpenRoutes(const GenerationJob& job, inference::DecodingMode mode,
                                bool adapters_act) {
