@@ -165,6 +165,15 @@ inline constexpr size_t kMaxLedgerSubjectBytes = 256;
 // ten years.
 inline constexpr size_t kMaxLedgerFileBytes = size_t{64} << 20;
 
+// Values of the node's state (storage/state). The largest one is an adapter of 1 GiB with the
+// prompts that it was learned for, and protobuf reads at most 2 GiB. A value is stored in chunks,
+// which are written a few at a time, so that other writers do not wait for all of it.
+inline constexpr size_t kMaxStateBytes = size_t{5} << 28;
+inline constexpr size_t kMaxStateChunkBytes = 4 << 20;
+inline constexpr size_t kStateBatchBytes = 16 << 20;
+// The longest name is that of a learned adapter, which holds the adapter's name and version.
+inline constexpr size_t kMaxStateNameBytes = 320;
+
 // This many policies are what the loops learn in months. A router is below a megabyte. A Fisher
 // diagonal of two million values covers every adapter of a small model and fits into one row (8
 // MiB).

@@ -172,7 +172,7 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
   if (introduction.frame_id() != AsText(local_->frame_id)) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
                  "this node uses adapter frame {}, the peer another one; use the same model "
-                 "package and federation.frame_seed on every node of a cluster",
+                 "package and federation.core_rank on every node of a cluster",
                  ToHex(local_->frame_id).substr(0, 16));
   }
   peer_introduction_hash_ = HashOf(introduction);

@@ -44,7 +44,7 @@ sharing::MaskedSharingOptions MaskedOptionsOf(const FederationActorOptions& opti
               },
           .release = options.release,
           .consents = options.consents,
-          .file = options.masked_means,
+          .state = options.state,
           .random = privacy::SecureRandomBytes};
 }
 

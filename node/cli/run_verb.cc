@@ -261,8 +261,8 @@ void AddRunVerb(VerbTable& verbs) {
   verb.add_flag_function(
       "--session-memory,!--no-session-memory",
       [flags](int64_t count) { flags->session_memory = count > 0; },
-      "Whether feedback on this session changes its completions at once; default: learning.instant "
-      "of the node");
+      "Whether feedback on this session changes its completions at once; default: "
+      "experimental.session_memory of the node");
   verb.add_option("--user", flags->user,
                   "User id; the request is stored under a key of this user's own, which `ruvd "
                   "store erase` destroys");

@@ -71,11 +71,10 @@ absl::StatusOr<CentroidPreview> PreviewCentroids(const PreviewQuestion& question
   preview.contributors = lessons.contributors.size();
   preview.left_out = lessons.left_out;
   if (preview.lessons < preview.release.examples) {
-    preview.refusal =
-        Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
-              "there are {} lesson(s), but one centroid needs {} (privacy.centroid_examples); "
-              "collect more feedback, or ask more users for consent",
-              preview.lessons, preview.release.examples);
+    preview.refusal = Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
+                            "there are {} lesson(s), but one centroid needs {}; "
+                            "collect more feedback, or ask more users for consent",
+                            preview.lessons, preview.release.examples);
   }
   return preview;
 }

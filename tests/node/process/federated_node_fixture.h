@@ -15,6 +15,7 @@
 #include "federation/daf/adapter_update.h"
 #include "inference/adapter/frame.h"
 #include "inference/package/model_package.h"
+#include "node/process/limits.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd::node {
@@ -58,7 +59,7 @@ class FederatedNodeTest : public NodeTest {
       change(config);
     }
     Admit(config);
-    auto member = Node::Start(config);
+    auto member = Node::Start(config, tuning_);
     EXPECT_TRUE(member.ok()) << member.status();
     return member.ok() ? *std::move(member) : nullptr;
   }
@@ -87,7 +88,7 @@ class FederatedNodeTest : public NodeTest {
   void AllowReleases() {
     config_.privacy.release_epsilon = 100;
     config_.privacy.node_epsilon = 1000;
-    config_.privacy.signal = 1;
+    tuning_.release_signal = 1;
   }
   // Corrects a completion and waits until a pattern has learned it.
   void Teach(const std::string& user, const std::string& wanted) {
@@ -107,8 +108,7 @@ class FederatedNodeTest : public NodeTest {
   federation::AdapterUpdate SmallDelta() const {
     const inference::ModelPackage package = inference::LoadModelPackage(config_.model.path).value();
     const inference::Frame frame =
-        inference::RandomFrame(*package.model, config_.federation.core_rank,
-                               config_.federation.frame_seed)
+        inference::RandomFrame(*package.model, config_.federation.core_rank, limits::kFrameSeed)
             .value();
     const auto rank = static_cast<uint32_t>(frame.rank);
     return {.model_hash = package.id,

@@ -29,17 +29,17 @@ class NodeBanksTest : public FederatedNodeTest {
   void SetUp() override {
     FederatedNodeTest::SetUp();
     config_.federation.tls = "off";
-    config_.learning.steps = 5;
+    tuning_.background.steps = 5;
     // So few steps of a core do not always give a gain, and without one nothing is shared.
-    config_.learning.min_improvement = -1;
+    tuning_.background.min_improvement = -1;
   }
   void TearDown() override {
     second_.reset();
     FederatedNodeTest::TearDown();
   }
   void StartSecond(int banks) {
-    second_ =
-        StartMember("b", [banks](config::NodeConfig& config) { config.federation.banks = banks; });
+    second_ = StartMember(
+        "b", [banks](config::NodeConfig& config) { config.experimental.banks = banks; });
     ASSERT_NE(second_, nullptr);
   }
   static admin::v1::GetStatusResponse StatusOf(const Node& node) {
@@ -68,7 +68,7 @@ class NodeBanksTest : public FederatedNodeTest {
 
 // One node has three banks, the other has two.
 TEST_F(NodeBanksTest, WhatANodeLearnedByBankIsServedByAPeerOfOtherBanksAlsoAfterARestart) {
-  config_.federation.banks = 3;
+  config_.experimental.banks = 3;
   Start();
   Teach("", kLesson);
   Grant(pattern::v1::SHARING_TIER_PUBLIC);

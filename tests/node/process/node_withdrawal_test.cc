@@ -51,7 +51,7 @@ class NodeWithdrawalTest : public FederatedNodeTest {
   // Shares Alice's lesson, plain, with a peer that comes and goes.
   void SharePlain() {
     // A core of one lesson does not always give a gain, and without one nothing is shared.
-    config_.learning.min_improvement = -1;
+    tuning_.background.min_improvement = -1;
     Start();
     ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "public"}), 0) << out_.str();
     Teach("alice", kLesson);
