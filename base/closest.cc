@@ -15,6 +15,25 @@ namespace {
 // one of them.
 constexpr size_t kMaxComparedBytes = 128;
 
+// Returns the only candidate with the same text after its last dot, or nullptr.
+const std::string* WithLastPartOf(std::string_view word, std::span<const std::string> candidates) {
+  const size_t dot = word.rfind('.');
+  if (dot == std::string_view::npos || dot + 1 == word.size()) {
+    return nullptr;
+  }
+  const std::string_view ending = word.substr(dot);
+  const std::string* found = nullptr;
+  for (const std::string& candidate : candidates) {
+    if (candidate.ends_with(ending)) {
+      if (found != nullptr) {
+        return nullptr;
+      }
+      found = &candidate;
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 int EditDistance(std::string_view a, std::string_view b) {
@@ -40,6 +59,9 @@ int EditDistance(std::string_view a, std::string_view b) {
 }
 
 std::string ClosestOf(std::string_view word, std::span<const std::string> candidates) {
+  if (const std::string* same = WithLastPartOf(word, candidates)) {
+    return *same;
+  }
   std::string best;
   int best_distance = static_cast<int>(std::max<size_t>(2, word.size() / 3)) + 1;
   for (const std::string& candidate : candidates) {

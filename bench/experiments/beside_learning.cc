@@ -182,10 +182,10 @@ absl::StatusOr<Latencies> Measure(ServedNode& node, const std::vector<TextPair>&
 
 absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
-  std::vector<std::string> settings = {"learning.deep_steps=10000"};  // it never ends by itself
-  settings.insert(settings.end(), arguments.settings.begin(), arguments.settings.end());
   ASSIGN_OR_RETURN(const config::NodeConfig config,
-                   ConfigOf(arguments.model, arguments.threads, settings));
+                   ConfigOf(arguments.model, arguments.threads, arguments.settings));
+  node::NodeTuning tuning;
+  tuning.deep.steps = 10'000;  // a deep round never ends by itself
   std::vector<TextPair> pairs;
   {
     ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
@@ -195,7 +195,7 @@ absl::Status Run(const Arguments& arguments) {
                                arguments.lessons));
     pairs = PairsOf(crops, model->tokenizer(), nullptr);
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<ServedNode> node, ServedNode::Start(config));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ServedNode> node, ServedNode::Start(config, tuning));
   RETURN_IF_ERROR(node->Pause());
   RETURN_IF_ERROR(TeachAll(*node, pairs));
   ASSIGN_OR_RETURN(const Latencies latencies, Measure(*node, pairs, arguments));

@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,7 @@
 #include "bench/experiments/served_node.h"
 #include "bench/experiments/taught_node.h"
 #include "inference/model/model.h"
+#include "node/learning/deep_options.h"
 
 namespace ruvd::bench {
 namespace {
@@ -51,6 +54,8 @@ struct Arguments {
   int threads = 1;
   double limit_minutes = 20;
   bool deep_only = false;
+  int deep_steps = learning::DeepOptions().steps;
+  std::optional<float> similarity;  // nullopt: that of the model's scale
   CropShape shape{.tokens = 128, .window = 64};
   std::vector<std::string> settings;
 };
@@ -182,12 +187,24 @@ absl::Status LearnDeep(ServedNode& node, nlohmann::json* out) {
   return absl::OkStatus();
 }
 
+node::NodeTuning TuningOf(const Arguments& arguments) {
+  node::NodeTuning tuning;
+  tuning.deep.steps = arguments.deep_steps;
+  tuning.similarity = arguments.similarity;
+  if (arguments.deep_only) {  // no background round starts beside the deep one
+    tuning.round_after_ratings = std::numeric_limits<int>::max();
+    tuning.round_after = std::chrono::hours(24);
+  }
+  return tuning;
+}
+
 absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
   ASSIGN_OR_RETURN(const Texts texts, ReadTexts(arguments));
   ASSIGN_OR_RETURN(const config::NodeConfig config,
                    ConfigOf(arguments.model, arguments.threads, arguments.settings));
-  ASSIGN_OR_RETURN(const std::unique_ptr<ServedNode> node, ServedNode::Start(config));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ServedNode> node,
+                   ServedNode::Start(config, TuningOf(arguments)));
   RETURN_IF_ERROR(node->Pause());  // everything is learned in one go below
   RETURN_IF_ERROR(TeachAll(*node, texts.lessons));
   ASSIGN_OR_RETURN(const Reading domain, Read(*node, texts.domain, arguments, false));
@@ -200,6 +217,7 @@ absl::Status Run(const Arguments& arguments) {
                         {"tokens", arguments.shape.tokens},
                         {"window", arguments.shape.window},
                         {"settings", arguments.settings},
+                        {"deep_steps", arguments.deep_steps},
                         {"samples", arguments.samples}};
   double seconds = 0;
   const auto learn = [&](const std::string& loop, const auto& round) -> absl::Status {
@@ -256,6 +274,11 @@ int main(int argc, char** argv) {
   app.add_option("--window", arguments.shape.window, "tokens of a piece that are to be learned")
       ->check(CLI::Range(1, 512));
   app.add_option("--set", arguments.settings, "KEY=VALUE of the node's configuration");
+  app.add_option("--deep-steps", arguments.deep_steps, "most steps of the deep round")
+      ->check(CLI::Range(1, 10'000));
+  app.add_option("--similarity", arguments.similarity,
+                 "least cosine similarity at which a pattern's adapter applies")
+      ->check(CLI::Range(-1.0, 1.0));
   app.add_flag("--deep-only", arguments.deep_only, "leave the background loop out");
   app.add_option("--limit-minutes", arguments.limit_minutes, "of learning");
   CLI11_PARSE(app, argc, argv);

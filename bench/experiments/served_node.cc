@@ -38,22 +38,22 @@ absl::StatusOr<config::NodeConfig> ConfigOf(const std::string& model, int thread
     const size_t equals = setting.find('=');
     if (equals == std::string::npos) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "'{}' is no setting; give KEY=VALUE, e.g. learning.deep_steps=100", setting);
+                   "'{}' is no setting; give KEY=VALUE, e.g. learning.deep_threads=2", setting);
     }
     flags.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
   }
   return config::LoadConfig("", {}, flags, nullptr);
 }
 
-absl::StatusOr<std::unique_ptr<ServedNode>> ServedNode::Start(config::NodeConfig config) {
+absl::StatusOr<std::unique_ptr<ServedNode>> ServedNode::Start(config::NodeConfig config,
+                                                              const node::NodeTuning& tuning) {
   std::unique_ptr<ServedNode> served(new ServedNode);
   ASSIGN_OR_RETURN(served->folder_, MakeFolder());
   config.node.data_dir = served->folder_ / "data";
   config.api.listen = "127.0.0.1:0";
-  config.storage.soft_reserve_bytes = 2 << 20;
-  config.storage.hard_reserve_bytes = 1 << 20;
+  config.storage.reserve_bytes = 2 << 20;
   config.log.level = "warn";
-  ASSIGN_OR_RETURN(served->node_, node::Node::Start(config));
+  ASSIGN_OR_RETURN(served->node_, node::Node::Start(config, tuning));
   const auto channel =
       grpc::CreateChannel(served->node_->api_address(), grpc::InsecureChannelCredentials());
   served->inference_ = inference::v1::InferenceService::NewStub(channel);

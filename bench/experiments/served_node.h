@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "node/config/config.h"
 #include "node/process/node.h"
+#include "node/process/node_tuning.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
 
@@ -30,8 +31,9 @@ absl::StatusOr<config::NodeConfig> ConfigOf(const std::string& model, int thread
 // client that talks to it over gRPC. Calls may come from several threads.
 class ServedNode {
  public:
-  // Folder, address and the reserves of the disk are set here; the rest of `config` stays.
-  static absl::StatusOr<std::unique_ptr<ServedNode>> Start(config::NodeConfig config);
+  // Folder, address and the reserve of the disk are set here; the rest of `config` stays.
+  static absl::StatusOr<std::unique_ptr<ServedNode>> Start(config::NodeConfig config,
+                                                           const node::NodeTuning& tuning);
   ~ServedNode();
   ServedNode(const ServedNode&) = delete;
   ServedNode& operator=(const ServedNode&) = delete;

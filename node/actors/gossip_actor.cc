@@ -44,7 +44,7 @@ sharing::MaskedSharingOptions MaskedOptionsOf(const FederationActorOptions& opti
               },
           .release = options.release,
           .consents = options.consents,
-          .file = options.masked_means,
+          .state = options.state,
           .random = privacy::SecureRandomBytes};
 }
 
@@ -388,7 +388,7 @@ class GossipActor final : public runtime::Actor<Message> {
     answer.set_since_ms(record.since_ms);
     answer.set_items_offered(static_cast<uint32_t>(core_->counters().offered_items - before));
     answer.set_items_taken_back(withdrawals_.total().items() - taken.items());
-    answer.set_peers_told(static_cast<uint32_t>(core_->peers_that_take_withdrawals()));
+    answer.set_peers_told(static_cast<uint32_t>(core_->active_links()));
     return answer;
   }
 
@@ -430,10 +430,9 @@ class GossipActor final : public runtime::Actor<Message> {
     ASSIGN_OR_RETURN(federation::Actions actions, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(actions), context);
     const sharing::TakenBack after = withdrawals_.total();
-    return sharing::ConsentsAnswer{
-        .updates = after.updates - before.updates,
-        .patterns = after.patterns - before.patterns,
-        .peers = static_cast<uint32_t>(core_->peers_that_take_withdrawals())};
+    return sharing::ConsentsAnswer{.updates = after.updates - before.updates,
+                                   .patterns = after.patterns - before.patterns,
+                                   .peers = static_cast<uint32_t>(core_->active_links())};
   }
 
   void TickMasked(Context& context) {

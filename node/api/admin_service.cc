@@ -27,7 +27,7 @@
 #include "node/limits.h"
 #include "node/reasons.h"
 #include "node/serving/erasure_fence.h"
-#include "node/serving/instant_loop.h"
+#include "node/serving/extensions/instant_loop.h"
 #include "node/sharing/federation.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "storage/changes/change_store.h"

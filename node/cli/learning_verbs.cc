@@ -92,7 +92,7 @@ std::string DeepState(const learning::v1::DeepStatus& deep) {
 
 std::string RouterState(const learning::v1::RouterStatus& router) {
   if (router.kind().empty()) {
-    return "off (inference.router)";
+    return "off (experimental.router)";
   }
   const std::string chooses =
       router.version() == 0

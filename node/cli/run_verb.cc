@@ -261,8 +261,8 @@ void AddRunVerb(VerbTable& verbs) {
   // Without the flag the node's configuration decides.
   verb.SwitchFunction(
       "--session-memory,!--no-session-memory", [flags](bool on) { flags->session_memory = on; },
-      "Whether feedback on this session changes its completions at once; default: learning.instant "
-      "of the node");
+      "Whether feedback on this session changes its completions at once; default: "
+      "experimental.session_memory of the node");
   verb.Option("--user", flags->user,
               "User id; the request is stored under a key of this user's own, which `ruvd "
               "store erase` destroys");

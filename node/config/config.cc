@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
 #include "base/closest.h"
 #include "base/file.h"
@@ -26,11 +27,11 @@ namespace {
 constexpr std::string_view kVariablePrefix = "RUVD_";
 constexpr std::string_view kVariableSeparator = "__";
 
-absl::Status UnknownKey(std::string_view source, std::string_view name,
-                        std::string_view suggestion) {
+// `meant` is the key that was probably meant; it may be empty.
+absl::Status UnknownKey(std::string_view source, std::string_view name, std::string_view meant) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kUnknownConfigKey,
                "{}: unknown configuration key {}{}; `ruvd config show` lists all", source, name,
-               suggestion);
+               meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
 }
 
 absl::Status ApplyFile(const std::string& file, NodeConfig* config, ConfigOrigins* origins) {
@@ -42,7 +43,7 @@ absl::Status ApplyFile(const std::string& file, NodeConfig* config, ConfigOrigin
         entry.section.empty() ? entry.name : fmt::format("{}.{}", entry.section, entry.name);
     const ConfigKey* key = FindConfigKey(dotted);
     if (key == nullptr) {
-      return UnknownKey(source, dotted, Suggestion(dotted, ConfigKeyNames()));
+      return UnknownKey(source, dotted, ClosestOf(dotted, ConfigKeyNames()));
     }
     RETURN_IF_ERROR(SetConfigValue(*key, entry.value, source, config));
     (*origins)[dotted] = fmt::format("file {}", file);
@@ -67,13 +68,13 @@ std::string WithSeparator(std::string_view variable) {
   return "";
 }
 
-std::string SuggestVariable(std::string_view variable) {
-  std::vector<std::string> names;
-  names.reserve(ConfigKeys().size());
-  for (const ConfigKey& key : ConfigKeys()) {
-    names.push_back(key.variable());
-  }
-  return Suggestion(variable, names);
+// Returns the variable of the key that the unknown `variable` most probably means; empty if none is
+// similar enough.
+std::string ClosestVariable(const std::string& variable) {
+  const std::string name = absl::AsciiStrToLower(variable.substr(kVariablePrefix.size()));
+  const std::string dotted = absl::StrReplaceAll(name, {{"__", "."}});
+  const ConfigKey* key = FindConfigKey(ClosestOf(dotted, ConfigKeyNames()));
+  return key == nullptr ? "" : key->variable();
 }
 
 absl::Status ApplyEnvironment(const std::vector<std::pair<std::string, std::string>>& environment,
@@ -84,13 +85,13 @@ absl::Status ApplyEnvironment(const std::vector<std::pair<std::string, std::stri
     }
     if (variable.find(kVariableSeparator) == std::string::npos) {
       if (const std::string meant = WithSeparator(variable); !meant.empty()) {
-        return UnknownKey("environment", variable, fmt::format("; did you mean {}?", meant));
+        return UnknownKey("environment", variable, meant);
       }
       continue;
     }
     const ConfigKey* key = KeyOfVariable(variable);
     if (key == nullptr) {
-      return UnknownKey("environment", variable, SuggestVariable(variable));
+      return UnknownKey("environment", variable, ClosestVariable(variable));
     }
     RETURN_IF_ERROR(SetConfigText(*key, text, fmt::format("environment {}", variable), config));
     (*origins)[key->dotted()] = fmt::format("env {}", variable);
@@ -103,7 +104,7 @@ absl::Status ApplyFlags(const std::vector<std::pair<std::string, std::string>>& 
   for (const auto& [name, text] : flags) {
     const ConfigKey* key = FindConfigKey(name);
     if (key == nullptr) {
-      return UnknownKey("flag", name, Suggestion(name, ConfigKeyNames()));
+      return UnknownKey("flag", name, ClosestOf(name, ConfigKeyNames()));
     }
     RETURN_IF_ERROR(SetConfigText(*key, text, fmt::format("flag --{}", name), config));
     (*origins)[name] = "flag";
@@ -175,29 +176,16 @@ absl::Status CheckConfig(const NodeConfig& config) {
                    "federation needs the cluster authority's public key, which `ruvd init "
                    "--authority` and `ruvd join` write to the configuration");
   }
-  if (config.federation.strategy == "hybrid" && config.federation.timestep_weight +
-                                                        config.federation.quality_weight +
-                                                        config.federation.schedule_weight ==
-                                                    0) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-                 "federation.strategy = hybrid needs one of federation.timestep_weight, "
-                 "quality_weight and schedule_weight above 0");
-  }
-  if (config.storage.hard_reserve_bytes > config.storage.soft_reserve_bytes) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-                 "storage.hard_reserve_bytes = {} is more than storage.soft_reserve_bytes = {}; "
-                 "raise the soft one or lower the hard one",
-                 config.storage.hard_reserve_bytes, config.storage.soft_reserve_bytes);
-  }
-  const std::string& guard = config.learning.deep_guard;
+  const std::string& guard = config.experimental.deep_guard;
   // A round would read the few built-in passages hundreds of times and memorise them, which harms
   // general text more than the lessons can (bench/RESULTS.md).
   if ((guard == "replay" || guard == "replay_ewc") && config.learning.general_text.empty()) {
     return Missing(
         "learning.general_text",
-        fmt::format("learning.deep_guard = {} trains on it beside the lessons; name a large file "
-                    "of general text, or choose replay_kl, for which the built-in text is enough",
-                    guard));
+        fmt::format(
+            "experimental.deep_guard = {} trains on it beside the lessons; name a large file "
+            "of general text, or choose replay_kl, for which the built-in text is enough",
+            guard));
   }
   return absl::OkStatus();
 }

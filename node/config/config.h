@@ -62,89 +62,34 @@ struct NodeConfig {
     // Memory for the factors of adapters; the least recently used ones are dropped and read again
     // when a request needs them
     uint64_t adapter_bytes = 256ULL << 20;
-    // The router that chooses what requests leave open: off, logistic, fastgrnn or cascade. It is
-    // off by default because no router was better than chance (bench/RESULTS.md).
-    std::string router = "off";
-    float router_exploration = 0.05F;  // share of requests that the router serves at random
-    float router_value = 10;           // value of a good completion; 1: the cost of one
   } inference;
-  struct RetrievalSection {
-    // Lowest cosine similarity at which a pattern's adapter applies; 0: the default of the model
-    float similarity = 0;
-    int max_adapters = 2;
-    // Denoising-guided retrieval: the rule by which a completion searches again for adapters while
-    // it is denoised. The rules are off, entropy, confidence_gap, hybrid and adaptive.
-    std::string dgr = "off";
-    int dgr_queries = 2;     // most such searches of one completion
-    float dgr_min_t = 0.3F;  // masked share below which it no longer searches
-    // Feedback changes a session's relations to the patterns that served it. These relations change
-    // the similarities in its next searches by at most 5 %.
-    bool graph = false;
-  } retrieval;
   struct LearningSection {
     bool enabled = true;
     float min_rating = 0.7F;  // lowest rating of a completion that is learned from
-    int rank = 2;
-    int layers = 2;  // number of last layers whose linear matrices a pattern's adapter changes
-    int steps = 0;   // 0: the trainer's default
-    int background_requests = 8;  // rated completions that start a background round
-    int background_seconds = 60;  // or when the oldest of them has waited this long
-    float cluster_similarity =
-        0;  // lowest cosine at which a lesson joins a pattern; 0: the model's default
-    float merge_similarity = 0;    // cosine at which two patterns merge; 0: the model's default
-    float quality_decay = 0.8F;    // share of a pattern's former quality that each lesson keeps
-    float min_improvement = 0.0F;  // least held-out gain of an adapter in nats per token
     // Learning waits while it slows the 99th percentile of denoising steps by more than this share.
     float slow_down = 0.2F;
     uint64_t memory_bytes = 512ULL
                             << 20;  // memory of training and sessions; above it no loop learns
     int deep_hours = 0;             // hours between two deep rounds; 0: only on demand
-    int deep_rank = 8;              // rank of their adapter, which is on all linear layers
-    int deep_steps = 480;           // most optimiser steps of a deep round
     int deep_threads = 1;           // compute threads of a deep round
-    float deep_learning_rate = 2e-3F;
-    // Requests that use a published adapter: "related" (prompts similar to the lessons') or "all"
-    std::string deep_scope = "related";
-    // Protection of deep rounds against forgetting: replay, replay_kl, ewc, replay_ewc or
-    // replay_kl_ewc
-    std::string deep_guard = "replay_kl";
-    float deep_ewc_strength = 10'000;  // strength of the EWC++ penalty
-    // Number of timestep banks, each with a residual beside the adapter for all t; 0: no banks
-    int deep_banks = 0;
-    int deep_bank_rank = 4;
-    float deep_bank_rate = 0.3F;  // multiple of deep_learning_rate
-    float deep_bank_decay = 0;    // share of a residual that each step removes
     // File of general text (plain, JSON lines, Zstandard) for replay and for the gate of deep
     // rounds; empty: the built-in text
     std::string general_text;
-    bool instant = false;  // sessions remember what feedback taught them, at once
   } learning;
   struct FederationSection {
     bool enabled = false;
     std::string listen = "127.0.0.1:7421";  // Link service
     std::string advertise;                  // address that peers dial; empty: listen
     std::vector<std::string> seeds;
-    std::string certificate;       // admission certificate file; default DATA_DIR/node.cert
     std::string authority;         // the cluster authority's public key, 64 hexadecimal digits
     std::string tls = "required";  // TLS of links: required or off; equal on all nodes
     bool relay = true;             // forwards sealed links of peers that cannot dial each other
     int max_stale_hours = 168;     // largest age of the newest revocation list; 0: any age
     int round_seconds = 10;        // between offers of a changed update, or tries of a round
-    int masked_seconds = 600;      // between masked rounds; equal in the whole cluster
-    // Timestep banks of the shared core; 1: one bank for all t. Other nodes may have other numbers.
-    int banks = 1;
     // Weighting of updates: timestep, quality, schedule, or hybrid, which is the weighted mean of
     // the three
     std::string strategy = "timestep";
-    float timestep_weight = 1;
-    float quality_weight = 1;
-    float schedule_weight = 1;
-    float outer_step = 1;  // step of a round towards the combined update; 1 goes all the way
-    // Banks of a round that are kept: "harmless" (no harm) or "gain" (an improvement)
-    std::string commit = "harmless";
-    int core_rank = 32;             // rank of the shared R-core
-    uint64_t frame_seed = 1;        // seed of the random frame; equal in the whole cluster
-    float pattern_quality = 0.25F;  // least quality that a peer's pattern must claim
+    int core_rank = 32;  // rank of the shared R-core
   } federation;
   // The settings of releases. Under the tiers `dp` and `masked`, noised updates and masked sums
   // leave, with this node as the privacy unit. Nodes form a masked sum only if clip_norm,
@@ -154,32 +99,26 @@ struct NodeConfig {
     float release_epsilon = 1;     // cost of one update, at `delta`
     float node_epsilon = 8;        // budget of the node's whole life; 0: no update may leave
     float delta = 1e-6F;           // delta of every epsilon
-    float signal = 0.5F;           // expected norm of the nodes' mean clipped update over clip_norm
     int release_seconds = 86'400;  // least time between two charged updates
     // Noised centroids have one lesson as their privacy unit. This is another guarantee than that
     // of updates, so it must be switched on.
     bool centroids = false;
     float centroid_epsilon = 4;  // cost of one release for one lesson, at `delta`
     float example_epsilon = 8;   // budget of one lesson, for good; 0: no centroids leave
-    int centroid_examples = 50;  // a centroid must cover more lessons than this
-    int centroid_seconds =
-        2'592'000;  // before the second release; each further wait is twice as long
     int public_examples =
         10;              // least lessons of a pattern that leaves under `public` or is accepted
     std::string policy;  // file of the site policy; empty: all tiers, one scope
     std::string scope = "default";  // scope of the policy for this node's data
   } privacy;
   struct StorageSection {
-    uint64_t soft_reserve_bytes = 512ULL << 20;  // below this free space new patterns are refused
-    uint64_t hard_reserve_bytes = 256ULL << 20;  // below this the store is read-only
+    // Free disk space below which new patterns are refused; below half of it the store is read-only
+    uint64_t reserve_bytes = 512ULL << 20;
     // Source of the key that wraps all data keys: "file" (DATA_DIR/seal.key), "passphrase"
     // (Argon2id, with parameters in DATA_DIR/seal.kdf) or "credential" (the systemd credential
     // ruvd.seal-key)
     std::string seal_key = "file";
-    std::string passphrase_file;  // for "passphrase": file whose first line it is
-    int patterns = 100'000;       // most patterns; the least valuable are evicted
-    int hnsw_m = 16;
-    int hnsw_ef_construction = 100;
+    std::string passphrase_file;    // for "passphrase": file whose first line it is
+    int patterns = 100'000;         // most patterns; the least valuable are evicted
     int witness_days = 7;           // days for which records of requests are kept
     int witness_entries = 100'000;  // most records of requests
     std::string witness_archive;    // folder for older records; empty: they are deleted
@@ -192,6 +131,27 @@ struct NodeConfig {
     std::string level = "info";   // debug, info, warn, error
     std::string format = "auto";  // auto (text on a terminal, JSON lines otherwise), text, json
   } log;
+  // What no measurement has shown to help. Each field is off by default, or has the value that did
+  // best (bench/RESULTS.md).
+  struct ExperimentalSection {
+    bool session_memory = false;  // sessions remember what feedback taught them, at once
+    // Denoising-guided retrieval: the rule by which a completion searches again for adapters while
+    // it is denoised. The rules are off, entropy, confidence_gap, hybrid and adaptive.
+    std::string dgr = "off";
+    // Feedback changes a session's relations to the patterns that served it. These relations change
+    // the similarities in its next searches by at most 5 %.
+    bool graph = false;
+    // The router that chooses what requests leave open: off, logistic, fastgrnn or cascade. No
+    // router was better than chance.
+    std::string router = "off";
+    // Protection of deep rounds against forgetting: replay, replay_kl, ewc, replay_ewc or
+    // replay_kl_ewc
+    std::string deep_guard = "replay_kl";
+    // Number of timestep banks, each with a residual beside the adapter for all t; 0: no banks
+    int deep_banks = 0;
+    // Timestep banks of the shared core; 1: one bank for all t. Other nodes may have other numbers.
+    int banks = 1;
+  } experimental;
 };
 
 // The origin of each value, for `ruvd config show --origin`: maps a key to "default", "file F",
@@ -201,8 +161,8 @@ using ConfigOrigins = std::map<std::string, std::string>;
 // Loads a configuration: a flag beats the environment, which beats the file, which beats the
 // default. `file` may be empty. `environment` holds variables with their values; a variable without
 // the prefix RUVD_ and "__" is ignored. `flags` holds keys with text values. `origins` may be null.
-// An unknown key is UNKNOWN_CONFIG_KEY, and the error names the closest known key; a value of the
-// wrong type or out of range is CONFIG_INVALID, and the error names the range.
+// An unknown key is UNKNOWN_CONFIG_KEY, and the error names the key that was probably meant; a
+// value of the wrong type or out of range is CONFIG_INVALID, and the error names the range.
 absl::StatusOr<NodeConfig> LoadConfig(
     const std::string& file, const std::vector<std::pair<std::string, std::string>>& environment,
     const std::vector<std::pair<std::string, std::string>>& flags, ConfigOrigins* origins);

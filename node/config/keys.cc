@@ -20,14 +20,12 @@ constexpr std::string_view kSamplers[] = {
     "position", "threshold", "factor",         "entropy_bounded", "klass",   "remdm"};
 constexpr std::string_view kDgrStrategies[] = {"off", "entropy", "confidence_gap", "hybrid",
                                                "adaptive"};
-constexpr std::string_view kDeepScopes[] = {"related", "all"};
 constexpr std::string_view kDeepGuards[] = {"replay", "replay_kl", "ewc", "replay_ewc",
                                             "replay_kl_ewc"};
 constexpr std::string_view kRouters[] = {"off", "logistic", "fastgrnn", "cascade"};
 constexpr std::string_view kSealKeys[] = {"file", "passphrase", "credential"};
 constexpr std::string_view kLinkTls[] = {"required", "off"};
 constexpr std::string_view kStrategies[] = {"timestep", "quality", "schedule", "hybrid"};
-constexpr std::string_view kCommits[] = {"harmless", "gain"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
 // Upper limits that only catch typing errors: more cores than a machine has, more waiting requests
@@ -35,14 +33,8 @@ constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 constexpr double kMaxThreads = 1024;
 constexpr double kMaxQueue = 65'536;
 constexpr double kMaxTokens = 1 << 20;
-constexpr double kMaxDgrQueries = 64;
-constexpr double kMaxRouterValue = 1'000'000;
 constexpr double kMaxRank = 256;
-constexpr double kMaxLayers = 1024;
 constexpr double kMaxSeconds = 7 * 24 * 3600;
-constexpr double kMaxCentroidSeconds = 366 * 86'400;
-// The items of two rounds must fit into their lifetime of three hours.
-constexpr double kMaxMaskedSeconds = 5400;
 constexpr double kMaxDays = 3650;
 constexpr double kMaxEntries = 100'000'000;
 constexpr double kMaxBytes = 1ULL << 50;
@@ -108,70 +100,12 @@ const std::array kKeys = {
               "Memory for adapters; when it is full, the least recently used adapter is dropped "
               "and is read again on demand.",
               RUVD_FIELD(uint64_t, inference.adapter_bytes), 1 << 20, kMaxBytes},
-    ConfigKey{
-        "inference", "router",
-        "Learned router that chooses steps, cache and adapters for requests that leave them open.",
-        RUVD_FIELD(std::string, inference.router), 0, 0, TextRule::kOneOf, kRouters},
-    ConfigKey{"inference", "router_exploration",
-              "Share of requests that the router serves in a random way, so that it can learn.",
-              RUVD_FIELD(float, inference.router_exploration), 0, 1},
-    ConfigKey{"inference", "router_value",
-              "Value of one good completion for the router; 1 is the cost of one completion served "
-              "as requested.",
-              RUVD_FIELD(float, inference.router_value), 0, kMaxRouterValue},
-
-    ConfigKey{"retrieval", "similarity",
-              "Lowest cosine similarity at which a pattern's adapter applies; 0 means the model's "
-              "default.",
-              RUVD_FIELD(float, retrieval.similarity), -1, 1},
-    ConfigKey{"retrieval", "max_adapters", "Most pattern adapters of one request.",
-              RUVD_FIELD(int, retrieval.max_adapters), 0, 16},
-    ConfigKey{"retrieval", "dgr",
-              "Denoising-guided retrieval: the rule by which a completion searches again for "
-              "adapters while it is denoised.",
-              RUVD_FIELD(std::string, retrieval.dgr), 0, 0, TextRule::kOneOf, kDgrStrategies},
-    ConfigKey{"retrieval", "dgr_queries", "Most such searches of one completion.",
-              RUVD_FIELD(int, retrieval.dgr_queries), 0, kMaxDgrQueries},
-    ConfigKey{"retrieval", "dgr_min_t",
-              "Masked share of the window below which a completion no longer searches.",
-              RUVD_FIELD(float, retrieval.dgr_min_t), 0, 1},
-    ConfigKey{"retrieval", "graph",
-              "Feedback changes a session's later pattern similarities by at most 5 %, even after "
-              "a restart.",
-              RUVD_FIELD(bool, retrieval.graph)},
 
     ConfigKey{"learning", "enabled",
-              "Train on feedback. Session memory has its own switch, `instant`.",
+              "Train on feedback. Session memory has its own switch, experimental.session_memory.",
               RUVD_FIELD(bool, learning.enabled)},
     ConfigKey{"learning", "min_rating", "Lowest rating of a completion that is learned from.",
               RUVD_FIELD(float, learning.min_rating), 0, 1},
-    ConfigKey{"learning", "rank", "Rank of a pattern's adapter.", RUVD_FIELD(int, learning.rank), 1,
-              kMaxRank},
-    ConfigKey{"learning", "layers",
-              "Number of last layers whose linear matrices a pattern's adapter changes.",
-              RUVD_FIELD(int, learning.layers), 1, kMaxLayers},
-    ConfigKey{"learning", "steps", "Optimiser steps of one lesson; 0 means the trainer's default.",
-              RUVD_FIELD(int, learning.steps), 0, 100'000},
-    ConfigKey{"learning", "background_requests",
-              "Number of rated completions that starts a background round.",
-              RUVD_FIELD(int, learning.background_requests), 1, kMaxQueue},
-    ConfigKey{"learning", "background_seconds",
-              "Longest time in seconds that a rated completion waits for a background round.",
-              RUVD_FIELD(int, learning.background_seconds), 1, kMaxSeconds},
-    ConfigKey{
-        "learning", "cluster_similarity",
-        "Lowest cosine similarity at which a lesson joins a pattern; 0 means the model's default.",
-        RUVD_FIELD(float, learning.cluster_similarity), 0, 1},
-    ConfigKey{
-        "learning", "merge_similarity",
-        "Cosine similarity at which two patterns of this node merge; 0 means the model's default.",
-        RUVD_FIELD(float, learning.merge_similarity), 0, 2},
-    ConfigKey{"learning", "quality_decay",
-              "Share of a pattern's former quality that each new lesson keeps.",
-              RUVD_FIELD(float, learning.quality_decay), 0, 1},
-    ConfigKey{"learning", "min_improvement",
-              "Least gain on held-out lessons, in nats per token, for which an adapter is kept.",
-              RUVD_FIELD(float, learning.min_improvement), 0, 100},
     ConfigKey{"learning", "slow_down",
               "Learning waits while it slows the 99th percentile of denoising steps by more than "
               "this share.",
@@ -180,47 +114,13 @@ const std::array kKeys = {
               RUVD_FIELD(uint64_t, learning.memory_bytes), 1 << 20, kMaxBytes},
     ConfigKey{"learning", "deep_hours", "Hours between two deep rounds; 0 means only on demand.",
               RUVD_FIELD(int, learning.deep_hours), 0, kMaxDays * 24},
-    ConfigKey{"learning", "deep_rank", "Rank of the adapter that a deep round trains.",
-              RUVD_FIELD(int, learning.deep_rank), 1, kMaxRank},
-    ConfigKey{"learning", "deep_steps",
-              "Most optimiser steps of a deep round; it stops earlier when held-out lessons no "
-              "longer improve.",
-              RUVD_FIELD(int, learning.deep_steps), 1, 10'000},
     ConfigKey{"learning", "deep_threads",
               "Low-priority compute threads of a deep round, in addition to inference.threads.",
               RUVD_FIELD(int, learning.deep_threads), 1, kMaxThreads},
-    ConfigKey{"learning", "deep_learning_rate", "Learning rate of a deep round (AdamW).",
-              RUVD_FIELD(float, learning.deep_learning_rate), 1e-6, 1},
-    ConfigKey{"learning", "deep_scope",
-              "Requests that use what deep rounds learned: those whose prompts resemble the "
-              "lessons' prompts (related), or all.",
-              RUVD_FIELD(std::string, learning.deep_scope), 0, 0, TextRule::kOneOf, kDeepScopes},
-    ConfigKey{"learning", "deep_guard",
-              "Protection against forgetting in deep rounds: keep the model's predictions on "
-              "general text (replay_kl), train on general text beside the lessons (replay; needs a "
-              "large general_text), EWC++ (ewc), or a combination.",
-              RUVD_FIELD(std::string, learning.deep_guard), 0, 0, TextRule::kOneOf, kDeepGuards},
-    ConfigKey{"learning", "deep_ewc_strength", "Strength of the EWC++ penalty.",
-              RUVD_FIELD(float, learning.deep_ewc_strength), 0, 1e9},
-    ConfigKey{"learning", "deep_banks",
-              "Timestep banks of a deep round, each with a residual beside the adapter; 0 means no "
-              "banks.",
-              RUVD_FIELD(int, learning.deep_banks), 0, limits::kMaxTimestepBanks},
-    ConfigKey{"learning", "deep_bank_rank", "Rank of a bank's residual.",
-              RUVD_FIELD(int, learning.deep_bank_rank), 1, kMaxRank},
-    ConfigKey{"learning", "deep_bank_rate",
-              "Learning rate of the residuals, as a multiple of deep_learning_rate.",
-              RUVD_FIELD(float, learning.deep_bank_rate), 1e-3, 10},
-    ConfigKey{"learning", "deep_bank_decay",
-              "Share of a residual that each optimiser step removes.",
-              RUVD_FIELD(float, learning.deep_bank_decay), 0, 0.5},
     ConfigKey{"learning", "general_text",
               "File of general text (.txt or .jsonl, optionally .zst) that deep rounds replay and "
               "are measured on; if empty, the built-in text is used.",
               RUVD_FIELD(std::string, learning.general_text)},
-    ConfigKey{"learning", "instant",
-              "Sessions remember what feedback taught them, unless a request says otherwise.",
-              RUVD_FIELD(bool, learning.instant)},
 
     ConfigKey{"federation", "enabled", "Link to peers. Sharing also needs the operator's consent.",
               RUVD_FIELD(bool, federation.enabled)},
@@ -230,9 +130,6 @@ const std::array kKeys = {
               RUVD_FIELD(std::string, federation.advertise), 0, 0, TextRule::kAddressOrEmpty},
     ConfigKey{"federation", "seeds", "HOST:PORT of each node to dial at start.",
               RUVD_FIELD(std::vector<std::string>, federation.seeds), 0, 0, TextRule::kAddress},
-    ConfigKey{"federation", "certificate",
-              "File of the admission certificate; if empty, DATA_DIR/node.cert is used.",
-              RUVD_FIELD(std::string, federation.certificate)},
     ConfigKey{"federation", "authority",
               "Public key of the cluster authority, as 64 hexadecimal digits.",
               RUVD_FIELD(std::string, federation.authority), 0, 0, TextRule::kHex64OrEmpty},
@@ -253,41 +150,13 @@ const std::array kKeys = {
               "Seconds between two offers of a changed update, and between two attempts of an "
               "unfinished round.",
               RUVD_FIELD(int, federation.round_seconds), 1, kMaxSeconds},
-    ConfigKey{"federation", "masked_seconds",
-              "Seconds between the starts of masked rounds, by the wall clock. All nodes of the "
-              "cluster need the same value. A round waits for keys for a thirtieth of this time.",
-              RUVD_FIELD(int, federation.masked_seconds), 10, kMaxMaskedSeconds},
-    ConfigKey{"federation", "banks",
-              "Timestep banks of the shared R-core; 1 means one bank for all t. Nodes may use "
-              "different numbers.",
-              RUVD_FIELD(int, federation.banks), 1, limits::kMaxTimestepBanks},
     ConfigKey{"federation", "strategy",
               "Weight of a node's update in each bank: by how much of the bank it covers "
               "(timestep), by its gain on lessons held out here (quality), by how similar the "
               "nodes' schedules are (schedule), or by all three (hybrid).",
               RUVD_FIELD(std::string, federation.strategy), 0, 0, TextRule::kOneOf, kStrategies},
-    ConfigKey{"federation", "timestep_weight", "Weight of `timestep` in the strategy hybrid.",
-              RUVD_FIELD(float, federation.timestep_weight), 0, 1000},
-    ConfigKey{"federation", "quality_weight", "Weight of `quality` in the strategy hybrid.",
-              RUVD_FIELD(float, federation.quality_weight), 0, 1000},
-    ConfigKey{"federation", "schedule_weight", "Weight of `schedule` in the strategy hybrid.",
-              RUVD_FIELD(float, federation.schedule_weight), 0, 1000},
-    ConfigKey{
-        "federation", "outer_step",
-        "Step of a round from the served adapter towards the combined update; 1 goes all the way.",
-        RUVD_FIELD(float, federation.outer_step), 1e-3, 1},
-    ConfigKey{"federation", "commit",
-              "Banks of a round that are kept: all that harm neither lessons nor general text "
-              "(harmless), or only those that also improve (gain).",
-              RUVD_FIELD(std::string, federation.commit), 0, 0, TextRule::kOneOf, kCommits},
     ConfigKey{"federation", "core_rank", "Rank of the shared R-core.",
               RUVD_FIELD(int, federation.core_rank), 1, kMaxRank},
-    ConfigKey{"federation", "frame_seed",
-              "Seed of the random frame. All nodes of the cluster need the same value.",
-              RUVD_FIELD(uint64_t, federation.frame_seed), 0, static_cast<double>(INT64_MAX)},
-    ConfigKey{"federation", "pattern_quality",
-              "Lowest quality (0 to 1) that a peer's pattern must claim to be accepted.",
-              RUVD_FIELD(float, federation.pattern_quality), 0, 1},
 
     ConfigKey{"privacy", "clip_norm",
               "Clip norm: largest L2 norm of an update before noise is added.",
@@ -302,9 +171,6 @@ const std::array kKeys = {
               RUVD_FIELD(float, privacy.node_epsilon), 0, 1'000'000},
     ConfigKey{"privacy", "delta", "Delta at which every epsilon is stated.",
               RUVD_FIELD(float, privacy.delta), 1e-12, 0.1},
-    ConfigKey{"privacy", "signal",
-              "Expected norm of the mean of the nodes' clipped updates, as a share of clip_norm.",
-              RUVD_FIELD(float, privacy.signal), 0.001, 1},
     ConfigKey{"privacy", "release_seconds",
               "Least time in seconds between two noised updates or masked sums.",
               RUVD_FIELD(int, privacy.release_seconds), 1, kMaxSeconds},
@@ -318,14 +184,6 @@ const std::array kKeys = {
               "Epsilon budget of one lesson for all centroids and noised updates together; when it "
               "is spent, no centroids leave. 0 lets no centroids leave.",
               RUVD_FIELD(float, privacy.example_epsilon), 0, 1'000'000},
-    ConfigKey{"privacy", "centroid_examples",
-              "A noised centroid must cover more lessons than this, as far as the noise lets that "
-              "be known.",
-              RUVD_FIELD(int, privacy.centroid_examples), 10, kMaxEntries},
-    ConfigKey{
-        "privacy", "centroid_seconds",
-        "Seconds between the first two releases of centroids; each further wait is twice as long.",
-        RUVD_FIELD(int, privacy.centroid_seconds), 1, kMaxCentroidSeconds},
     ConfigKey{"privacy", "public_examples",
               "Least number of lessons of a pattern that leaves under tier public or is accepted "
               "from a peer. A pattern of one lesson would reveal the embedding of its prompt.",
@@ -337,12 +195,10 @@ const std::array kKeys = {
     ConfigKey{"privacy", "scope", "Scope of the site policy that applies to this node's data.",
               RUVD_FIELD(std::string, privacy.scope)},
 
-    ConfigKey{"storage", "soft_reserve_bytes",
-              "Free disk space below which new patterns are refused.",
-              RUVD_FIELD(uint64_t, storage.soft_reserve_bytes), 0, kMaxBytes},
-    ConfigKey{"storage", "hard_reserve_bytes",
-              "Free disk space below which the store is read-only.",
-              RUVD_FIELD(uint64_t, storage.hard_reserve_bytes), 0, kMaxBytes},
+    ConfigKey{"storage", "reserve_bytes",
+              "Free disk space in bytes below which new patterns are refused; below half of it the "
+              "store is read-only.",
+              RUVD_FIELD(uint64_t, storage.reserve_bytes), 0, kMaxBytes},
     ConfigKey{
         "storage", "seal_key",
         "Source of the key that protects data at rest: file, passphrase or credential (systemd).",
@@ -352,11 +208,6 @@ const std::array kKeys = {
     ConfigKey{"storage", "patterns",
               "Most patterns that the store keeps; the least valuable are removed first.",
               RUVD_FIELD(int, storage.patterns), 1, limits::kMaxPatterns},
-    ConfigKey{"storage", "hnsw_m", "HNSW parameter M: links of each node of the pattern index.",
-              RUVD_FIELD(int, storage.hnsw_m), 2, 128},
-    ConfigKey{"storage", "hnsw_ef_construction",
-              "HNSW parameter efConstruction: breadth of the search on insertion.",
-              RUVD_FIELD(int, storage.hnsw_ef_construction), 4, 4096},
     ConfigKey{"storage", "witness_days",
               "Days for which records of requests are kept, up to `witness_entries` records.",
               RUVD_FIELD(int, storage.witness_days), 1, kMaxDays},
@@ -378,6 +229,36 @@ const std::array kKeys = {
     ConfigKey{"log", "format",
               "Log format: text, json (JSON lines), or auto (text on a terminal, otherwise json).",
               RUVD_FIELD(std::string, log.format), 0, 0, TextRule::kOneOf, kFormats},
+
+    ConfigKey{"experimental", "session_memory",
+              "Sessions remember what feedback taught them, unless a request says otherwise.",
+              RUVD_FIELD(bool, experimental.session_memory)},
+    ConfigKey{"experimental", "dgr",
+              "Denoising-guided retrieval: the rule by which a completion searches again for "
+              "adapters while it is denoised.",
+              RUVD_FIELD(std::string, experimental.dgr), 0, 0, TextRule::kOneOf, kDgrStrategies},
+    ConfigKey{"experimental", "graph",
+              "Feedback changes a session's later pattern similarities by at most 5 %, even after "
+              "a restart.",
+              RUVD_FIELD(bool, experimental.graph)},
+    ConfigKey{
+        "experimental", "router",
+        "Learned router that chooses steps, cache and adapters for requests that leave them open.",
+        RUVD_FIELD(std::string, experimental.router), 0, 0, TextRule::kOneOf, kRouters},
+    ConfigKey{"experimental", "deep_guard",
+              "Protection against forgetting in deep rounds: keep the model's predictions on "
+              "general text (replay_kl), train on general text beside the lessons (replay; needs a "
+              "large learning.general_text), EWC++ (ewc), or a combination.",
+              RUVD_FIELD(std::string, experimental.deep_guard), 0, 0, TextRule::kOneOf,
+              kDeepGuards},
+    ConfigKey{"experimental", "deep_banks",
+              "Timestep banks of a deep round, each with a residual beside the adapter; 0 means no "
+              "banks.",
+              RUVD_FIELD(int, experimental.deep_banks), 0, limits::kMaxTimestepBanks},
+    ConfigKey{"experimental", "banks",
+              "Timestep banks of the shared R-core; 1 means one bank for all t. Nodes may use "
+              "different numbers, but masked sums need equal ones.",
+              RUVD_FIELD(int, experimental.banks), 1, limits::kMaxTimestepBanks},
 };
 
 #undef RUVD_FIELD

@@ -150,8 +150,7 @@ absl::Status LearningThrottle::Wait(storage::LearningLoop loop, uint64_t bytes,
       status =
           Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                 "training holds {} bytes, which together with the session memories stays above "
-                "learning.memory_bytes ({}); raise it, or lower learning.layers and "
-                "learning.rank",
+                "learning.memory_bytes ({}); raise it, or serve a smaller model",
                 bytes, options_.memory_bytes);
       break;
     }

@@ -230,7 +230,7 @@ absl::StatusOr<storage::LearningChange> UndoChange(const UndoServices& services,
     case storage::ChangeKind::kRouterTrained:
       if (services.router == nullptr) {
         return CannotUndo(change,
-                          "the router is off (inference.router), so its versions cannot be "
+                          "the router is off (experimental.router), so its versions cannot be "
                           "changed; switch it on first");
       }
       RETURN_IF_ERROR(services.router->Withdraw(change, services.clock->WallMillis()));

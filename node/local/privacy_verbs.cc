@@ -24,6 +24,7 @@
 #include "node/local/config_flags.h"
 #include "node/local/stopped_store.h"
 #include "node/local/verbs.h"
+#include "node/process/limits.h"
 #include "node/process/privacy_counter.h"
 #include "node/sharing/dp_release.h"
 #include "node/terminal/command.h"
@@ -377,7 +378,7 @@ absl::StatusOr<NextUpdate> NextUpdateOf(const config::NodeConfig& config) {
                                      privacy::dp::GaussianRho(grid.NoiseMultiplier()), next.delta));
   const privacy::dp::SnrQuestion alone{.noise_multiplier = grid.NoiseMultiplier(),
                                        .dimension = values,
-                                       .signal = double{config.privacy.signal}};
+                                       .signal = limits::kReleaseSignal};
   ASSIGN_OR_RETURN(next.snr_of_one, privacy::dp::PredictSnr(alone));
   ASSIGN_OR_RETURN(const privacy::dp::SnrNeeds needs, privacy::dp::NeedsOfSnr(alone));
   next.needed_nodes = std::max(1.0, std::ceil(needs.contributors));

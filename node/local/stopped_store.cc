@@ -18,8 +18,7 @@ absl::StatusOr<StoppedStore> OpenStoppedStore(const CommandContext& context,
   StoppedStore store;
   ASSIGN_OR_RETURN(store.config, flags.Load(context, nullptr));
   if (!with_reserve) {
-    store.config.storage.soft_reserve_bytes = 0;
-    store.config.storage.hard_reserve_bytes = 0;
+    store.config.storage.reserve_bytes = 0;
   }
   ASSIGN_OR_RETURN(const std::string path, node::StorePathOf(store.config));
   std::error_code error;

@@ -4,51 +4,33 @@
 #include "node/process/learning_options.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace ruvd::node {
 
 learning::BackgroundOptions RoundOptionsOf(const config::NodeConfig::LearningSection& learning,
-                                           const inference::SimilarityScale& scale) {
-  return {.min_rating = learning.min_rating,
-          .cluster_similarity =
-              learning.cluster_similarity == 0 ? scale.same : learning.cluster_similarity,
-          .merge_similarity =
-              learning.merge_similarity == 0 ? (1 + scale.same) / 2 : learning.merge_similarity,
-          .rank = learning.rank,
-          .layers = learning.layers,
-          .steps = learning.steps,
-          .min_improvement = learning.min_improvement,
-          .quality_decay = learning.quality_decay};
+                                           const inference::SimilarityScale& scale,
+                                           learning::BackgroundOptions tuned) {
+  tuned.min_rating = learning.min_rating;
+  tuned.cluster_similarity = scale.same;
+  tuned.merge_similarity = (1 + scale.same) / 2;
+  return tuned;
 }
 
-learning::DeepOptions DeepOptionsOf(const config::NodeConfig::LearningSection& learning,
-                                    const inference::SimilarityScale& scale) {
-  return {
-      .min_rating = learning.min_rating,
-      .rank = learning.deep_rank,
-      .steps = learning.deep_steps,
-      .learning_rate = static_cast<double>(learning.deep_learning_rate),
-      .guard =
-          learning::DeepGuardByName(learning.deep_guard).value_or(learning::DeepGuard::kReplay),
-      .ewc_strength = static_cast<double>(learning.deep_ewc_strength),
-      .banks = learning.deep_banks,
-      .bank_rank = learning.deep_bank_rank,
-      .bank_training = {.residual_rate = learning.deep_bank_rate,
-                        .residual_decay = learning.deep_bank_decay},
-      .scope = learning.deep_scope == "all" ? std::nullopt : std::optional(scale.same),
-      .memory_bytes = std::min(learning::DeepOptions().memory_bytes, learning.memory_bytes / 2)};
+learning::DeepOptions DeepOptionsOf(const config::NodeConfig& config,
+                                    const inference::SimilarityScale& scale,
+                                    learning::DeepOptions tuned) {
+  tuned.min_rating = config.learning.min_rating;
+  tuned.guard = learning::DeepGuardByName(config.experimental.deep_guard)
+                    .value_or(learning::DeepGuard::kReplay);
+  tuned.banks = config.experimental.deep_banks;
+  tuned.scope = scale.same;
+  tuned.memory_bytes = std::min(tuned.memory_bytes, config.learning.memory_bytes / 2);
+  return tuned;
 }
 
 sharing::FederatedModelOptions FederatedOptionsOf(const config::NodeConfig& config) {
-  const auto& federation = config.federation;
-  return {.strategy = {.strategy = federation::StrategyByName(federation.strategy)
-                                       .value_or(federation::Strategy::kTimestepAligned),
-                       .timestep_weight = double{federation.timestep_weight},
-                       .quality_weight = double{federation.quality_weight},
-                       .schedule_weight = double{federation.schedule_weight}},
-          .outer = {.step = double{federation.outer_step}},
-          .gate = {.commits_harmless = federation.commit == "harmless"},
+  return {.strategy = {.strategy = federation::StrategyByName(config.federation.strategy)
+                                       .value_or(federation::Strategy::kTimestepAligned)},
           .min_rating = config.learning.min_rating};
 }
 

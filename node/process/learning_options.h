@@ -11,12 +11,14 @@
 
 namespace ruvd::node {
 
-// Return the options of the learning loops from the section `learning`. `scale` belongs to the
-// model's embeddings and gives the similarities that are configured as 0.
+// Return the options of the learning loops: `tuned`, with what the configuration decides. `scale`
+// belongs to the model's embeddings and gives the similarities.
 learning::BackgroundOptions RoundOptionsOf(const config::NodeConfig::LearningSection& learning,
-                                           const inference::SimilarityScale& scale);
-learning::DeepOptions DeepOptionsOf(const config::NodeConfig::LearningSection& learning,
-                                    const inference::SimilarityScale& scale);
+                                           const inference::SimilarityScale& scale,
+                                           learning::BackgroundOptions tuned);
+learning::DeepOptions DeepOptionsOf(const config::NodeConfig& config,
+                                    const inference::SimilarityScale& scale,
+                                    learning::DeepOptions tuned);
 
 // Returns the options of rounds of updates from the sections `federation` and `learning`. The
 // caller fills in layout, texts and file.

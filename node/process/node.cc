@@ -19,6 +19,7 @@
 #include "inference/backend/backend.h"
 #include "inference/kernels/kernel_table.h"
 #include "node/log/log.h"
+#include "node/process/limits.h"
 #include "node/process/node_impl.h"
 #include "node/process/node_metrics.h"
 
@@ -33,8 +34,9 @@ int InferenceThreads(int configured) {
 
 }  // namespace
 
-NodeImpl::NodeImpl(config::NodeConfig config)
+NodeImpl::NodeImpl(config::NodeConfig config, NodeTuning tuning)
     : config_(std::move(config)),
+      tuning_(std::move(tuning)),
       runner_(InferenceThreads(config_.inference.threads)),
       started_(clock_.Now()) {}
 
@@ -70,6 +72,8 @@ absl::Status NodeImpl::LoadModel() {
                                              : inference::Precision::kFast;
   ASSIGN_OR_RETURN(serving_, inference::DefaultBackend().Load(
                                  model_, {.precision = precision, .runner = runner_}));
+  ASSIGN_OR_RETURN(querying_, inference::DefaultBackend().Load(
+                                  model_, {.precision = precision, .runner = SerialRunner()}));
   ASSIGN_OR_RETURN(scoring_, inference::DefaultBackend().Load(model_, {.runner = runner_}));
   RETURN_IF_ERROR(MakePrefixTree());
   ASSIGN_OR_RETURN(training_, inference::DefaultBackend().Load(model_, {.runner = SerialRunner()}));
@@ -78,7 +82,7 @@ absl::Status NodeImpl::LoadModel() {
                    inference::DefaultBackend().Load(model_, {.runner = *deep_runner_}));
   ASSIGN_OR_RETURN(
       inference::Frame frame,
-      inference::RandomFrame(*model_, config_.federation.core_rank, config_.federation.frame_seed));
+      inference::RandomFrame(*model_, config_.federation.core_rank, limits::kFrameSeed));
   frame_ = std::make_unique<inference::Frame>(std::move(frame));
   return absl::OkStatus();
 }
@@ -148,6 +152,7 @@ void NodeImpl::StopNow() {
   learning_pool_.Shutdown();
   deep_pool_.Shutdown();
   compute_pool_.Shutdown();
+  record_pool_.Shutdown();  // stores what the last requests left
   io_pool_.Shutdown();
   if (witness_ != nullptr) {  // after a forced stop the actor has not flushed it
     if (absl::Status flushed = witness_->FlushAll(); !flushed.ok()) {
@@ -170,7 +175,12 @@ void NodeImpl::StopNow() {
 }
 
 absl::StatusOr<std::unique_ptr<Node>> Node::Start(const config::NodeConfig& config) {
-  auto node = std::make_unique<NodeImpl>(config);
+  return Start(config, NodeTuning());
+}
+
+absl::StatusOr<std::unique_ptr<Node>> Node::Start(const config::NodeConfig& config,
+                                                  const NodeTuning& tuning) {
+  auto node = std::make_unique<NodeImpl>(config, tuning);
   RETURN_IF_ERROR(node->Start());
   return node;
 }

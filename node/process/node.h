@@ -13,12 +13,17 @@
 
 namespace ruvd::node {
 
+struct NodeTuning;
+
 // A running node, composed of all rooms. It owns all threads, sockets and files.
 class Node {
  public:
   // Opens the store, loads the model, and starts actors and servers. After an error nothing is left
   // running, and the message says what to change.
   static absl::StatusOr<std::unique_ptr<Node>> Start(const config::NodeConfig& config);
+  // Does what Start does, with values that operators do not set.
+  static absl::StatusOr<std::unique_ptr<Node>> Start(const config::NodeConfig& config,
+                                                     const NodeTuning& tuning);
   virtual ~Node() = default;
 
   // Return the addresses of the services, with the real ports.

@@ -28,7 +28,6 @@ constexpr char kCredentialsVariable[] = "CREDENTIALS_DIRECTORY";
 constexpr char kStoreFolder[] = "store";
 constexpr char kBackupFolder[] = "backups";
 constexpr char kAdapterFolder[] = "adapters";
-constexpr char kLearnedFolder[] = "learned";
 constexpr char kLinkTlsFile[] = "link-tls.pem";
 
 absl::Status CheckDataDir(const config::NodeConfig& config) {
@@ -121,10 +120,6 @@ std::string AdapterDirOf(const config::NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / kAdapterFolder).string();
 }
 
-std::string LearnedDirOf(const config::NodeConfig& config) {
-  return (std::filesystem::path(config.node.data_dir) / kLearnedFolder).string();
-}
-
 std::string LinkTlsPathOf(const config::NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / kLinkTlsFile).string();
 }
@@ -154,8 +149,8 @@ absl::StatusOr<std::unique_ptr<storage::Database>> OpenNodeStore(const config::N
   storage::DatabaseOptions options{
       .path = path, .seal_key = keys.current, .next_seal_key = keys.next};
   options.clock = &clock;
-  options.soft_reserve_bytes = config.storage.soft_reserve_bytes;
-  options.hard_reserve_bytes = config.storage.hard_reserve_bytes;
+  options.soft_reserve_bytes = config.storage.reserve_bytes;
+  options.hard_reserve_bytes = config.storage.reserve_bytes / 2;
   ASSIGN_OR_RETURN(std::unique_ptr<storage::Database> database,
                    storage::Database::Open(std::move(options)));
   if (keys.next) {
@@ -166,10 +161,7 @@ absl::StatusOr<std::unique_ptr<storage::Database>> OpenNodeStore(const config::N
 }
 
 std::string CertificatePath(const config::NodeConfig& config) {
-  return config.federation.certificate.empty()
-             ? (std::filesystem::path(config.node.data_dir) / admission::kNodeCertificateFile)
-                   .string()
-             : config.federation.certificate;
+  return (std::filesystem::path(config.node.data_dir) / admission::kNodeCertificateFile).string();
 }
 
 absl::StatusOr<privacy::AdmissionCert> LoadCertificate(const config::NodeConfig& config,

@@ -53,10 +53,6 @@ std::string BackupDirOf(const config::NodeConfig& config);
 // Returns DATA_DIR/adapters, where a running node keeps imported adapters.
 std::string AdapterDirOf(const config::NodeConfig& config);
 
-// Returns DATA_DIR/learned, where it keeps the adapters of deep rounds, and the checkpoint of a
-// running deep round.
-std::string LearnedDirOf(const config::NodeConfig& config);
-
 // Returns DATA_DIR/link-tls.pem, the TLS key of links, which is made anew at every start.
 std::string LinkTlsPathOf(const config::NodeConfig& config);
 
@@ -67,7 +63,7 @@ absl::StatusOr<std::unique_ptr<storage::Database>> OpenNodeStore(const config::N
                                                                  privacy::SealKeySource& source,
                                                                  const Clock& clock);
 
-// Returns federation.certificate, or DATA_DIR/node.cert if that is empty.
+// Returns DATA_DIR/node.cert, the admission certificate.
 std::string CertificatePath(const config::NodeConfig& config);
 
 // Loads the admission certificate from CertificatePath and checks it against federation.authority

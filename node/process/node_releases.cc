@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "node/log/log.h"
+#include "node/process/limits.h"
 #include "node/process/node_impl.h"
 #include "node/process/privacy_counter.h"
 #include "privacy/consent/site_policy.h"
@@ -48,7 +49,7 @@ void NodeImpl::PrepareReleases() {
       .clip_norm = double{privacy.clip_norm},
       .epsilon = double{privacy.release_epsilon},
       .delta = double{privacy.delta},
-      .signal = double{privacy.signal},
+      .signal = tuning_.release_signal,
       .interval = std::chrono::seconds(privacy.release_seconds),
       .layout = LayoutOfUpdates(),
       .random = privacy::SecureRandomBytes,
@@ -93,9 +94,8 @@ void NodeImpl::PrepareCentroids(const sharing::DpReleaseOptions& release,
       .scope = release.scope,
       .epsilon = double{privacy.centroid_epsilon},
       .delta = release.delta,
-      .examples = static_cast<uint32_t>(privacy.centroid_examples),
       .budget = budget,
-      .interval = std::chrono::seconds(privacy.centroid_seconds),
+      .interval = limits::kCentroidInterval,
       .dimension = patterns_->dimension(),
       .space = package_.id,
       .self = files_->key.id(),

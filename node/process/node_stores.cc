@@ -12,8 +12,8 @@
 #include "base/status.h"
 #include "node/limits.h"
 #include "node/log/log.h"
+#include "node/process/limits.h"
 #include "node/process/node_impl.h"
-#include "storage/db/file_key.h"
 #include "storage/witness/witness_archive_key.h"
 
 namespace ruvd::node {
@@ -28,6 +28,11 @@ absl::Status NodeImpl::OpenStores() {
   }
   ASSIGN_OR_RETURN(trajectories_, storage::TrajectoryStore::Open(*database_, {}));
   items_ = std::make_unique<storage::ItemStore>(*database_);
+  state_ = std::make_unique<storage::StateStore>(*database_);
+  if (const absl::Status removed = state_->RemoveUnfinished(); !removed.ok()) {
+    LogWarning("interrupted writes of the node's state stay until the next start: {} [{}]",
+               MessageOf(removed), ReasonOf(removed));
+  }
   consent_ = std::make_unique<storage::ConsentStore>(*database_);
   user_consents_ = std::make_unique<storage::UserConsentStore>(*database_);
   withdrawals_ = std::make_unique<storage::WithdrawalStore>(*database_);
@@ -38,24 +43,15 @@ absl::Status NodeImpl::OpenStores() {
   patterns.dimension = static_cast<uint32_t>(model_->config().width);
   patterns.model_hash = package_.id;
   patterns.capacity = static_cast<size_t>(config_.storage.patterns);
-  patterns.m = static_cast<uint32_t>(config_.storage.hnsw_m);
-  patterns.ef_construction = static_cast<uint32_t>(config_.storage.hnsw_ef_construction);
+  patterns.ef_construction = limits::kPatternLinkBreadth;
   ASSIGN_OR_RETURN(patterns_, storage::PatternStore::Open(*database_, patterns));
   inference::SelectionOptions selection;
-  const inference::SimilarityScale& scale = Scale();
-  selection.threshold =
-      config_.retrieval.similarity == 0 ? scale.related : config_.retrieval.similarity;
-  selection.max_adapters = config_.retrieval.max_adapters;
+  selection.threshold = tuning_.similarity.value_or(Scale().related);
   serving::AdapterCatalogOptions catalog{.budget = config_.inference.adapter_bytes,
                                          .folder = AdapterDirOf(config_),
-                                         .learned_folder = LearnedDirOf(config_),
+                                         .state = state_.get(),
                                          .package_id = package_.id,
                                          .reach_similarity = selection.threshold};
-  // A full disk must not keep the node from serving.
-  if (auto key = storage::FileKey(*database_, kLearnedKeyRow, "what deep rounds learned");
-      key.ok()) {
-    catalog.learned_key = *std::move(key);
-  }
   catalog_ = std::make_unique<serving::AdapterCatalog>(*model_, std::move(catalog));
   RETURN_IF_ERROR(catalog_->LoadConfigured(config_.inference.adapters));
   catalog_->LoadImported();
@@ -90,7 +86,7 @@ absl::Status NodeImpl::OpenRecords() {
                sessions_->undecodable());
   }
   pattern_graph_ = std::make_unique<serving::PatternGraph>(*graph_, *patterns_, *sessions_,
-                                                           config_.retrieval.graph);
+                                                           config_.experimental.graph);
   storage::WitnessLogOptions witness;
   witness.retention.retention = std::chrono::hours(24) * config_.storage.witness_days;
   witness.retention.capacity = static_cast<size_t>(config_.storage.witness_entries);

@@ -147,8 +147,8 @@ absl::Status DpCentroids::Check() const {
   }
   if (!usable_.ok()) {
     return Annotate(usable_,
-                    "no noise level fits privacy.centroid_epsilon and privacy.centroid_examples; "
-                    "change one of them");
+                    "no noise level fits privacy.centroid_epsilon and privacy.delta; change one of "
+                    "them");
   }
   RETURN_IF_ERROR(privacy::dp::RequireCentroidSnr(terms_));
   return privacy::CheckBudget({&options_.budget, 1}, privacy::PrivacyUnit::kExample, SpentUnits(),

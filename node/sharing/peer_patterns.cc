@@ -56,7 +56,7 @@ absl::Status PeerPatterns::Store(const federation::SharedPattern& shared,
     return Error(
         absl::StatusCode::kFailedPrecondition, reasons::kPatternTooWeak,
         "pattern {} has {} lesson(s) and quality {:.2f}, which is less than this node accepts ({} "
-        "lessons, privacy.public_examples; {:.2f}, federation.pattern_quality)",
+        "lessons, privacy.public_examples, and a quality of {:.2f})",
         ToHex(shared.id), shared.examples, shared.quality, gate_.examples, gate_.quality);
   }
   absl::Status stored = StoreOnce(shared, origin, withdrawn_ms);

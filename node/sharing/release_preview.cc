@@ -72,11 +72,10 @@ absl::Status PreviewCentroids(const PreviewQuestion& question,
     preview->set_contributors(lessons.contributors.size());
     preview->set_left_out(lessons.left_out);
     if (preview->lessons() < preview->release().examples()) {
-      refusal =
-          Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
-                "there are {} lesson(s), but one centroid needs {} (privacy.centroid_examples); "
-                "collect more feedback, or ask more users for consent",
-                preview->lessons(), preview->release().examples());
+      refusal = Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
+                      "there are {} lesson(s), but one centroid needs {}; "
+                      "collect more feedback, or ask more users for consent",
+                      preview->lessons(), preview->release().examples());
     }
   }
   WriteRefusal(refusal, preview);

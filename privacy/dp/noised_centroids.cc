@@ -164,8 +164,8 @@ absl::Status RequireCentroidSnr(const CentroidTerms& terms) {
   }
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
                "the predicted signal of a centroid of {} examples is {:.2g} of its noise ({} "
-               "values, noise multiplier {:.3g}), below {}; ask for at least {} examples "
-               "(privacy.centroid_examples) or allow a larger epsilon (privacy.centroid_epsilon)",
+               "values, noise multiplier {:.3g}), below {}; allow a larger epsilon "
+               "(privacy.centroid_epsilon); a centroid of {} examples would suffice",
                terms.least_examples, snr, terms.dimension, NoiseMultiplierOf(terms),
                limits::kMinReleaseSnr,
                std::ceil(terms.least_examples * limits::kMinReleaseSnr / snr));

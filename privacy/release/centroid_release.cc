@@ -34,8 +34,8 @@ absl::Status CheckExamples(const CentroidReleaseTerms& terms, const ConsentedExa
   }
   if (static_cast<double>(examples.embeddings.size()) < terms.centroids.least_examples) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
-                 "only {} example(s) have their owners' consent, and one centroid needs {} "
-                 "(privacy.centroid_examples); wait for more",
+                 "only {} example(s) have their owners' consent, and one centroid needs {}; "
+                 "wait for more",
                  examples.embeddings.size(), terms.centroids.least_examples);
   }
   return absl::OkStatus();

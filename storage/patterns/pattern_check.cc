@@ -349,7 +349,7 @@ absl::Status CollectionCheck::Recall() {
   if (found_.recall < options_.min_recall) {
     Complain(
         "the graph finds {:.1f} % of the nearest neighbours of {} patterns, less than {:.1f} %; "
-        "change storage.hnsw_m to link it anew",
+        "export the patterns and import them into a new store",
         100 * found_.recall, found_.sampled, 100 * options_.min_recall);
   }
   return absl::OkStatus();

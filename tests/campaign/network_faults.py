@@ -228,8 +228,7 @@ class Campaign:
                 "--federation.listen", address, "--federation.seeds", seeds,
                 "--federation.round_seconds", "5", "--inference.threads", "1",
                 "--privacy.public_examples", "1",  # a single lesson may leave: none is anybody's
-                "--storage.soft_reserve_bytes", str(128 << 20),
-                "--storage.hard_reserve_bytes", str(64 << 20)]
+                "--storage.reserve_bytes", str(128 << 20)]
 
     def start(self):
         for node in self.nodes:

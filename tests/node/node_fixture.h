@@ -25,6 +25,7 @@
 #include "node/admission/identity.h"
 #include "node/api/rpc_status.h"
 #include "node/process/node.h"
+#include "node/process/node_tuning.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
@@ -56,8 +57,7 @@ class NodeTest : public ::testing::Test {
     config_.api.listen = "127.0.0.1:0";
     config_.model.path = kSmallModel;
     config_.inference.threads = 1;
-    config_.storage.soft_reserve_bytes = 2 << 20;
-    config_.storage.hard_reserve_bytes = 1 << 20;
+    config_.storage.reserve_bytes = 2 << 20;
   }
   void TearDown() override {
     node_.reset();
@@ -65,7 +65,7 @@ class NodeTest : public ::testing::Test {
   }
 
   void Start() {
-    auto node = node::Node::Start(config_);
+    auto node = node::Node::Start(config_, tuning_);
     ASSERT_TRUE(node.ok()) << node.status();
     node_ = *std::move(node);
     channel_ = grpc::CreateChannel(node_->api_address(), grpc::InsecureChannelCredentials());
@@ -144,6 +144,7 @@ class NodeTest : public ::testing::Test {
 
   fs::path folder_;
   config::NodeConfig config_;
+  node::NodeTuning tuning_;
   std::unique_ptr<node::Node> node_;
   std::shared_ptr<grpc::Channel> channel_;
 };

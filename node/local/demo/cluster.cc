@@ -31,9 +31,8 @@ constexpr uint16_t kUsualMetricsPort = 9420;
 constexpr uint16_t kPortStep = 10;
 constexpr std::streamoff kLogTailBytes = 2000;
 
-// A demo must run even on a small disk; the default reserves are for permanent nodes.
-constexpr uint64_t kDemoSoftReserve = 128ULL << 20;
-constexpr uint64_t kDemoHardReserve = 64ULL << 20;
+// A demo must run even on a small disk; the default reserve is for permanent nodes.
+constexpr uint64_t kDemoReserve = 128ULL << 20;
 // A user watches the demo, so its rounds are much shorter than those of a real cluster.
 constexpr int kDemoRoundSeconds = 2;
 
@@ -142,8 +141,7 @@ absl::Status DemoCluster::AddNode(int index) {
   for (const DemoNode& earlier : nodes_) {
     config.federation.seeds.push_back(earlier.federation);
   }
-  config.storage.soft_reserve_bytes = kDemoSoftReserve;
-  config.storage.hard_reserve_bytes = kDemoHardReserve;
+  config.storage.reserve_bytes = kDemoReserve;
   RETURN_IF_ERROR(WriteFileAtomically(node.config_file, config::ConfigToToml(config), 0600));
   nodes_.push_back(std::move(node));
   return StartNode(nodes_.back());

@@ -19,6 +19,7 @@
 #include "inference/package/model_package.h"
 #include "node/admission/link_tls.h"
 #include "node/config/config.h"
+#include "node/process/limits.h"
 #include "privacy/consent/consent.h"
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.grpc.pb.h"
@@ -42,9 +43,9 @@ absl::StatusOr<federation::GossipConfig> ConfigOfProbe(const privacy::ClusterAut
                                                        const std::string& model_path) {
   ASSIGN_OR_RETURN(const inference::ModelPackage package, inference::LoadModelPackage(model_path));
   const auto& model = package.model;
-  const config::NodeConfig::FederationSection defaults;
   ASSIGN_OR_RETURN(const inference::Frame frame,
-                   inference::RandomFrame(*model, defaults.core_rank, defaults.frame_seed));
+                   inference::RandomFrame(*model, config::NodeConfig().federation.core_rank,
+                                          limits::kFrameSeed));
   federation::GossipConfig config;
   const int64_t now = SystemClock().WallMillis();
   ASSIGN_OR_RETURN(config.certificate, authority.Issue({.node_key = key.public_key(),

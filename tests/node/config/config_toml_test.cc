@@ -74,9 +74,9 @@ RC_GTEST_PROP(ConfigTomlProperty, AnyNameSurvives, ()) {
 
 RC_GTEST_PROP(ConfigTomlProperty, AnyNumberInRangeSurvives, ()) {
   NodeConfig config;
-  config.retrieval.similarity = static_cast<float>(*rc::gen::inRange(-1000, 1001)) / 1000.0F;
+  config.learning.min_rating = static_cast<float>(*rc::gen::inRange(0, 1001)) / 1000.0F;
   config.inference.threads = *rc::gen::inRange(0, 1025);
-  config.federation.frame_seed = *rc::gen::inRange<uint64_t>(0, INT64_MAX);
+  config.inference.kv_bytes = *rc::gen::inRange<uint64_t>(1 << 20, 1ULL << 50);
   config.federation.seeds = *rc::gen::container<std::vector<std::string>>(
       rc::gen::element<std::string>("a:1", "[::1]:2", "host.example:65535"));
   auto back = Read(ConfigToToml(config));
@@ -124,6 +124,14 @@ TEST(ConfigClosestTest, SuggestsOnlyPlausibleSlips) {
   EXPECT_EQ(ClosestOf("--stpes", flags), "--steps");
   EXPECT_EQ(ClosestOf("--verbose", flags), "");
   EXPECT_EQ(Suggestion("--verbose", flags), "");
+}
+
+TEST(ConfigClosestTest, TheLastPartFindsAnotherSection) {
+  const std::vector<std::string> keys = {"api.listen", "metrics.listen", "experimental.dgr"};
+  EXPECT_EQ(ClosestOf("retrieval.dgr", keys), "experimental.dgr");
+  EXPECT_EQ(ClosestOf("apy.listen", keys), "api.listen");
+  EXPECT_EQ(ClosestOf("zzzzzzzz.listen", keys), "");
+  EXPECT_EQ(ClosestOf("dgr", keys), "");
 }
 
 }  // namespace

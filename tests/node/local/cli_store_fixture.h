@@ -41,8 +41,7 @@ class CliStoreTest : public testing::Test {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     config_.node.data_dir = folder_ / "data";
-    config_.storage.soft_reserve_bytes = 2;
-    config_.storage.hard_reserve_bytes = 1;
+    config_.storage.reserve_bytes = 2;
   }
   void TearDown() override { fs::remove_all(folder_); }
 

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "federation/daf/adapter_delta.h"
-#include "inference/adapter/bank.h"
+#include "federation/daf/adapter_update.h"
 #include "inference/adapter/frame.h"
 #include "inference/package/model_package.h"
+#include "node/process/limits.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd::node {
@@ -59,7 +59,7 @@ class FederatedNodeTest : public NodeTest {
       change(config);
     }
     Admit(config);
-    auto member = Node::Start(config);
+    auto member = Node::Start(config, tuning_);
     EXPECT_TRUE(member.ok()) << member.status();
     return member.ok() ? *std::move(member) : nullptr;
   }
@@ -88,7 +88,7 @@ class FederatedNodeTest : public NodeTest {
   void AllowReleases() {
     config_.privacy.release_epsilon = 100;
     config_.privacy.node_epsilon = 1000;
-    config_.privacy.signal = 1;
+    tuning_.release_signal = 1;
   }
   // Corrects a completion and waits until a pattern has learned it.
   void Teach(const std::string& user, const std::string& wanted) {
@@ -105,15 +105,17 @@ class FederatedNodeTest : public NodeTest {
     ASSERT_TRUE(response.learned()) << response.explanation();
   }
   // Returns an update of a peer that has almost no effect, so that every gate accepts it.
-  federation::AdapterDelta SmallDelta() const {
+  federation::AdapterUpdate SmallDelta() const {
+    const inference::ModelPackage package = inference::LoadModelPackage(config_.model.path).value();
     const inference::Frame frame =
-        inference::RandomFrame(*inference::LoadModelPackage(config_.model.path)->model,
-                               config_.federation.core_rank, config_.federation.frame_seed)
+        inference::RandomFrame(*package.model, config_.federation.core_rank, limits::kFrameSeed)
             .value();
-    return {.cores = {{.target = frame.target,
-                       .bank = static_cast<uint32_t>(inference::BankOf(1)),
-                       .rank = static_cast<uint32_t>(frame.rank),
-                       .values = std::vector<float>(16, 1e-3F)}}};
+    const auto rank = static_cast<uint32_t>(frame.rank);
+    return {.model_hash = package.id,
+            .frame_id = frame.id,
+            .boundaries = {},
+            .modules = {{.target = frame.target, .rows = rank, .columns = rank}},
+            .banks = {{.bank = 0, .values = std::vector<float>(16, 1e-3F)}}};
   }
   admin::v1::GetConsentResponse Consent() {
     admin::v1::GetConsentResponse response;

@@ -31,13 +31,13 @@ class LoopsUnderLoadTest : public NodeTest {
  protected:
   void SetUp() override {
     NodeTest::SetUp();
-    config_.learning.instant = true;
-    config_.learning.background_requests = 3;
-    config_.learning.background_seconds = 1;
-    config_.learning.steps = 2;
-    config_.learning.deep_steps = 3;
-    config_.learning.deep_rank = 2;
-    config_.retrieval.dgr = "entropy";
+    config_.experimental.session_memory = true;
+    tuning_.round_after_ratings = 3;
+    tuning_.round_after = std::chrono::seconds(1);
+    tuning_.background.steps = 2;
+    tuning_.deep.steps = 3;
+    tuning_.deep.rank = 2;
+    config_.experimental.dgr = "entropy";
   }
 
   // Sends requests of a session and edits the answers; another thread undoes some of these changes.

@@ -79,7 +79,7 @@ TEST_F(NodeInstantTest, IsOffUnlessAskedForOrConfigured) {
   Start();
   EXPECT_EQ(Edit(Say("s", std::nullopt), " another text"), 0U);
   node_.reset();
-  config_.learning.instant = true;
+  config_.experimental.session_memory = true;
   Start();
   EXPECT_GT(Edit(Say("s", std::nullopt), " another text"), 0U);
   EXPECT_EQ(Edit(Say("s", false), " another text"), 0U);
@@ -90,7 +90,7 @@ TEST_F(NodeInstantTest, IsOffUnlessAskedForOrConfigured) {
 // effect.
 TEST_F(NodeInstantTest, ARunWithoutTheFlagLeavesSessionMemoryToTheNode) {
   config_.learning.enabled = false;
-  config_.learning.instant = true;
+  config_.experimental.session_memory = true;
   Start();
   const auto run = [this](std::vector<std::string> flags) {
     std::vector<std::string> arguments = {

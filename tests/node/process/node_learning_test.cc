@@ -138,7 +138,7 @@ TEST_F(NodeLearningTest, APatternIsUndoneAfterARestartWhatASessionForgotIsNot) {
 }
 
 TEST_F(NodeLearningTest, APauseEndsTheRoundThatRunsAndSurvivesARestart) {
-  config_.learning.steps = 10'000;  // hours
+  tuning_.background.steps = 10'000;  // hours
   Start();
   const auto edit = Edit(kWanted);
   auto waiting = std::async(std::launch::async, [&] {
@@ -159,7 +159,7 @@ TEST_F(NodeLearningTest, APauseEndsTheRoundThatRunsAndSurvivesARestart) {
   EXPECT_EQ(LearningNow().lessons_waiting(), 1u);
   ASSERT_TRUE(node_->Drain(kDrain).ok());
   node_.reset();
-  config_.learning.steps = 2;
+  tuning_.background.steps = 2;
   Start();
   EXPECT_TRUE(LearningNow().paused());
   learning::v1::RunBackgroundRequest run;

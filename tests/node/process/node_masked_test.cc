@@ -32,12 +32,12 @@ class NodeMaskedTest : public FederatedNodeTest {
     // A busy machine may need a second round, which costs another charge.
     config_.privacy.node_epsilon = 10'000;
     config_.privacy.release_seconds = 1;
-    config_.federation.masked_seconds = 20;
+    tuning_.masked_period = std::chrono::seconds(20);
     // The peer reads what nodes send before TLS encrypts it.
     config_.federation.tls = "off";
-    config_.learning.steps = 5;
+    tuning_.background.steps = 5;
     // So few steps of a core do not always give a gain, and without one nothing is shared.
-    config_.learning.min_improvement = -1;
+    tuning_.background.min_improvement = -1;
   }
   void TearDown() override {
     others_.clear();

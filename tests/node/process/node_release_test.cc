@@ -165,7 +165,7 @@ TEST_F(NodeReleaseTest, APreviewShowsWhatWouldLeaveAndChargesNothing) {
 TEST_F(NodeReleaseTest, WhatAUserTaughtLeavesWithConsentOnlyAndIsTakenBackWithIt) {
   AllowReleases();
   // A core of one lesson does not always give a gain, and without one nothing is shared.
-  config_.learning.min_improvement = -1;
+  tuning_.background.min_improvement = -1;
   Start();
   Teach("alice", kLesson);
   ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << err_.str();

@@ -5,6 +5,9 @@
 
 #include <gmock/gmock.h>
 
+#include "node/process/node_files.h"
+#include "storage/state/state_names.h"
+#include "storage/state/state_rows.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd::node {
@@ -37,9 +40,9 @@ TEST_F(NodeRouterTest, IsOffUnlessConfigured) {
 }
 
 TEST_F(NodeRouterTest, SaysHowItServedAndRemembersTheOutcomeOverARestart) {
-  config_.inference.router = "logistic";
-  config_.inference.router_exploration = 1;
-  config_.learning.background_seconds = 3600;
+  config_.experimental.router = "logistic";
+  tuning_.router_exploration = 1;
+  tuning_.round_after = std::chrono::hours(1);
   Start();
   const Completion completion = Complete();
   ASSERT_TRUE(completion.finished.has_route());
@@ -63,21 +66,30 @@ TEST_F(NodeRouterTest, WithoutExplorationNothingChangesBeforeItLearned) {
   Start();
   const std::string text = Complete().text;
   node_.reset();
-  config_.inference.router = "cascade";
-  config_.inference.router_exploration = 0;
+  config_.experimental.router = "cascade";
+  tuning_.router_exploration = 0;
   Start();
   const Completion completion = Complete();
   EXPECT_EQ(completion.finished.route().name(), "as_asked");
   EXPECT_EQ(completion.text, text);
 }
 
-TEST_F(NodeRouterTest, ADamagedFileSwitchesItOff) {
-  config_.inference.router = "logistic";
-  config_.inference.router_exploration = 1;
+TEST_F(NodeRouterTest, ADamagedVersionSwitchesItOff) {
+  config_.experimental.router = "logistic";
+  tuning_.router_exploration = 1;
   Start();
   EXPECT_TRUE(Complete().finished.has_route());
   node_.reset();
-  ASSERT_TRUE(WriteFileAtomically(folder_ / "data" / "learned" / "router-1", "no router").ok());
+  {
+    const auto files = OpenNodeFiles(config_);
+    ASSERT_TRUE(files.ok()) << files.status();
+    const auto database = OpenNodeStore(config_, *files->seal_source, SystemClock());
+    ASSERT_TRUE(database.ok()) << database.status();
+    storage::Batch batch;
+    batch.Put(storage::ColumnFamily::kState,
+              storage::state_rows::HeadKey(storage::state::StoredRouter(1).text), "no router");
+    ASSERT_TRUE((*database)->Write(std::move(batch), storage::Durability::kProcessCrash).ok());
+  }
   Start();
   EXPECT_FALSE(Complete().finished.has_route());
   EXPECT_EQ(Router().kind(), "");

@@ -249,16 +249,13 @@ TEST_F(NodeTest, ANewTopicDoesNotTakeAPatternAwayFromItsLessons) {
 }
 
 TEST_F(NodeTest, AFullDiskCostsLearningNotServing) {
-  config_.storage.soft_reserve_bytes = 1ULL << 60;
-  config_.storage.hard_reserve_bytes = 1ULL << 59;
+  config_.storage.reserve_bytes = 1ULL << 60;
   auto node = Node::Start(config_);
   if (!node.ok()) {  // a new store cannot even be created, and the error comes at once
     EXPECT_EQ(ReasonOf(node.status()), reasons::kStoreReadOnly) << node.status();
-    config_.storage.soft_reserve_bytes = 2 << 20;
-    config_.storage.hard_reserve_bytes = 1 << 20;
+    config_.storage.reserve_bytes = 2 << 20;
     Start();
-    config_.storage.soft_reserve_bytes = 1ULL << 60;
-    config_.storage.hard_reserve_bytes = 1ULL << 59;
+    config_.storage.reserve_bytes = 1ULL << 60;
     Restart();
   } else {
     node_ = *std::move(node);

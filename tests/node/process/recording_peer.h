@@ -25,6 +25,7 @@
 #include "inference/adapter/frame.h"
 #include "inference/package/model_package.h"
 #include "node/config/config.h"
+#include "node/process/limits.h"
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.grpc.pb.h"
 
@@ -35,7 +36,7 @@ inline federation::GossipConfig ConfigOfPeer(const config::NodeConfig& node,
                                              privacy::AdmissionCert certificate) {
   const inference::ModelPackage package = inference::LoadModelPackage(node.model.path).value();
   const inference::Frame frame =
-      RandomFrame(*package.model, node.federation.core_rank, node.federation.frame_seed).value();
+      RandomFrame(*package.model, node.federation.core_rank, limits::kFrameSeed).value();
   federation::GossipConfig config;
   config.certificate = std::move(certificate);
   config.model_hash = package.id;

@@ -165,7 +165,7 @@ TEST_F(CliCommandTest, ConfigShowTellsOrigins) {
   EXPECT_THAT(out_.str(),
               ::testing::ContainsRegex("inference.queue +5 +env RUVD_INFERENCE__QUEUE"));
   EXPECT_THAT(out_.str(), ::testing::ContainsRegex("inference.threads +3 +flag"));
-  EXPECT_THAT(out_.str(), ::testing::ContainsRegex("learning.rank +2 +default"));
+  EXPECT_THAT(out_.str(), ::testing::ContainsRegex("storage.session_days +7 +default"));
   EXPECT_EQ(Run({"config", "check"}), 2);
   EXPECT_THAT(ErrorText(), AllOf(HasSubstr("node.data_dir"), HasSubstr("[CONFIG_INVALID]")));
   EXPECT_EQ(Run({"config", "check", "--node.data_dir", "d", "--model.path", "m"}), 0);

@@ -259,11 +259,11 @@ TEST_F(DpCentroidsTest, MoreNoiseThanSignalIsRefusedWithTheFigureAndCostsNothing
   Open({.epsilon = 1});
   Offer();
   EXPECT_THAT(Offered(), IsEmpty());
-  const absl::Status refused = centroids_->View().refusal();
-  EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
-  EXPECT_THAT(MessageOf(refused), HasSubstr("predicted signal of a centroid of 20 examples is 0."));
-  EXPECT_THAT(MessageOf(refused), HasSubstr("privacy.centroid_examples"));
-  EXPECT_THAT(MessageOf(refused), HasSubstr("privacy.centroid_epsilon"));
+  const admin::v1::CentroidStatus refused = centroids_->View();
+  EXPECT_EQ(refused.refusal_reason(), reasons::kSignalTooWeak);
+  EXPECT_THAT(refused.refusal(), HasSubstr("predicted signal of a centroid of 20 examples is 0."));
+  EXPECT_THAT(refused.refusal(), HasSubstr("privacy.centroid_examples"));
+  EXPECT_THAT(refused.refusal(), HasSubstr("privacy.centroid_epsilon"));
   EXPECT_EQ(asked_, 0) << "nobody looked at the lessons";
   EXPECT_EQ(Spent().reservations, 0u);
 }

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+// What a node decides for its rooms, because no operator could choose a better value.
+namespace ruvd::limits {
+
+// Rated completions that start a background round, and the longest time that one of them waits for
+// it: a round then teaches several lessons at once, and a correction is in effect after a minute.
+inline constexpr int kRoundAfterRatings = 8;
+inline constexpr std::chrono::seconds kRoundAfter{60};
+// Breadth of the search when a pattern is linked into the index (efConstruction of HNSW). It is
+// half of what the index takes by itself, because a node links patterns while it serves.
+inline constexpr uint32_t kPatternLinkBreadth = 100;
+// Seed of the random frame in which the nodes of a cluster exchange updates. Any value serves, but
+// all nodes must have the same one.
+inline constexpr uint64_t kFrameSeed = 1;
+// Least quality (0 to 1) that a peer's pattern must claim. The quality is a running mean of the
+// rewards of its lessons, so below this most of them earned little.
+inline constexpr float kMinPeerPatternQuality = 0.25F;
+// Expected norm of the mean of the nodes' clipped updates, as a share of the clip norm, which
+// decides whether an update would drown in its noise. Updates of nodes that learned different
+// things cancel each other in part, so it is below 1.
+inline constexpr double kReleaseSignal = 0.5;
+// Time between the first two releases of centroids. Each further wait is twice as long, so that the
+// epsilon of a lesson lasts for good.
+inline constexpr std::chrono::hours kCentroidInterval{30 * 24};
+
+}  // namespace ruvd::limits
