@@ -100,6 +100,7 @@ absl::Status Status(CommandContext& context) {
                               status.witness_stored(), status.witness_queued(),
                               status.witness_refused(), status.witness_crowded_out())},
       {"requests", fmt::format("{} running", status.requests_running())},
+      {"watches", fmt::format("{} stream(s) follow the patterns", status.pattern_watches())},
       {"members", fmt::format("{} alive", status.members_alive())},
       {"shared adapter", fmt::format("version {}", status.federated_adapter_version())},
       {"last round", LastRound(status)},

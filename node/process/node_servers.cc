@@ -253,6 +253,7 @@ void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
   status->set_patterns_capacity(patterns.capacity);
   status->set_patterns_pending(patterns.pending);
   status->set_patterns_problem(patterns.checkpoint.problem);
+  status->set_pattern_watches(pattern_feed_->size());
   status->set_trajectories(trajectories_->size());
   status->set_sessions(sessions_->size());
   const storage::WitnessLogCounts witness = witness_->counts();

@@ -87,8 +87,8 @@ class Verb {
   }
   // Adds a flag without a value, which sets `variable` to true.
   Flag Switch(const std::string& name, bool& variable, const std::string& help);
-  // Adds a flag that calls `set`: with true for `name`, with false for a name after "!", as in
-  // "--on,!--off". Without the flag `set` is not called.
+  // Adds a flag that calls `set` with true. A name after an exclamation mark calls it with false:
+  // `--on,!--off` makes two flags. Without a flag `set` is not called.
   Flag SwitchFunction(const std::string& name, std::function<void(bool)> set,
                       const std::string& help);
 
