@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a denoising step pays to find its adapters: the weights of the timestep banks for t, the
-// patterns of the bank of t that are nearest to the prompt, by a scan of its table, and the mix of
-// both. The floor is the time to read the bytes that the scan reads. Prints one JSON line per part.
+// What a denoising step pays to mix its adapters: the weights of the timestep banks for t, applied
+// to trunk and residuals. Prints one JSON line per part.
 //
-//   build/release/bench/talora --patterns 1000 --width 512
+//   build/release/bench/talora --width 512
 //
 // With --model, this also measures the forward of a window whose mix changes from step to step,
 // with trunk and residuals of a rank on all linear layers, beside the base model and the trunk
@@ -15,7 +14,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -29,12 +27,10 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_kinds.h"
-#include "inference/adapter/registry.h"
 #include "inference/backend/backend.h"
 #include "inference/engine/generation.h"
 #include "inference/kernels/kernel_table.h"
 #include "inference/model/model.h"
-#include "inference/retrieval/flat_pattern_index.h"
 #include "inference/transformer/transformer.h"
 
 namespace ruvd::bench {
@@ -43,10 +39,8 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 struct Settings {
-  size_t patterns = 1000;  // of a bank
   size_t width = 512;
   size_t steps = 20'000;
-  int hits = 2;
   std::string model;
   int rank = 8;
   int window = 64;
@@ -92,22 +86,17 @@ std::vector<double> Timed(size_t count, const std::function<void(size_t)>& work)
   return micros;
 }
 
-void Print(const std::string& part, const std::vector<double>& micros, size_t bytes = 0) {
+void Print(const std::string& part, const std::vector<double>& micros) {
   const auto at = [&](double q) {
     return micros[static_cast<size_t>(q * static_cast<double>(micros.size() - 1))];
   };
-  std::printf("{\"part\":\"%s\",\"p10_us\":%.2f,\"p50_us\":%.2f,\"p99_us\":%.2f", part.c_str(),
+  std::printf("{\"part\":\"%s\",\"p10_us\":%.2f,\"p50_us\":%.2f,\"p99_us\":%.2f}\n", part.c_str(),
               at(0.1), at(0.5), at(0.99));
-  if (bytes > 0) {
-    std::printf(",\"bytes\":%zu,\"p50_gb_s\":%.1f", bytes,
-                static_cast<double>(bytes) / at(0.5) / 1e3);
-  }
-  std::printf("}\n");
 }
 
 class Bench {
  public:
-  explicit Bench(const Settings& settings) : settings_(settings), index_(BuildIndex()) {
+  explicit Bench(const Settings& settings) : settings_(settings) {
     for (const inference::BankStrategy strategy :
          {inference::BankStrategy::kDiscrete, inference::BankStrategy::kLinear,
           inference::BankStrategy::kAttention, inference::BankStrategy::kSoftBoundary}) {
@@ -129,9 +118,6 @@ class Bench {
   }
 
   void Run() {
-    Floor();
-    Print("search", Timed(settings_.steps, [this](size_t i) { Search(i); }),
-          index_.ScannedBytes(inference::TimestepBank::kHigh));
     for (const inference::Talora& talora : taloras_) {
       const std::string name(inference::BankStrategyName(talora.schedule.strategy));
       Print("mix " + name, Timed(settings_.steps, [&](size_t i) {
@@ -139,63 +125,16 @@ class Bench {
               AppendMix(talora, TimeOf(i), queries_[i % queries_.size()], 1, &mix);
               sink_ += mix.parts.size();
             }));
-      Print("step " + name, Timed(settings_.steps, [&](size_t i) {
-              inference::Selection selection = Search(i);
-              AppendMix(talora, TimeOf(i), queries_[i % queries_.size()], 1, &selection.mix);
-              sink_ += selection.mix.parts.size();
-            }));
     }
     std::printf("{\"kernels\":\"%s\",\"sink\":%zu}\n", inference::Kernels().name, sink_);
   }
 
  private:
-  inference::FlatPatternIndex BuildIndex() {
-    std::array<std::vector<inference::FlatPattern>, inference::kTimestepBanks> banks;
-    for (size_t bank = 0; bank < banks.size(); ++bank) {
-      for (size_t i = 0; i < settings_.patterns; ++i) {
-        const std::string name = "p" + std::to_string(bank) + "-" + std::to_string(i);
-        RUVD_CHECK(registry_.Publish(MakeAdapter(name, settings_.width, random_)).ok());
-        banks[bank].push_back({.pattern_id = name,
-                               .embedding = Direction(settings_.width, random_),
-                               .adapter = name,
-                               .version = 1});
-      }
-    }
-    return inference::FlatPatternIndex::Build(settings_.width, std::move(banks)).value();
-  }
-
   // The masked share falls step by step, request after request.
   static float TimeOf(size_t i) { return 1.0F - static_cast<float>(i % 16) / 16; }
 
-  inference::Selection Search(size_t i) {
-    const auto hits =
-        index_.Search(queries_[i % queries_.size()], inference::BankOf(TimeOf(i)), settings_.hits)
-            .value();
-    return inference::SelectAdapters(hits, registry_, {.threshold = -1});
-  }
-
-  // The codes of a bank lie in memory like these bytes.
-  void Floor() {
-    const size_t bytes = index_.ScannedBytes(inference::TimestepBank::kHigh);
-    std::array<std::vector<float>, inference::kTimestepBanks> tables;
-    for (std::vector<float>& table : tables) {
-      table.assign(bytes / sizeof(float), 1.0F);
-    }
-    Print("floor: read the bytes",
-          Timed(settings_.steps,
-                [&](size_t i) {
-                  const std::vector<float>& table =
-                      tables[static_cast<size_t>(inference::BankOf(TimeOf(i)))];
-                  sink_ +=
-                      static_cast<size_t>(inference::Kernels().max(table.data(), table.size()));
-                }),
-          bytes);
-  }
-
   const Settings settings_;
   Random random_{1};
-  inference::AdapterRegistry registry_{Digest{}};
-  inference::FlatPatternIndex index_;
   std::vector<inference::Talora> taloras_;
   std::vector<std::vector<float>> queries_;
   size_t sink_ = 0;
@@ -268,12 +207,9 @@ void RunForwards(const Settings& settings) {
 
 int main(int argc, char** argv) {
   ruvd::bench::Settings settings;
-  CLI::App app("Adapters of a denoising step: lookup and mix.");
-  app.add_option("--patterns", settings.patterns, "Of each bank")->capture_default_str();
-  app.add_option("--width", settings.width, "Of embeddings, a multiple of 32")
-      ->capture_default_str();
+  CLI::App app("Adapters of a denoising step: their mix.");
+  app.add_option("--width", settings.width, "Of embeddings")->capture_default_str();
   app.add_option("--steps", settings.steps, "Calls that are timed")->capture_default_str();
-  app.add_option("--hits", settings.hits, "Patterns of a step")->capture_default_str();
   app.add_option("--model", settings.model, "GGUF file, for forwards");
   app.add_option("--rank", settings.rank, "Of trunk and residuals there")->capture_default_str();
   app.add_option("--window", settings.window, "Tokens of a forward")->capture_default_str();

@@ -7,12 +7,14 @@ find_program(RUVD_CCACHE ccache)
 if(RUVD_CCACHE)
   # The base folder lets clones in other folders share the cache. Precompiled headers need the other
   # settings, which are safe: the compiler itself checks that a precompiled header fits, and no
-  # source uses the time of its compilation.
+  # source uses the time of its compilation. clang would write the time of each header's last change
+  # into a precompiled header, so that it differed after every checkout.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
     CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
     ${RUVD_CCACHE})
-  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  add_compile_options("$<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>"
+    "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
 
 find_program(RUVD_MOLD mold)

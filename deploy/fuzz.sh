@@ -11,7 +11,8 @@
 #   --jobs N         how many targets run at a time (default 1)
 #   --work FOLDER    keeps corpus, logs and findings there, so that a later run goes on from them
 #                    (default: a temporary folder, removed unless there is a finding)
-#   --save           afterwards writes the smallest inputs that reach most into tests/fuzz/corpus
+#   --save           starts without fixtures, which are not ours to keep, and afterwards writes a
+#                    small share of the corpus into tests/fuzz/corpus
 #   TARGET           names from tests/fuzz/CMakeLists.txt, such as gguf_fuzz (default: all)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,10 +21,10 @@ fixtures=../shared/fixtures  # optional: targets without seeds start with an emp
 rss_limit_mb=2048            # no parser may need more for inputs of this size
 timeout_s=25                 # limit for one input; a slower input is a finding
 gguf_max_bytes=65536         # large enough for the smallest fixtures, small enough for fast runs
-saved_inputs=20              # by target; the repository stays small, and the gate has 5 s
-saved_bytes=4096             # by input
+saved_inputs=24              # by target; the repository stays small, and the gate has 5 s
+saved_bytes=2048             # by input
 
-usage() { sed -n '8,15s/^# \{0,1\}//p' deploy/fuzz.sh; }
+usage() { sed -n '5,16s/^# \{0,1\}//p' deploy/fuzz.sh; }
 fail() { echo "fuzz.sh: $1" >&2; exit 2; }
 
 seconds=60
@@ -64,12 +65,14 @@ cmake --preset fuzz > "$work/build.log"
 cmake --build --preset fuzz -j "$(nproc)" --target "${targets[@]}" >> "$work/build.log" ||
   { tail -n 40 "$work/build.log" >&2; fail "the build failed; its log is $work/build.log"; }
 
-# Copies the saved inputs of a target, and the fixtures that exist, into its corpus.
+# Copies the saved inputs of a target, and the fixtures that exist unless the corpus is to be saved,
+# into its corpus.
 seed() {
   local target=$1 corpus=$2 file
   for file in "tests/fuzz/corpus/$target"/*; do
     [ ! -f "$file" ] || cp "$file" "$corpus/"
   done
+  [ "$save" = no ] || return 0
   case "$target" in
     gguf_fuzz) set -- "$fixtures"/broken/*.gguf ;;
     adapter_fuzz) set -- "$fixtures"/lora/*.gguf ;;
@@ -106,7 +109,9 @@ if symbolizer=$(realpath -e "$(command -v llvm-symbolizer-19)" 2> /dev/null); th
   export ASAN_SYMBOLIZER_PATH="$symbolizer" UBSAN_OPTIONS="print_stacktrace=1"
 fi
 
-# Replaces the saved corpus of a target by the smallest inputs of this run that reach new code.
+# Replaces the saved corpus of a target by inputs of this run of which each reaches other code. Where
+# there are too many it takes some of every size, because small ones alone do not get past the first
+# checks of a parser.
 save_corpus() {
   local target=$1 folder="$work/$1" saved="tests/fuzz/corpus/$1" file
   rm -rf "$folder/merged" "$saved"
@@ -116,7 +121,13 @@ save_corpus() {
   while read -r file; do
     cp "$file" "$saved/"
   done < <(find "$folder/merged" -type f -size "-$((saved_bytes + 1))c" -printf '%s %p\n' |
-    sort -n | head -n "$saved_inputs" | cut -d' ' -f2-)
+    sort -n | cut -d' ' -f2- | spread)
+}
+
+# Prints every line of its input, or $saved_inputs of them at equal distances.
+spread() {
+  awk -v most="$saved_inputs" '{ line[NR] = $0 }
+    END { n = NR < most ? NR : most; for (i = 1; i <= n; i++) print line[int(i * NR / n)] }'
 }
 
 findings=0
@@ -137,6 +148,7 @@ if [ "$findings" -gt 0 ]; then
   echo "fuzz.sh: $findings of ${#targets[@]} targets found something" >&2
   exit 1
 fi
+echo "fuzz.sh: ${#targets[@]} targets found nothing"
 if [ "$save" = yes ]; then
   for target in "${targets[@]}"; do
     save_corpus "$target" || fail "saving the corpus of $target failed; see $work/$target/log"

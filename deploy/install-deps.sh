@@ -5,8 +5,8 @@
 # Installs the missing packages that RuvDLLM needs on Debian 12; no other file lists them.
 #
 #   deploy/install-deps.sh           installs what building and testing need
-#   deploy/install-deps.sh --gate    also what the gate checks format and language with
-#   deploy/install-deps.sh --dev     also the linter, the fuzzing compiler and hnswlib
+#   deploy/install-deps.sh --gate    also what the gate checks format and language and fuzzes with
+#   deploy/install-deps.sh --dev     also the linters and hnswlib
 #   deploy/install-deps.sh --check   only prints what is missing; exits with 1 if anything is
 set -euo pipefail
 
@@ -22,12 +22,12 @@ build=(
   # tests and benchmarks
   libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev
 )
-# The gate checks format and the language of comments, too.
-gate=(clang-format-19 python3)
+# The gate checks format and the language of comments, too, and fuzzes with clang.
+gate=(clang-19 clang-format-19 libclang-rt-19-dev python3)
 # These make builds faster; they are skipped if the distribution does not have them.
 optional=(ccache mold)
 # Only bench/ann uses libhnswlib-dev, which it compares with our index.
-dev=(clang-19 clang-tidy-19 libclang-rt-19-dev libhnswlib-dev shellcheck)
+dev=(clang-tidy-19 libhnswlib-dev shellcheck)
 
 usage() { sed -n '5,10s/^# \{0,1\}//p' "$0"; }
 

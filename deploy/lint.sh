@@ -5,22 +5,22 @@
 # Checks format (clang-format 19, every file) and clang-tidy 19 (files changed since a base, or all).
 # Every finding is an error.
 #
-# usage: deploy/lint.sh [--format] [--all] [--base REF] [--build FOLDER] [--jobs N] [FILE.cc...]
+# usage: deploy/lint.sh [--format] [--all] [--since COMMIT] [--build FOLDER] [--jobs N] [FILE.cc...]
 #   --format        only the format of every file; no build folder is needed
 #   --all           clang-tidy over every source file, not only the changed ones
-#   --base REF      what "changed" is compared with (default: main)
+#   --since COMMIT  what "changed" is compared with (default: as in deploy/changed-files.sh)
 #   --build FOLDER  a configured build with compile_commands.json (default: build/release)
 #   --jobs N        clang-tidy processes at a time (default: number of cores)
 #   FILE.cc         only these files
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-format=false all=false base=main build=build/release jobs="$(nproc)" named=()
+format=false all=false since="" build=build/release jobs="$(nproc)" named=()
 while [[ $# -gt 0 ]]; do
   case "$1" in
     --format) format=true ;;
     --all) all=true ;;
-    --base | --build | --jobs)
+    --since | --build | --jobs)
       [[ $# -ge 2 ]] || { echo "lint.sh: $1 needs a value" >&2; exit 2; }
       printf -v "${1#--}" '%s' "$2"
       shift ;;
@@ -64,9 +64,7 @@ sed -E 's# -Winvalid-pch##g; s# -fpch-preprocess##g; s# -include [^ ]*/cmake_pch
 # clang-tidy checks a header through a source that includes it; for a changed header this is the
 # source with the same name.
 changed() {
-  { git diff --name-only --diff-filter=d "$base" -- '*.h' '*.cc'
-    git ls-files --others --exclude-standard -- '*.h' '*.cc'; } |
-    sed 's/\.h$/.cc/' | LC_ALL=C sort -u
+  ./deploy/changed-files.sh ${since:+--since "$since"} '*.h' '*.cc' | sed 's/\.h$/.cc/' | LC_ALL=C sort -u
 }
 if [[ ${#named[@]} -gt 0 ]]; then
   candidates=("${named[@]}")

@@ -2,19 +2,20 @@
 # SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs what is too long for the gate: both sanitizers over every test, clang-tidy over every source,
-# every fuzz target, and simulated worlds. It takes some hours on two cores. Each part runs even
-# where an earlier one found something; the exit code is the number of parts with findings.
+# Runs what is too long for the gate: every header alone, both sanitizers over every test, clang-tidy
+# over every source, every fuzz target, and simulated worlds. It takes some hours on two cores. Each
+# part runs even where an earlier one found something; the exit code is the number of parts with
+# findings.
 #
 #   deploy/nightly.sh [--fuzz-seconds N] [--seeds A..B] [PART...]
 #
 #   --fuzz-seconds N  how long each fuzz target runs (default 60)
 #   --seeds A..B      seeds of the worlds of 20 nodes (default 1..200)
-#   PART              asan, tsan, tidy, fuzz or worlds (default: all, in this order)
+#   PART              headers, asan, tsan, tidy, fuzz or worlds (default: all, in this order)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 
-usage() { sed -n '5,14s/^# \{0,1\}//p' deploy/nightly.sh; }
+usage() { sed -n '5,15s/^# \{0,1\}//p' deploy/nightly.sh; }
 fail() { echo "nightly.sh: $1" >&2; exit 2; }
 
 fuzz_seconds=60
@@ -27,12 +28,12 @@ while [ $# -gt 0 ]; do
       if [ "$1" = --seeds ]; then seeds=$2; else fuzz_seconds=$2; fi
       shift ;;
     -h | --help) usage; exit 0 ;;
-    asan | tsan | tidy | fuzz | worlds) parts+=("$1") ;;
+    headers | asan | tsan | tidy | fuzz | worlds) parts+=("$1") ;;
     *) fail "unknown argument $1; see --help" ;;
   esac
   shift
 done
-[ ${#parts[@]} -gt 0 ] || parts=(asan tsan tidy fuzz worlds)
+[ ${#parts[@]} -gt 0 ] || parts=(headers asan tsan tidy fuzz worlds)
 [[ "$fuzz_seconds" =~ ^[1-9][0-9]*$ ]] || fail "--fuzz-seconds takes a whole number from 1, not '$fuzz_seconds'"
 
 ./deploy/install-deps.sh --dev || exit 2
@@ -41,11 +42,12 @@ release_build() { cmake --preset release > /dev/null && cmake --build --preset r
 
 run_part() {
   case "$1" in
+    headers) ./deploy/headers.sh --all ;;
     asan) ./deploy/test.sh --preset asan-ubsan ;;
     tsan) ./deploy/test.sh --preset tsan ;;
     # The compile database names generated headers, which the build makes.
     tidy) release_build && ./deploy/lint.sh --all ;;
-    fuzz) ./deploy/fuzz.sh --seconds "$fuzz_seconds" ;;
+    fuzz) ./deploy/fuzz.sh --seconds "$fuzz_seconds" --jobs "$(nproc)" ;;
     worlds)
       release_build --target world &&
         build/release/tests/sim/world --nodes 20 --seeds "$seeds" &&

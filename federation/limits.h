@@ -14,21 +14,9 @@ namespace ruvd::limits {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Version 2 adds indirect checks, signed suspicion, the mesh and reconciliation of membership;
-// version 3 adds evidence of equivocation and links that drain; version 4 adds revocations over
-// open links, updates of banks, withdrawals and masked rounds; version 5 adds circuits through a
-// relay.
-inline constexpr uint32_t kProtocolVersion = 5;
-// A cluster is updated node by node, so older versions are spoken, too.
-inline constexpr uint32_t kProtocolVersionMin = 1;
-inline constexpr uint32_t kVersionWithMesh = 2;
-inline constexpr uint32_t kVersionWithEvidence = 3;
-inline constexpr uint32_t kVersionWithDrain = 3;
-inline constexpr uint32_t kVersionWithRevocations = 4;
-inline constexpr uint32_t kVersionWithBanks = 4;
-inline constexpr uint32_t kVersionWithMasking = 4;
-inline constexpr uint32_t kVersionWithWithdrawals = 4;
-inline constexpr uint32_t kVersionWithRelay = 5;
+// The version of the gossip protocol that this program speaks. The bytes of the opening frames that
+// name it never change, so that nodes of different versions refuse each other by name.
+inline constexpr uint32_t kProtocolVersion = 1;
 
 // ---- Links
 // One chunk with its Merkle path and room for growth. gRPC is configured with twice this size.
@@ -211,8 +199,6 @@ inline constexpr size_t kMaxRecordsPerFrame = 64;
 // Records sent in one exchange: 0.6 MB. The next exchange, a second later, sends what is still
 // missing.
 inline constexpr size_t kMaxRecordsPerExchange = 1024;
-// Version 1 refuses older records as stale (10 minutes).
-inline constexpr int64_t kRecordForwardMillis = 8 * 60 * 1000;
 // Changes kept beside a shared base, in addition to a quarter of the base
 inline constexpr size_t kMaxRecordChanges = 64;
 // Records checked for expiry in one tick
@@ -304,9 +290,6 @@ inline constexpr Duration kRequestTimeoutMax = seconds(10);
 // Rounds through all announcers before a transfer is given up; anti-entropy finds the item again.
 inline constexpr int kMaxAttempts = 16;
 inline constexpr size_t kMaxIdsPerFrame = 500;
-// Ids whose pushes are counted per link, to distinguish a replay from an answer that crossed a
-// push, 40 B each
-inline constexpr size_t kMaxPushesTracked = 8192;
 // A manifest older than this is announced instead of pushed, because the receiver refuses old
 // pushes.
 inline constexpr int64_t kPushAgeMillis = 5 * 60 * 1000;

@@ -22,8 +22,6 @@ struct LocalNode {
   Digest model_hash{};
   Digest frame_id{};
   std::string listen_address;
-  uint32_t version_min = 0;
-  uint32_t version_max = 0;
   bool relays = false;
 };
 

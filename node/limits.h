@@ -79,7 +79,6 @@ inline constexpr size_t kMaxSessionIdBytes = 64;
 // A score cannot be interrupted; 128 forward passes of a full context take half a minute on one
 // core.
 inline constexpr int kMaxScoreSamplesPerRequest = 128;
-inline constexpr int kMaxSearchResults = 1000;
 inline constexpr size_t kMaxIdempotencyKeyBytes = 128;
 // Parts of a text to infill, and tokens in all its gaps; a context is far smaller.
 inline constexpr size_t kMaxTextParts = 256;
@@ -147,14 +146,9 @@ inline constexpr size_t kMaxLatencies = 1024;
 // Newest good completions that a deep round trains on. From only a few hundred it would learn the
 // words and not the domain.
 inline constexpr size_t kMaxDeepLessons = 4096;
-// Size of a deep round's checkpoint; a rank of 64 on all linear layers of the 29M model takes 170
-// MiB.
-inline constexpr uint64_t kMaxDeepCheckpointBytes = 2ULL << 30;
-// Groups of prompts to which a learned adapter applies, the length of their embeddings, and the
-// size of their file.
+// Groups of prompts to which a learned adapter applies, and the length of their embeddings
 inline constexpr size_t kMaxReachCentroids = 256;
 inline constexpr uint32_t kMaxReachLength = 16'384;
-inline constexpr uint64_t kMaxReachFileBytes = (16ULL << 20) + 4096;
 // Lessons that judge updates of peers. They cost about 200 forward passes for the served adapter,
 // and as many for every candidate.
 inline constexpr size_t kMaxJudges = 32;

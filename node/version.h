@@ -6,6 +6,6 @@
 namespace ruvd {
 
 // The version of this source; a test checks that it equals the version in CMakeLists.txt.
-inline constexpr char kVersion[] = "0.1.0";
+inline constexpr char kVersion[] = "0.2.0";
 
 }  // namespace ruvd

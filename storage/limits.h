@@ -34,7 +34,7 @@ inline constexpr size_t kMaxDataKeysInRotation = 2 * kMaxDataKeys;
 inline constexpr std::chrono::hours kKeyReclaimAge{6};
 inline constexpr std::chrono::hours kKeyReclaimInterval{24};
 inline constexpr std::chrono::minutes kScarceKeyReclaimInterval{10};
-// The most that one step seals anew, migrates or sweeps while writers wait: about a millisecond.
+// The most that one step seals anew or sweeps while writers wait: about a millisecond.
 inline constexpr size_t kMaxSweepRows = 128;
 inline constexpr size_t kMaxSweepBytes = 1 << 20;
 // The high-water mark is fsynced at most this often. A loss of this much time can stay unnoticed if
@@ -153,13 +153,10 @@ inline constexpr size_t kMaxSessionTextBytes = 16 << 10;
 inline constexpr size_t kMaxSessionMetadata = 64;
 
 // The length of a graph id is one byte of a key. The other limits bound one query of the graph: the
-// heaviest edges of a node, the hops and the nodes they find, and the rows read for all of them.
+// heaviest edges of a node, and the rows read for them.
 inline constexpr size_t kMaxGraphIdBytes = 128;
 inline constexpr size_t kMaxNeighbours = 1000;
 inline constexpr size_t kMaxEdgesLookedAt = 20'000;
-inline constexpr size_t kMaxHopEdgesLookedAt = 100'000;
-inline constexpr size_t kMaxHopDepth = 6;
-inline constexpr size_t kMaxHopNodes = 10'000;
 
 // A charge of the privacy ledger has the orders of a usual grid and the name of the release.
 inline constexpr size_t kMaxLedgerOrders = 256;
@@ -167,6 +164,15 @@ inline constexpr size_t kMaxLedgerSubjectBytes = 256;
 // An exported ledger is read in one piece. This is some 300,000 entries: a release every hour for
 // ten years.
 inline constexpr size_t kMaxLedgerFileBytes = size_t{64} << 20;
+
+// Values of the node's state (storage/state). The largest one is an adapter of 1 GiB with the
+// prompts that it was learned for, and protobuf reads at most 2 GiB. A value is stored in chunks,
+// which are written a few at a time, so that other writers do not wait for all of it.
+inline constexpr size_t kMaxStateBytes = size_t{5} << 28;
+inline constexpr size_t kMaxStateChunkBytes = 4 << 20;
+inline constexpr size_t kStateBatchBytes = 16 << 20;
+// The longest name is that of a learned adapter, which holds the adapter's name and version.
+inline constexpr size_t kMaxStateNameBytes = 320;
 
 // This many policies are what the loops learn in months. A router is below a megabyte. A Fisher
 // diagonal of two million values covers every adapter of a small model and fits into one row (8

@@ -7,6 +7,8 @@
 // is never reused for another cause.
 namespace ruvd::reasons {
 
+// A program from before this schema wrote the store.
+inline constexpr char kSchemaTooOld[] = "SCHEMA_TOO_OLD";
 inline constexpr char kLedgerBroken[] = "LEDGER_BROKEN";
 inline constexpr char kLedgerRolledBack[] = "LEDGER_ROLLED_BACK";
 inline constexpr char kBeingRemoved[] = "BEING_REMOVED";

@@ -38,10 +38,10 @@ void GossipCore::State::BeginDrain(Duration deadline, Instant now) {
   const auto shared = std::make_shared<const Frame>(std::move(frame));
   std::vector<LinkId> ending;
   for (const auto& [id, link] : std::views::reverse(links)) {
-    if (patience > Duration(0) && link.active && link.version >= limits::kVersionWithDrain) {
+    if (patience > Duration(0) && link.active) {
       outbox.Send(id, shared);
     } else {
-      ending.push_back(id);  // an older peer would end the link at once
+      ending.push_back(id);
     }
   }
   for (const LinkId id : ending) {

@@ -17,26 +17,6 @@
 #include "privacy/reasons.h"
 
 namespace ruvd::federation {
-namespace {
-
-// Returns whether a peer of this version can check the proof. Earlier versions take messages of
-// masked rounds, and so proofs about them, for messages that no honest node sends.
-bool KnowsProof(uint32_t version, const v1::EquivocationProof& proof) {
-  if (version < limits::kVersionWithEvidence || version >= limits::kVersionWithMasking) {
-    return version >= limits::kVersionWithEvidence;
-  }
-  const auto equivocation = privacy::Equivocation::Parse(AsBytes(proof.equivocation()));
-  if (!equivocation.ok()) {
-    return false;
-  }
-  const auto masking = [](const std::string& header) {
-    const auto parsed = privacy::ParseHeader(AsBytes(header));
-    return !parsed.ok() || parsed->purpose == privacy::EnvelopePurpose::kMasking;
-  };
-  return !masking(equivocation->first_header) && !masking(equivocation->second_header);
-}
-
-}  // namespace
 
 void GossipCore::State::CloseGraylisted(Link& link, Instant now) {
   CloseWithGoaway(
@@ -62,16 +42,6 @@ void GossipCore::State::TickGraylist(Instant now) {
   RetryEvidence(now);
 }
 
-absl::Status GossipCore::State::OnVersion3Frame(Link& link, const Frame& frame, Instant now) {
-  if (link.version >= limits::kVersionWithEvidence && frame.has_evidence()) {
-    return OnEvidence(link, frame.evidence(), now);
-  }
-  if (link.version >= limits::kVersionWithRevocations && frame.has_revocations()) {
-    return OnRevocations(link, frame.revocations().list(), now);
-  }
-  return OnVersion5Frame(link, frame, now);
-}
-
 absl::Status GossipCore::State::OnEvidence(Link& link, const v1::Evidence& message, Instant now) {
   if (static_cast<size_t>(message.proofs_size()) > limits::kMaxProofsPerFrame) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
@@ -91,7 +61,7 @@ absl::Status GossipCore::State::OnEvidence(Link& link, const v1::Evidence& messa
     const bool sized = proof.equivocation().size() == privacy::Equivocation::kBytes &&
                        proof.certificate().size() == privacy::AdmissionCert::kBytes;
     if (ReasonOf(status) == reasons::kBusy && sized) {
-      v1::EquivocationProof known;  // without fields that this version does not know
+      v1::EquivocationProof known;  // without fields that this program does not know
       known.set_equivocation(proof.equivocation());
       known.set_certificate(proof.certificate());
       evidence_backlog.Add(from, known);
@@ -163,7 +133,7 @@ void GossipCore::State::ActOnEvidence(const privacy::NodeId& id, EvidenceTable::
   *frame.mutable_evidence()->add_proofs() = evidence.ProofOf(id);
   const auto shared = std::make_shared<const Frame>(std::move(frame));
   for (const auto& [peer, link] : link_of) {
-    if (link != except && peer != id && KnowsProof(links.at(link).version, evidence.ProofOf(id))) {
+    if (link != except && peer != id) {
       outbox.Send(link, shared);
     }
   }
@@ -173,16 +143,9 @@ void GossipCore::State::ActOnEvidence(const privacy::NodeId& id, EvidenceTable::
 }
 
 void GossipCore::State::SendEvidence(const Link& link, std::span<const privacy::NodeId> about) {
-  if (link.version < limits::kVersionWithEvidence) {
-    return;
-  }
   Frame frame;
   for (const privacy::NodeId& id : about) {
-    const v1::EquivocationProof proof = evidence.ProofOf(id);
-    if (!KnowsProof(link.version, proof)) {
-      continue;
-    }
-    *frame.mutable_evidence()->add_proofs() = proof;
+    *frame.mutable_evidence()->add_proofs() = evidence.ProofOf(id);
     if (static_cast<size_t>(frame.evidence().proofs_size()) == limits::kMaxProofsPerFrame) {
       outbox.Send(link.id, std::exchange(frame, {}));
     }

@@ -190,7 +190,7 @@ void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now)
 
 void GossipCore::State::OnGoaway(Link& link, const v1::Goaway& goaway, Instant now) {
   const LinkId id = link.id;
-  if (goaway.drain_ms() > 0 && link.active && link.version >= limits::kVersionWithDrain) {
+  if (goaway.drain_ms() > 0 && link.active) {
     OnPeerDrains(link, std::chrono::milliseconds(goaway.drain_ms()), now);
     return;
   }
@@ -290,19 +290,15 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   }
   link.active = true;
   link.peer = peer;
-  link.version = link.handshake->version();
   link.certificate = link.handshake->peer_certificate();
-  link.relays = link.handshake->peer_relays() && link.version >= limits::kVersionWithRelay;
+  link.relays = link.handshake->peer_relays();
   const std::string revocations = link.handshake->peer_revocations();
   link.handshake.reset();
   link_of[peer] = link.id;
-  const bool meshed = link.version >= limits::kVersionWithMesh;
   members.SetLink(peer, true, now.now);
-  detector.LinkUp(link.id, peer, meshed, now.now);
-  mesh.LinkUp(link.id, peer, link.dialed, /*fixed=*/!meshed, now.now);
-  static_assert(limits::kVersionWithBanks == limits::kVersionWithWithdrawals &&
-                limits::kVersionWithBanks == limits::kVersionWithMasking);
-  exchange.LinkUp(link.id, link.version >= limits::kVersionWithBanks);
+  detector.LinkUp(link.id, peer, now.now);
+  mesh.LinkUp(link.id, peer, link.dialed, now.now);
+  exchange.LinkUp(link.id);
   scores.LinkUp(link.id, peer);
   certificates.budget().LinkUp(link.id);
   if (!LearnRevocations(link.id, revocations, now)) {
@@ -316,12 +312,9 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   if (certificates.revocations().number > link.announced_revocations) {
     SendRevocations(link);  // a newer list came while this link was being opened
   }
-  GreetMember(link, now);
-  if (!meshed) {
-    recon.Hasten(now.now);
-  }
+  GreetMember(link);
   const bool neighbour = purpose == DialPurpose::kMesh || purpose == DialPurpose::kHeal;
-  if (link.dialed && meshed && neighbour && mesh.links().size() < limits::kMeshHigh &&
+  if (link.dialed && neighbour && mesh.links().size() < limits::kMeshHigh &&
       scores.OfLink(link.id) >= 0) {
     JoinMesh(link, now);
   }
@@ -344,14 +337,13 @@ absl::Status GossipCore::State::OnRepeatedOpening(const Link& link, const Frame&
     ++outbox.counters().duplicates;
     return absl::OkStatus();
   }
-  return Misplaced(link, frame);
+  return Misplaced(frame);
 }
 
-absl::Status GossipCore::State::Misplaced(const Link& link, const Frame& frame) {
+absl::Status GossipCore::State::Misplaced(const Frame& frame) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
-               "frame of kind {} is not allowed on an open link of version {}; update the sending "
-               "node",
-               static_cast<int>(frame.kind_case()), link.version);
+               "frame of kind {} is not allowed on an open link; update the sending node",
+               static_cast<int>(frame.kind_case()));
 }
 
 absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, Instant now) {
@@ -369,8 +361,6 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, In
     case Frame::kAck:
       OnAck(link, frame.ack().seq(), now.now);
       return absl::OkStatus();
-    case Frame::kMemberDelta:
-      return OnMemberDelta(link, frame.member_delta(), now);
     case Frame::kPush: {
       if (leaving) {
         return absl::OkStatus();  // a leaving node begins nothing new
@@ -402,12 +392,14 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, In
     case Frame::kReconMessage:
       return OnReconciliation(link, frame.recon_message(), now);
     default:
-      return OnVersion2Frame(link, frame, now);
+      return OnMemberFrame(link, frame, now);
   }
 }
 
-absl::Status GossipCore::State::OnVersion2Frame(Link& link, const Frame& frame, Instant now) {
-  switch (link.version < limits::kVersionWithMesh ? Frame::KIND_NOT_SET : frame.kind_case()) {
+absl::Status GossipCore::State::OnMemberFrame(Link& link, const Frame& frame, Instant now) {
+  switch (frame.kind_case()) {
+    case Frame::kMemberDelta:
+      return OnMemberDelta(link, frame.member_delta(), now);
     case Frame::kPingRequest:
       return OnPingRequest(link, frame.ping_request(), now);
     case Frame::kNack:
@@ -421,8 +413,12 @@ absl::Status GossipCore::State::OnVersion2Frame(Link& link, const Frame& frame, 
       return OnGraft(link, now);
     case Frame::kPrune:
       return OnPrune(link, frame.prune(), now);
+    case Frame::kEvidence:
+      return OnEvidence(link, frame.evidence(), now);
+    case Frame::kRevocations:
+      return OnRevocations(link, frame.revocations().list(), now);
     default:
-      return OnVersion3Frame(link, frame, now);
+      return OnCircuitFrame(link, frame, now);
   }
 }
 

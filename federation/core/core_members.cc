@@ -29,7 +29,7 @@ absl::Status WrongId(size_t bytes) {
 }  // namespace
 
 void GossipCore::State::AnnounceSelf(Instant now) {
-  PassOnRecords({members.Announce(MemberState::kAlive, now)}, /*except=*/0, now);
+  PassOnRecords({members.Announce(MemberState::kAlive, now)}, /*except=*/0);
 }
 
 void GossipCore::State::SayGoodbye(Instant now) {
@@ -75,11 +75,7 @@ void GossipCore::State::TickMembers(Instant now) {
 
 // Tells a new neighbour who this node is and whom it suspects; if it suspects the neighbour itself,
 // the neighbour can refute.
-void GossipCore::State::GreetMember(const Link& link, Instant now) {
-  if (link.version < limits::kVersionWithMesh) {
-    SendRecords(link.id, members.YoungRecords(now.wall_ms, limits::kRecordForwardMillis));
-    return;
-  }
+void GossipCore::State::GreetMember(const Link& link) {
   // Evidence goes first, so that the neighbour does not accept items of an equivocator from this
   // link.
   SendEvidence(link, evidence.Members());
@@ -105,14 +101,7 @@ void GossipCore::State::SendRecords(LinkId link, std::span<const RecordPtr> reco
   }
 }
 
-void GossipCore::State::PassOnRecords(const std::vector<RecordPtr>& records, LinkId except,
-                                      Instant now) {
-  std::vector<RecordPtr> young;
-  for (const RecordPtr& record : records) {
-    if (now.wall_ms - record->created_ms <= limits::kRecordForwardMillis) {
-      young.push_back(record);
-    }
-  }
+void GossipCore::State::PassOnRecords(const std::vector<RecordPtr>& records, LinkId except) {
   if (records.empty()) {
     return;
   }
@@ -128,9 +117,7 @@ void GossipCore::State::PassOnRecords(const std::vector<RecordPtr>& records, Lin
     if (id == except) {
       continue;
     }
-    if (links.at(id).version < limits::kVersionWithMesh) {
-      SendRecords(id, young);
-    } else if (shared) {
+    if (shared) {
       outbox.Send(id, shared);
     } else {
       SendRecords(id, records);
@@ -164,7 +151,7 @@ bool GossipCore::State::ApplyRecords(
       detector.OnRecord(applied->id);
     }
   }
-  PassOnRecords(newer, open ? id : 0, now);
+  PassOnRecords(newer, open ? id : 0);
   if (of_ourselves && !leaving) {
     AnnounceSelf(now);
   }
@@ -221,14 +208,13 @@ void GossipCore::State::PassOnAccusation(const std::shared_ptr<const privacy::En
   *frame.mutable_suspicions()->add_accusations() = ToProto(*accusation);
   const auto shared = std::make_shared<const Frame>(std::move(frame));
   for (const LinkId id : mesh.links()) {
-    if (id != except && links.at(id).version >= limits::kVersionWithMesh) {
+    if (id != except) {
       outbox.Send(id, shared);
     }
   }
   // The suspect should hear of the suspicion first (Lifeguard's buddy system).
   const auto direct = link_of.find(suspect);
-  if (direct != link_of.end() && !mesh.Contains(direct->second) &&
-      links.at(direct->second).version >= limits::kVersionWithMesh) {
+  if (direct != link_of.end() && !mesh.Contains(direct->second)) {
     outbox.Send(direct->second, shared);
   }
 }

@@ -226,15 +226,13 @@ void GossipCore::State::DialSilent(Instant now) {
 void GossipCore::State::StartReconciliation(const Link& link) {
   ++outbox.counters().reconciliations;
   Frame frame;
-  *frame.mutable_recon_open() = exchange.OpenItems(link.id);
+  *frame.mutable_recon_open() = exchange.OpenItems();
   outbox.Send(link.id, std::move(frame));
-  if (link.version >= limits::kVersionWithMesh) {
-    Frame about_members;
-    *about_members.mutable_recon_open() =
-        OpenReconciliation(RecordSource(members.records(), certificates.revocations()));
-    about_members.mutable_recon_open()->set_space(v1::RECON_SPACE_MEMBERS);
-    outbox.Send(link.id, std::move(about_members));
-  }
+  Frame about_members;
+  *about_members.mutable_recon_open() =
+      OpenReconciliation(RecordSource(members.records(), certificates.revocations()));
+  about_members.mutable_recon_open()->set_space(v1::RECON_SPACE_MEMBERS);
+  outbox.Send(link.id, std::move(about_members));
 }
 
 absl::Status GossipCore::State::OnReconciliation(Link& link, const v1::ReconMessage& message,
@@ -248,7 +246,7 @@ absl::Status GossipCore::State::OnReconciliation(Link& link, const v1::ReconMess
     return absl::OkStatus();
   }
   mesh.Touch(link.id, now.now);
-  if (message.space() == v1::RECON_SPACE_MEMBERS && link.version >= limits::kVersionWithMesh) {
+  if (message.space() == v1::RECON_SPACE_MEMBERS) {
     return OnMemberReconciliation(link, message, now);
   }
   if (message.space() != v1::RECON_SPACE_ITEMS) {

@@ -177,10 +177,9 @@ bool GossipCore::State::OfCircuit(Link& link, const Frame& frame, TimePoint now)
   return begun && link.strays.Take(now);
 }
 
-absl::Status GossipCore::State::OnVersion5Frame(Link& link, const Frame& frame, Instant now) {
+absl::Status GossipCore::State::OnCircuitFrame(Link& link, const Frame& frame, Instant now) {
   // Only one hop is allowed: a link through a relay carries no links of others.
-  switch (link.version < limits::kVersionWithRelay || link.relayed ? Frame::KIND_NOT_SET
-                                                                   : frame.kind_case()) {
+  switch (link.relayed ? Frame::KIND_NOT_SET : frame.kind_case()) {
     case Frame::kRelayOpen:
       return OnRelayOpen(link, frame.relay_open(), now);
     case Frame::kRelayFrame:
@@ -194,7 +193,7 @@ absl::Status GossipCore::State::OnVersion5Frame(Link& link, const Frame& frame, 
       OnRelayClose(link, frame.relay_close(), now);
       return absl::OkStatus();
     default:
-      return Misplaced(link, frame);
+      return Misplaced(frame);
   }
 }
 
@@ -260,10 +259,8 @@ absl::Status GossipCore::State::CarryCircuit(Link& link, CircuitEnd end,
     return NoRelay("node carries no circuits");
   }
   const auto found = link_of.find(target);
-  if (found == link_of.end() || RelayedLinks::IsRelayed(found->second) ||
-      links.at(found->second).version < limits::kVersionWithRelay) {
-    return NoRelay(
-        "node has no direct link to the member, or the member does not support circuits");
+  if (found == link_of.end() || RelayedLinks::IsRelayed(found->second)) {
+    return NoRelay("node has no direct link to the member");
   }
   Link& other = links.at(found->second);
   const CircuitEnd to = {.link = other.id, .circuit = NextCircuit(other)};

@@ -79,7 +79,7 @@ void GossipCore::State::ExpelRevoked(const privacy::RevocationList& former) {
 void GossipCore::State::SendRevocations(const Link& link) {
   Frame frame;
   frame.mutable_revocations()->set_list(AnnouncedRevocations());
-  if (!frame.revocations().list().empty() && link.version >= limits::kVersionWithRevocations) {
+  if (!frame.revocations().list().empty()) {
     outbox.Send(link.id, std::move(frame));
   }
 }
@@ -94,7 +94,7 @@ void GossipCore::State::PassOnRevocations(LinkId except) {
   }
   const auto shared = std::make_shared<const Frame>(std::move(frame));
   for (const auto& [peer, link] : link_of) {
-    if (link != except && links.at(link).version >= limits::kVersionWithRevocations) {
+    if (link != except) {
       outbox.Send(link, shared);
     }
   }

@@ -47,7 +47,6 @@ struct GossipCore::State {
     bool active = false;
     // Set when the link is active
     privacy::NodeId peer{};
-    uint32_t version = 0;
     privacy::AdmissionCert certificate;
     TimePoint opened{};
     TokenBucket frames;
@@ -171,10 +170,11 @@ struct GossipCore::State {
   bool KeepsNewLink(const Link& old_link, const Link& new_link, const privacy::NodeId& peer) const;
   bool MakeRoomForLink(Instant now);
   absl::Status OnActiveFrame(Link& link, const Frame& frame, Instant now);
-  absl::Status OnVersion2Frame(Link& link, const Frame& frame, Instant now);
+  // Handles a frame about members, the mesh, evidence or revocations.
+  absl::Status OnMemberFrame(Link& link, const Frame& frame, Instant now);
   // Handles a frame of the handshake on a link that is already open.
   absl::Status OnRepeatedOpening(const Link& link, const Frame& frame);
-  static absl::Status Misplaced(const Link& link, const Frame& frame);
+  static absl::Status Misplaced(const Frame& frame);
   void OnAck(Link& link, uint64_t seq, TimePoint now);
   void OnGoaway(Link& link, const v1::Goaway& goaway, Instant now);
   void OnPeerDrains(Link& link, Duration patience, Instant now);
@@ -194,7 +194,7 @@ struct GossipCore::State {
   void ExpelRevoked(const privacy::RevocationList& former);
 
   // ---- core_members.cc
-  void GreetMember(const Link& link, Instant now);
+  void GreetMember(const Link& link);
   absl::Status OnMemberDelta(Link& link, const v1::MemberDelta& delta, Instant now);
   // Applies records one by one and passes new ones on. Returns false if the link was closed
   // meanwhile.
@@ -219,7 +219,7 @@ struct GossipCore::State {
   absl::Status OnMemberReconciliation(const Link& link, const v1::ReconMessage& message,
                                       Instant now);
   void SendRecords(LinkId link, std::span<const RecordPtr> records);
-  void PassOnRecords(const std::vector<RecordPtr>& records, LinkId except, Instant now);
+  void PassOnRecords(const std::vector<RecordPtr>& records, LinkId except);
   void SendAccusations(LinkId link,
                        std::span<const std::shared_ptr<const privacy::Envelope>> accusations);
   void PassOnAccusation(const std::shared_ptr<const privacy::Envelope>& accusation,
@@ -229,7 +229,6 @@ struct GossipCore::State {
   // ---- core_graylist.cc
   // Ends the link of a peer whose score fell too low. Returns true if it did.
   bool CloseIfGraylisted(LinkId id, Instant now);
-  absl::Status OnVersion3Frame(Link& link, const Frame& frame, Instant now);
   absl::Status OnEvidence(Link& link, const v1::Evidence& message, Instant now);
   // Checks one proof that came over a link and acts on it. Returns the errors of
   // EvidenceTable::Apply.
@@ -244,7 +243,7 @@ struct GossipCore::State {
   void SendEvidence(const Link& link, std::span<const privacy::NodeId> about);
 
   // ---- core_relay.cc
-  absl::Status OnVersion5Frame(Link& link, const Frame& frame, Instant now);
+  absl::Status OnCircuitFrame(Link& link, const Frame& frame, Instant now);
   absl::Status OnRelayOpen(Link& link, const v1::RelayOpen& open, Instant now);
   // Accepts a circuit if this node is its target, or carries it on to the target. An error is the
   // reason for a refusal.

@@ -24,8 +24,6 @@ LocalNode MakeLocal(const GossipConfig& config, const privacy::NodeKey& key) {
           .model_hash = config.model_hash,
           .frame_id = config.frame_id,
           .listen_address = config.listen_address,
-          .version_min = config.version_min,
-          .version_max = config.version_max,
           .relays = config.relay};
 }
 
@@ -205,16 +203,6 @@ absl::StatusOr<Actions> GossipCore::SetRevocations(const privacy::RevocationList
   return state_->TakeActions();
 }
 
-absl::StatusOr<Actions> GossipCore::OfferAdapterDelta(uint64_t round, AdapterDelta delta,
-                                                      Instant now, privacy::ShareableKind kind) {
-  RETURN_IF_ERROR(privacy::RequireConsent(state_->consent, kind));
-  SortCores(delta.cores);
-  auto offered =
-      state_->exchange.Offer(ItemKind::kAdapterDelta, round, EncodeAdapterDelta(delta), now);
-  RETURN_IF_ERROR(offered.status());
-  return state_->TakeActions();
-}
-
 absl::StatusOr<Actions> GossipCore::OfferUpdate(uint64_t round, const AdapterUpdate& update,
                                                 Instant now, privacy::ShareableKind kind) {
   RETURN_IF_ERROR(privacy::RequireConsent(state_->consent, kind));
@@ -350,9 +338,7 @@ std::vector<Item> GossipCore::NewestDeltas() const {
       continue;
     }
     auto [place, added] = newest.try_emplace(item.origin, item);
-    const auto age = [](const Item& one) {
-      return std::tuple(one.round, IsUpdateOfBanks(one), one.created_ms, one.id);
-    };
+    const auto age = [](const Item& one) { return std::tuple(one.round, one.created_ms, one.id); };
     if (!added && age(place->second) < age(item)) {
       place->second = item;
     }
@@ -395,12 +381,6 @@ std::optional<int64_t> GossipCore::PatternWithdrawn(const privacy::NodeId& origi
   return state_->exchange.PatternWithdrawn(origin, pattern);
 }
 
-size_t GossipCore::peers_that_take_withdrawals() const {
-  return static_cast<size_t>(std::ranges::count_if(state_->links, [](const auto& entry) {
-    return entry.second.active && entry.second.version >= limits::kVersionWithWithdrawals;
-  }));
-}
-
 std::vector<privacy::NodeId> GossipCore::MeshPeers() const {
   std::vector<privacy::NodeId> peers;
   for (const LinkId id : state_->mesh.links()) {
@@ -436,10 +416,6 @@ double GossipCore::ScoreOf(const privacy::NodeId& peer) const {
 
 std::shared_ptr<const SignedRecord> GossipCore::OwnRecord() const {
   return *state_->members.records().Find(state_->local.key->id());
-}
-
-int GossipCore::local_health() const {
-  return state_->detector.health();
 }
 
 }  // namespace ruvd::federation

@@ -15,8 +15,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "federation/daf/adapter_delta.h"
 #include "federation/daf/adapter_update.h"
+#include "federation/daf/core_delta.h"
 #include "federation/events/actions.h"
 #include "federation/events/counters.h"
 #include "federation/gossip/gossip_config.h"
@@ -91,11 +91,6 @@ class GossipCore {
   // Signs, keeps and spreads an update. `kind` classifies it for the consent tiers: plain, or
   // noised and charged. Errors: CONSENT_MISSING, ROLE_MISSING, UPDATE_INVALID, LIMIT_EXCEEDED.
   // ItemAccepted with own = true is among the actions.
-  absl::StatusOr<Actions> OfferAdapterDelta(
-      uint64_t round, AdapterDelta delta, Instant now,
-      privacy::ShareableKind kind = privacy::ShareableKind::kAdapterDelta);
-  // Offers an update of banks in the same way, to peers that know this format. While a link to a
-  // peer that does not is open, a later OnTick also offers the update as one core for all t.
   absl::StatusOr<Actions> OfferUpdate(
       uint64_t round, const AdapterUpdate& update, Instant now,
       privacy::ShareableKind kind = privacy::ShareableKind::kAdapterDelta);
@@ -140,8 +135,7 @@ class GossipCore {
   // Works for nodes that are not members, too
   MemberStanding StandingOf(const privacy::NodeId& id) const;
   std::vector<Item> Items() const;  // by id
-  // The update of the highest round (then one with banks, then the newest) of every origin: the
-  // input of a round
+  // The update of the highest round (then the newest) of every origin: the input of a round
   std::vector<Item> NewestDeltas() const;  // by origin
   const GossipCounters& counters() const;
   privacy::ConsentTier consent() const;
@@ -153,8 +147,6 @@ class GossipCore {
   std::optional<privacy::NodeId> RelayTo(const privacy::NodeId& peer) const;
   // Circuits that this node carries for others
   size_t circuits() const;
-  // Links to peers that understand withdrawals
-  size_t peers_that_take_withdrawals() const;
   // Returns the creation time up to which versions of a member's pattern are withdrawn; nullopt if
   // they are not.
   std::optional<int64_t> PatternWithdrawn(const privacy::NodeId& origin,
@@ -169,7 +161,6 @@ class GossipCore {
   // Returns this node's score of a peer; negative: not in its mesh; 0 for an unknown peer.
   double ScoreOf(const privacy::NodeId& peer) const;
   std::shared_ptr<const SignedRecord> OwnRecord() const;
-  int local_health() const;  // 0 (healthy) to kMaxLocalHealth
 
  private:
   struct State;

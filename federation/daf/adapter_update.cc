@@ -16,7 +16,7 @@
 namespace ruvd::federation {
 namespace {
 
-constexpr uint16_t kVersion = 2;
+constexpr uint16_t kVersion = 1;
 
 absl::Status Invalid(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
@@ -137,10 +137,12 @@ absl::Status ReadBanks(ByteReader& reader, AdapterUpdate* update) {
 absl::Status ReadHeader(ByteReader& reader, AdapterUpdate* update) {
   const auto version = reader.Read<uint16_t>();
   const auto kind = reader.Read<uint8_t>();
-  if (!version || *version != kVersion || !kind ||
-      (*kind != static_cast<uint8_t>(FactorKind::kCore) &&
-       *kind != static_cast<uint8_t>(FactorKind::kFfa))) {
-    return Invalid("is empty, or of an unknown version or kind");
+  if (version && *version != kVersion) {
+    return Invalid(fmt::format("has payload version {} instead of {}", *version, kVersion));
+  }
+  if (!kind || (*kind != static_cast<uint8_t>(FactorKind::kCore) &&
+                *kind != static_cast<uint8_t>(FactorKind::kFfa))) {
+    return Invalid("is empty, or of an unknown kind");
   }
   update->kind = static_cast<FactorKind>(*kind);
   const auto model_hash = reader.ReadArray<32>();
@@ -196,6 +198,19 @@ size_t AdapterUpdate::values_per_bank() const {
     sum += module.values();
   }
   return sum;
+}
+
+AdapterUpdateRules BankedRules(const UpdateRules& rules, const Digest& model_hash,
+                               const Digest& frame_id) {
+  AdapterUpdateRules banked{.kind = FactorKind::kCore,
+                            .model_hash = model_hash,
+                            .frame_id = frame_id,
+                            .modules = {},
+                            .max_norm = rules.max_norm};
+  for (const auto& [target, rank] : rules.rank_of_target) {
+    banked.modules.push_back({.target = target, .rows = rank, .columns = rank});
+  }
+  return banked;
 }
 
 double NormOf(const AdapterUpdate& update) {

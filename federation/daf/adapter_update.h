@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "federation/daf/core_delta.h"
 
 namespace ruvd::federation {
 
@@ -53,7 +54,7 @@ struct BankValues {
 
 // What a node's training changed since the global adapter of a round, bank by bank. An adapter with
 // a trunk adds the trunk to every bank, which is exact in one frame. A bank that was not trained is
-// absent. This is payload version 2 of docs/wire-format.md.
+// absent. docs/wire-format.md has the bytes.
 struct AdapterUpdate {
   FactorKind kind = FactorKind::kCore;
   Digest model_hash{};
@@ -80,6 +81,10 @@ struct AdapterUpdateRules {
   // Largest L2 norm over all banks together, so a single clip norm covers all banks
   double max_norm = 16.0;
 };
+
+// Returns the rules of updates with the cores of `rules` as modules, for a model and a frame.
+AdapterUpdateRules BankedRules(const UpdateRules& rules, const Digest& model_hash,
+                               const Digest& frame_id);
 
 // Returns the L2 norm over all values of all banks, summed in double in order.
 double NormOf(const AdapterUpdate& update);

@@ -63,12 +63,6 @@ size_t BankAt(std::span<const float> boundaries, float t) {
   return static_cast<size_t>(std::ranges::upper_bound(boundaries, t) - boundaries.begin());
 }
 
-std::vector<float> CommonBoundaries(std::span<const float> a, std::span<const float> b) {
-  std::vector<float> all;
-  std::ranges::set_union(a, b, std::back_inserter(all));
-  return all;
-}
-
 std::vector<AlignedBank> AlignBanks(const AdapterUpdate& update,
                                     std::span<const float> boundaries) {
   std::vector<AlignedBank> aligned;

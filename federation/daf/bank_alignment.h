@@ -14,10 +14,6 @@ namespace ruvd::federation {
 // Returns the bank of masked share t; a boundary belongs to the bank above it.
 size_t BankAt(std::span<const float> boundaries, float t);
 
-// Returns all boundaries of both schedules, ascending, each once. Between two of these boundaries,
-// both schedules are constant.
-std::vector<float> CommonBoundaries(std::span<const float> a, std::span<const float> b);
-
 // An update that covers a smaller share of a bank is ignored there. Otherwise a tiny overlap, for
 // example from a rounded boundary, would make it one of the n updates that rules count.
 inline constexpr double kLeastCoverage = 0.05;
@@ -34,8 +30,9 @@ struct AlignedBank {
 // Converts an update to other boundaries: bank k is the mean of the update's banks over k's range
 // of t, weighted by the length of the overlap. An adapter in a frame is linear in its values. So
 // where a bank lies within one bank of the update, the result acts as the update does; elsewhere it
-// acts as the update's mean over the bank, which is the closest in squared error over t. With
-// CommonBoundaries it is exact at every t. `update` must have been checked.
+// acts as the update's mean over the bank, which is the closest in squared error over t. It is
+// exact at every t where the boundaries contain those of the update. `update` must have been
+// checked.
 std::vector<AlignedBank> AlignBanks(const AdapterUpdate& update, std::span<const float> boundaries);
 
 }  // namespace ruvd::federation

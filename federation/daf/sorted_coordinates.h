@@ -24,7 +24,6 @@ class SortingNetwork {
   explicit SortingNetwork(size_t count);
   // Sorts every column of `rows`, which must have `count` rows.
   void Sort(std::span<CoordinateRow> rows) const;
-  size_t comparisons() const { return pairs_.size(); }
 
  private:
   std::vector<std::pair<uint32_t, uint32_t>> pairs_;

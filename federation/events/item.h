@@ -19,9 +19,9 @@ namespace ruvd::federation {
 enum class ItemKind : uint8_t {
   kAdapterDelta = 1,
   kPattern = 2,
-  // takes back what its sender sent before; on links of protocol version 4 and later
+  // takes back what its sender sent before
   kWithdrawal = 3,
-  // Items of a masked round (federation/masked); on links of protocol version 4 and later
+  // Items of a masked round (federation/masked)
   kMaskKey = 4,
   kMaskSet = 5,
   kMaskShare = 6,
@@ -42,17 +42,10 @@ struct Item {
   int64_t created_ms = 0;
   int64_t expires_ms = 0;
   std::shared_ptr<const privacy::Envelope> envelope;
-  // Encoded AdapterDelta, AdapterUpdate, SharedPattern, Withdrawal, MaskKeyItem, MaskSetItem or
+  // Encoded AdapterUpdate, SharedPattern, Withdrawal, MaskKeyItem, MaskSetItem or
   // MaskShareItem; never null.
   std::shared_ptr<const std::string> payload;
 };
-
-// Returns whether the payload is an update of version 2, with banks.
-bool IsUpdateOfBanks(const Item& item);
-
-// Whether peers of protocol versions before 4 take the item for a forgery, updates of banks,
-// withdrawals and items of masked rounds: they are told nothing of it.
-bool NeedsVersion4(const Item& item);
 
 // Rebuilds an item from its stored parts. ENVELOPE_MALFORMED or UPDATE_INVALID if they do not
 // belong together. It trusts the store, because signatures were checked before the item was

@@ -8,8 +8,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/daf/adapter_delta.h"
-#include "federation/daf/update_payload.h"
+#include "federation/daf/adapter_update.h"
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
 #include "federation/masked/messages.h"
@@ -29,17 +28,8 @@ ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore
       outbox_(&outbox),
       mesh_(&mesh) {}
 
-void ItemExchange::LinkUp(LinkId link, bool knows_version_4) {
-  links_.insert(link);
-  if (!knows_version_4) {
-    older_links_.insert(link);
-    older_may_lack_ = true;
-  }
-}
-
 void ItemExchange::LinkDown(LinkId link) {
   links_.erase(link);
-  older_links_.erase(link);
   to_announce_.erase(link);
   fetcher_.LinkDown(link);
   promises_.LinkDown(link);
@@ -65,10 +55,6 @@ bool ItemExchange::Holds(const Digest& id, LinkId link) const {
 
 bool ItemExchange::Known(const Digest& id) const {
   return table_.Find(id) != nullptr || table_.Buried(id) || fetcher_.Transferring(id);
-}
-
-bool ItemExchange::MayHave(LinkId link, const Item& item) const {
-  return !older_links_.contains(link) || !NeedsVersion4(item);
 }
 
 void ItemExchange::TrimHolders() {
@@ -240,7 +226,7 @@ absl::Status ItemExchange::OnIWant(LinkId link, const v1::IWant& i_want, Instant
       return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                    "requested id has {} bytes; update the sending node", bytes.size());
     }
-    if (const Item* item = table_.Find(*id); item != nullptr && MayHave(link, *item)) {
+    if (const Item* item = table_.Find(*id); item != nullptr) {
       PushTo(link, *item);
       // so that the peer that asked need not wait
     } else if (table_.Buried(*id) && MayDeny(link, now.now)) {
@@ -371,13 +357,9 @@ absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload,
     ASSIGN_OR_RETURN(const SharedPattern pattern, DecodeSharedPattern(AsBytes(payload)));
     return CheckSharedPattern(pattern, rules_.patterns);
   }
-  if (UpdateVersionOf(payload) == kUpdateVersionOfBanks) {
-    ASSIGN_OR_RETURN(const AdapterUpdate update, DecodeAdapterUpdate(AsBytes(payload)));
-    return CheckAdapterUpdate(update,
-                              BankedRules(rules_.updates, local_->model_hash, local_->frame_id));
-  }
-  ASSIGN_OR_RETURN(const AdapterDelta delta, DecodeAdapterDelta(AsBytes(payload)));
-  return CheckCores(delta.cores, rules_.updates);
+  ASSIGN_OR_RETURN(const AdapterUpdate update, DecodeAdapterUpdate(AsBytes(payload)));
+  return CheckAdapterUpdate(update,
+                            BankedRules(rules_.updates, local_->model_hash, local_->frame_id));
 }
 
 absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
@@ -465,7 +447,7 @@ void ItemExchange::Spread(const Item& item, int64_t wall_ms) {
   const bool fresh = wall_ms - item.created_ms <= limits::kPushAgeMillis &&
                      (holders == holders_.end() || !holders->second.solicited);
   for (const LinkId link : mesh_->links()) {
-    if (Holds(item.id, link) || !MayHave(link, item)) {
+    if (Holds(item.id, link)) {
       continue;
     }
     if (fresh) {

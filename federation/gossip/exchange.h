@@ -51,9 +51,7 @@ class ItemExchange {
                const EvidenceTable& evidence, PeerScores& scores, Sealer& sealer, Outbox& outbox,
                const Mesh& mesh);
 
-  // A peer that does not know version 4 is never told of items that came with that version, because
-  // it would take them for forgeries.
-  void LinkUp(LinkId link, bool knows_version_4);
+  void LinkUp(LinkId link) { links_.insert(link); }
   void LinkDown(LinkId link);
   void SetRtt(LinkId link, Duration rtt) { fetcher_.SetRtt(link, rtt); }
 
@@ -62,8 +60,8 @@ class ItemExchange {
   absl::Status OnIWant(LinkId link, const v1::IWant& i_want, Instant now);
   absl::Status OnChunkRequest(LinkId link, const v1::ChunkRequest& request);
   absl::Status OnChunk(LinkId link, const v1::Chunk& chunk, Instant now);
-  // Returns the opening message of a reconciliation over a link.
-  v1::ReconMessage OpenItems(LinkId link) const;
+  // Returns the opening message of a reconciliation.
+  v1::ReconMessage OpenItems() const;
   // Returns whether the peer has other items than this node.
   absl::StatusOr<bool> OnReconciliation(LinkId link, const v1::ReconMessage& message, Instant now);
   // Returns whether this node asked this link for the frame. If so, the rate of such frames is this
@@ -117,8 +115,6 @@ class ItemExchange {
   void OnMissing(LinkId link, const Digest& id, uint32_t index);
   // Returns UPDATE_INVALID for a late chunk that does not belong to an item of this node.
   absl::Status CheckLateChunk(const Digest& id, uint32_t index, std::string_view data) const;
-  // Returns whether the peer of a link can use an item.
-  bool MayHave(LinkId link, const Item& item) const;
   absl::Status OnKnownPush(LinkId link, const Digest& id);
   // Forgets the holders of items that this node neither has nor fetches.
   void TrimHolders();
@@ -130,8 +126,6 @@ class ItemExchange {
   // Checks the payload whose hash `sender` signed.
   absl::Status CheckContent(ItemKind kind, std::string_view payload, uint64_t round,
                             const privacy::NodeId& sender, const privacy::PublicKey& key) const;
-  // Offers this node's newest update of banks again as version 1, once.
-  void OfferToOlderPeers(Instant now);
   // Drops the items that a newly inserted withdrawal covers, and older withdrawals that it
   // includes.
   void Apply(const Item& withdrawal);
@@ -165,9 +159,7 @@ class ItemExchange {
   std::vector<Conviction> convictions_;
   WithdrawalIndex withdrawals_;
   std::set<LinkId> links_;
-  std::set<LinkId> older_links_;       // subset of links_ whose peers do not know version 4
-  bool older_may_lack_ = false;        // peers of older versions may lack the newest own update
-  std::map<Digest, Holders> holders_;  // for live items and those in transfer
+  std::map<Digest, Holders> holders_;                  // for live items and those in transfer
   std::map<LinkId, std::vector<Digest>> to_announce_;  // sent with the next tick
   std::map<Digest, std::shared_ptr<const MerkleTree>> trees_;
   int64_t wall_ms_ = 0;  // time of the current input

@@ -9,7 +9,6 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/daf/update_payload.h"
 #include "federation/gossip/exchange.h"
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
@@ -26,15 +25,14 @@ int64_t LifeMillisOf(ItemKind kind) {
 
 }  // namespace
 
-v1::ReconMessage ItemExchange::OpenItems(LinkId link) const {
-  return OpenReconciliation(ItemSource(table_.items(), !older_links_.contains(link)));
+v1::ReconMessage ItemExchange::OpenItems() const {
+  return OpenReconciliation(ItemSource(table_.items()));
 }
 
 absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link, const v1::ReconMessage& message,
                                                     Instant now) {
   wall_ms_ = now.wall_ms;
-  const ItemSource source(table_.items(), !older_links_.contains(link));
-  ASSIGN_OR_RETURN(ReconAnswer answer, AnswerReconciliation(source, message));
+  ASSIGN_OR_RETURN(ReconAnswer answer, AnswerReconciliation(ItemSource(table_.items()), message));
   bool differs = !answer.surplus.empty();
   for (const Digest& id : answer.missing) {
     if (!table_.Buried(id)) {
@@ -108,9 +106,6 @@ void ItemExchange::Tick(Instant now) {
     std::erase_if(ids, [this](const Digest& id) { return table_.Find(id) == nullptr; });
     Announce(link, ids);
   }
-  if (!older_links_.empty() && std::exchange(older_may_lack_, false)) {
-    OfferToOlderPeers(now);
-  }
   TrimHolders();
   SendRequests(now.now);
 }
@@ -177,37 +172,8 @@ absl::StatusOr<Digest> ItemExchange::Offer(ItemKind kind, uint64_t round, std::s
   ASSIGN_OR_RETURN(Item item, MakeItem(std::move(envelope), std::move(payload)));
   const Digest id = item.id;
   ++outbox_->counters().offered_items;
-  older_may_lack_ |= IsUpdateOfBanks(item);
   Accept(std::move(item), /*own=*/true);
   return id;
-}
-
-void ItemExchange::OfferToOlderPeers(Instant now) {
-  const Item* newest = nullptr;
-  uint64_t plain_round = 0;  // round of the newest item that older peers know
-  for (const auto& [id, item] : table_.items()) {
-    if (item.kind != ItemKind::kAdapterDelta || item.origin != local_->key->id()) {
-      continue;
-    }
-    if (!IsUpdateOfBanks(item)) {
-      plain_round = std::max(plain_round, item.round);
-    } else if (newest == nullptr || newest->round < item.round) {
-      newest = &item;
-    }
-  }
-  if (newest == nullptr || newest->round <= plain_round) {
-    return;
-  }
-  const auto update = DecodeAdapterUpdate(AsBytes(*newest->payload));
-  const AdapterDelta plain = update.ok() ? AsVersion1(*update) : AdapterDelta();
-  if (plain.cores.empty()) {
-    return;  // it covers too little of t
-  }
-  const absl::Status offered =
-      Offer(ItemKind::kAdapterDelta, newest->round, EncodeAdapterDelta(plain), now).status();
-  if (!offered.ok()) {
-    outbox_->Refuse(/*link=*/0, offered);
-  }
 }
 
 void ItemExchange::Withdraw(ItemKind kind, const std::function<bool(const Item&)>& which) {

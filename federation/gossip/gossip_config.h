@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "federation/daf/adapter_delta.h"
-#include "federation/limits.h"
+#include "federation/daf/core_delta.h"
 #include "federation/membership/record_set.h"
 #include "federation/patterns/shared_pattern.h"
 #include "privacy/identity/admission.h"
@@ -33,8 +32,6 @@ struct GossipConfig {
   // brings a newer list; 0: any age. A cluster that never revoked a node has no list that could be
   // too old
   std::chrono::milliseconds max_stale{0};
-  uint32_t version_min = limits::kProtocolVersionMin;
-  uint32_t version_max = limits::kProtocolVersion;
   // Whether this node carries circuits between neighbours that cannot dial each other
   bool relay = true;
   // False selects plain SWIM, for comparison. Its timeouts consider neither this node's own

@@ -5,7 +5,6 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/daf/update_payload.h"
 #include "federation/gossip/merkle.h"
 #include "federation/limits.h"
 #include "federation/masked/messages.h"
@@ -100,15 +99,6 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
                  manifest.payload_bytes, most);
   }
   return manifest;
-}
-
-bool IsUpdateOfBanks(const Item& item) {
-  return item.kind == ItemKind::kAdapterDelta &&
-         UpdateVersionOf(*item.payload) == kUpdateVersionOfBanks;
-}
-
-bool NeedsVersion4(const Item& item) {
-  return item.kind == ItemKind::kWithdrawal || IsMaskItem(item.kind) || IsUpdateOfBanks(item);
 }
 
 absl::StatusOr<Item> MakeItem(privacy::Envelope envelope, std::string payload) {

@@ -10,12 +10,8 @@
 
 namespace ruvd::federation {
 
-void Mesh::LinkUp(LinkId link, const privacy::NodeId& peer, bool outbound, bool fixed,
-                  TimePoint now) {
-  links_[link] = {.peer = peer, .outbound = outbound, .fixed = fixed, .used = now};
-  if (fixed) {
-    mesh_.insert(link);
-  }
+void Mesh::LinkUp(LinkId link, const privacy::NodeId& peer, bool outbound, TimePoint now) {
+  links_[link] = {.peer = peer, .outbound = outbound, .used = now};
 }
 
 void Mesh::LinkDown(LinkId link) {
@@ -37,9 +33,6 @@ bool Mesh::OnGraft(LinkId link, double score, TimePoint now) {
 
 void Mesh::OnPrune(LinkId link, Duration backoff, TimePoint now) {
   const Link& pruned = links_.at(link);
-  if (pruned.fixed) {
-    return;
-  }
   mesh_.erase(link);
   TimePoint& until = backoff_[pruned.peer];
   until = std::max(until, now + std::min<Duration>(backoff, limits::kPruneBackoffMax));
@@ -91,9 +84,7 @@ std::vector<LinkId> Mesh::ChoosePrunes(const std::function<double(LinkId)>& scor
       ++kept_outbound;
     }
   }
-  std::vector<LinkId> prunes(kept_end, order.end());
-  std::erase_if(prunes, [this](LinkId link) { return links_.at(link).fixed; });
-  return prunes;
+  return {kept_end, order.end()};
 }
 
 // If most neighbours deliver nothing, chance alone would take long to improve the mesh (gossipsub
@@ -129,7 +120,7 @@ Mesh::Plan Mesh::Heartbeat(size_t others, const std::function<double(LinkId)>& s
   Plan plan;
   std::erase_if(backoff_, [now](const auto& entry) { return entry.second <= now; });
   for (LinkId link : std::vector<LinkId>(mesh_.begin(), mesh_.end())) {
-    if (score(link) < 0 && !links_.at(link).fixed) {
+    if (score(link) < 0) {
       plan.prune.push_back(link);
       OnPrune(link, limits::kPruneBackoff, now);
     }

@@ -25,8 +25,7 @@ class Mesh {
  public:
   explicit Mesh(Random random) : random_(random) {}
 
-  // `fixed`: the peer has no mesh (version 1) and pushes over every link, and so does this node.
-  void LinkUp(LinkId link, const privacy::NodeId& peer, bool outbound, bool fixed, TimePoint now);
+  void LinkUp(LinkId link, const privacy::NodeId& peer, bool outbound, TimePoint now);
   void LinkDown(LinkId link);
   // This node adds the link to its mesh.
   void Graft(LinkId link);
@@ -62,7 +61,6 @@ class Mesh {
   struct Link {
     privacy::NodeId peer{};
     bool outbound = false;
-    bool fixed = false;
     TimePoint used{};
   };
   size_t Outbound() const;

@@ -140,9 +140,7 @@ void ItemSource::ForEach(const IdRange& range,
                          const std::function<void(const Digest&, const Digest&)>& visit) const {
   const auto end = range.upper ? items_->lower_bound(*range.upper) : items_->end();
   for (auto it = items_->lower_bound(range.lower); it != end; ++it) {
-    if (of_version_4_ || !NeedsVersion4(it->second)) {
-      visit(it->first, it->first);
-    }
+    visit(it->first, it->first);
   }
 }
 

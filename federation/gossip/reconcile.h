@@ -38,12 +38,10 @@ class ReconSource {
   virtual bool keyed() const = 0;
 };
 
-// A source of items; every id is its own key. Without `of_version_4` it leaves out items that a
-// peer of an older version does not know. `items` must outlive the source.
+// A source of items; every id is its own key. `items` must outlive the source.
 class ItemSource final : public ReconSource {
  public:
-  explicit ItemSource(const std::map<Digest, Item>& items, bool of_version_4 = true)
-      : items_(&items), of_version_4_(of_version_4) {}
+  explicit ItemSource(const std::map<Digest, Item>& items) : items_(&items) {}
   IdSum Sum(const IdRange& range) const override;
   void ForEach(const IdRange& range,
                const std::function<void(const Digest&, const Digest&)>& visit) const override;
@@ -51,7 +49,6 @@ class ItemSource final : public ReconSource {
 
  private:
   const std::map<Digest, Item>* items_;
-  bool of_version_4_;
 };
 
 // A source of member records by node id, without those of revoked members: nodes keep such records

@@ -24,6 +24,23 @@ absl::Status OtherChannel(std::string_view how) {
   return MakeError(absl::StatusCode::kPermissionDenied, reasons::kChannelBinding, how);
 }
 
+// Returns the versions that the sender of a Hello speaks, for messages.
+std::string VersionsOf(const v1::Hello& hello) {
+  if (hello.version_max() == 0) {
+    return "the version of ruvd 0.1";
+  }
+  return hello.version_min() == hello.version_max()
+             ? fmt::format("version {}", hello.version_max())
+             : fmt::format("versions {} to {}", hello.version_min(), hello.version_max());
+}
+
+absl::Status OtherVersion(std::string_view what) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kProtocolVersion,
+               "peer {} of the gossip protocol, this node speaks version {} only; update ruvd on "
+               "the older of both nodes",
+               what, limits::kProtocolVersion);
+}
+
 // The hashed bytes are unambiguous: every part has a fixed length or is preceded by its length.
 Digest HashOf(const v1::Introduction& introduction) {
   ByteWriter writer;
@@ -54,8 +71,6 @@ Handshake::Handshake(const LocalNode& local, bool dialed, const Nonce& nonce, Li
     own_.set_seen_certificate(std::string(AsText(*channel_.peer_certificate)));
   }
   own_.set_relays(local.relays);
-  version_min_ = local.version_min;
-  version_max_ = local.version_max;
 }
 
 Handshake::Frame Handshake::Hello() const {
@@ -73,7 +88,8 @@ std::string Handshake::Transcript(bool by_dialer) const {
   const Digest own = HashOf(own_);
   ByteWriter writer;
   writer.WriteText(kDomain).Write(static_cast<uint8_t>(by_dialer ? 1 : 2));
-  writer.Write(version_min_).Write(version_max_).Write(version_).WriteBytes(local_->cluster_id);
+  writer.Write(version_min_).Write(version_max_).Write(limits::kProtocolVersion);
+  writer.WriteBytes(local_->cluster_id);
   writer.WriteBytes(dialed_ ? own : peer_introduction_hash_);
   writer.WriteBytes(dialed_ ? peer_introduction_hash_ : own);
   writer.WriteBytes(binding_);
@@ -160,7 +176,6 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
                  ToHex(local_->frame_id).substr(0, 16));
   }
   peer_introduction_hash_ = HashOf(introduction);
-  peer_address_ = introduction.listen_address();
   peer_revocations_ = introduction.revocations();
   std::memcpy(peer_nonce_.data(), introduction.nonce().data(), peer_nonce_.size());
   peer_relays_ = introduction.relays();
@@ -171,11 +186,9 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
 absl::StatusOr<Handshake::Frame> Handshake::OnHello(const v1::Hello& hello,
                                                     CertificateStore& certificates,
                                                     int64_t now_ms) {
-  if (hello.version_max() < local_->version_min || hello.version_min() > local_->version_max) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kProtocolVersion,
-                 "peer speaks protocol versions {} to {}, this node {} to {}; update the older one",
-                 hello.version_min(), hello.version_max(), local_->version_min,
-                 local_->version_max);
+  if (hello.version_max() < limits::kProtocolVersion ||
+      hello.version_min() > limits::kProtocolVersion) {
+    return OtherVersion("speaks " + VersionsOf(hello));
   }
   RETURN_IF_ERROR(AcceptIntroduction(hello.introduction(), certificates, now_ms));
   if (hello.cluster_id() != AsText(local_->cluster_id)) {
@@ -184,10 +197,9 @@ absl::StatusOr<Handshake::Frame> Handshake::OnHello(const v1::Hello& hello,
   }
   version_min_ = hello.version_min();
   version_max_ = hello.version_max();
-  version_ = std::min(version_max_, local_->version_max);
   Frame frame;
   auto* ack = frame.mutable_hello_ack();
-  ack->set_version(version_);
+  ack->set_version(limits::kProtocolVersion);
   *ack->mutable_introduction() = own_;
   ack->set_proof(MakeProof());
   return frame;
@@ -196,12 +208,9 @@ absl::StatusOr<Handshake::Frame> Handshake::OnHello(const v1::Hello& hello,
 absl::StatusOr<Handshake::Frame> Handshake::OnHelloAck(const v1::HelloAck& ack,
                                                        CertificateStore& certificates,
                                                        int64_t now_ms) {
-  if (ack.version() < version_min_ || ack.version() > version_max_) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kProtocolVersion,
-                 "peer chose protocol version {}, this node speaks {} to {}; update the older one",
-                 ack.version(), version_min_, version_max_);
+  if (ack.version() != limits::kProtocolVersion) {
+    return OtherVersion(fmt::format("chose version {}", ack.version()));
   }
-  version_ = ack.version();
   RETURN_IF_ERROR(AcceptIntroduction(ack.introduction(), certificates, now_ms));
   RETURN_IF_ERROR(CheckProof(/*by_dialer=*/false, ack.proof()));
   done_ = true;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "federation/limits.h"
 #include "federation/link/certificates.h"
 #include "federation/link/link_channel.h"
 #include "federation/local_node.h"
@@ -50,7 +51,6 @@ class Handshake {
   const std::string& nonce() const { return own_.nonce(); }
   // Data of the peer, known once done()
   const privacy::AdmissionCert& peer_certificate() const { return peer_certificate_; }
-  const std::string& peer_address() const { return peer_address_; }
   // The nonce that the peer chose, 32 bytes
   const Nonce& peer_nonce() const { return peer_nonce_; }
   // Whether the peer says that it carries circuits
@@ -59,12 +59,9 @@ class Handshake {
   Digest Session() const { return Sha256(Transcript(/*by_dialer=*/true)); }
   // The revocation list that the peer announced, unverified; empty if there was none
   const std::string& peer_revocations() const { return peer_revocations_; }
-  // The version that both sides speak.
-  uint32_t version() const { return version_; }
 
  private:
   using Introduction = v1::Introduction;
-  Introduction MakeIntroduction() const;
   absl::Status AcceptIntroduction(const Introduction& introduction, CertificateStore& certificates,
                                   int64_t now_ms);
   // Records the channel binding if both sides see the same channel, otherwise returns how they
@@ -88,12 +85,11 @@ class Handshake {
   bool introduced_ = false;
   Introduction own_;
   // From the dialler's Hello
-  uint32_t version_min_ = 0;
-  uint32_t version_max_ = 0;
-  uint32_t version_ = 0;
+  // The versions of the Hello that opened the link
+  uint32_t version_min_ = limits::kProtocolVersion;
+  uint32_t version_max_ = limits::kProtocolVersion;
   Digest peer_introduction_hash_{};
   privacy::AdmissionCert peer_certificate_;
-  std::string peer_address_;
   std::string peer_revocations_;
   Nonce peer_nonce_{};
   bool peer_relays_ = false;

@@ -14,7 +14,7 @@ namespace ruvd::federation {
 
 std::vector<std::vector<privacy::NodeId>> MaskedGroups(const privacy::masking::MaskRound& round,
                                                        std::span<const privacy::NodeId> members) {
-  constexpr std::string_view kDomain("RUVDLLM-GROUP-v2\0", 17);
+  constexpr std::string_view kDomain("RUVDLLM-GROUP-v1\0", 17);
   std::map<Digest, privacy::NodeId> drawn;
   for (const privacy::NodeId& id : members) {
     ByteWriter writer;

@@ -18,9 +18,8 @@ void FailureDetector::Adjust(int change) {
   }
 }
 
-void FailureDetector::LinkUp(LinkId link, const privacy::NodeId& peer, bool can_check,
-                             TimePoint now) {
-  Watch watch{.peer = peer, .can_check = can_check, .last_heard = now};
+void FailureDetector::LinkUp(LinkId link, const privacy::NodeId& peer, TimePoint now) {
+  Watch watch{.peer = peer, .last_heard = now};
   // The first ping is at a random time, so that the peer's neighbours ping it at different times
   // and one of them does so soon.
   watch.next_ping = now + Duration(static_cast<int64_t>(random_.Below(
@@ -199,7 +198,7 @@ void FailureDetector::Step(const privacy::NodeId& peer, Open& open, TimePoint no
   }
   std::vector<LinkId> others;
   for (const auto& [link, watch] : watches_) {
-    if (watch.can_check && watch.peer != peer) {
+    if (watch.peer != peer) {
       others.push_back(link);
     }
   }

@@ -27,8 +27,7 @@ class FailureDetector {
   FailureDetector(bool lifeguard, Outbox& outbox, Random random)
       : lifeguard_(lifeguard), outbox_(&outbox), random_(random) {}
 
-  // `can_check`: the peer understands PingRequest.
-  void LinkUp(LinkId link, const privacy::NodeId& peer, bool can_check, TimePoint now);
+  void LinkUp(LinkId link, const privacy::NodeId& peer, TimePoint now);
   // `lost`: the link broke without a goodbye, so the peer is checked in other ways.
   void LinkDown(LinkId link, bool lost, TimePoint now);
   // A frame arrived.
@@ -72,7 +71,6 @@ class FailureDetector {
   };
   struct Watch {
     privacy::NodeId peer{};
-    bool can_check = false;
     TimePoint last_heard{};
     TimePoint next_ping{};
     std::deque<OpenPing> pings;  // open pings, the oldest first

@@ -397,17 +397,6 @@ RecordPtr MemberTable::RandomSilent(Random& random) const {
   return record == nullptr ? nullptr : *record;
 }
 
-std::vector<RecordPtr> MemberTable::YoungRecords(int64_t wall_ms, int64_t max_age_ms) const {
-  std::vector<RecordPtr> young;
-  records_.ForEach(privacy::NodeId{}, std::nullopt, [&](const RecordPtr& record) {
-    if (wall_ms - record->created_ms <= max_age_ms) {
-      young.push_back(record);
-    }
-    return true;
-  });
-  return young;
-}
-
 std::vector<Member> MemberTable::Members() const {
   std::vector<Member> members;
   members.reserve(records_.size());

@@ -95,8 +95,6 @@ class MemberTable {
   RecordPtr RandomSilent(Random& random) const;
   // Members that are neither left nor dead, including this node
   size_t alive() const { return records_.size() - std::min(records_.size(), gone_.size()); }
-  // Returns records younger than `max_age_ms`, by id.
-  std::vector<RecordPtr> YoungRecords(int64_t wall_ms, int64_t max_age_ms) const;
   std::vector<Member> Members() const;
 
  private:

@@ -61,22 +61,6 @@ absl::Status CheckSharedPattern(const SharedPattern& pattern, const PatternRules
   return CheckCores(pattern.cores, rules.cores);
 }
 
-absl::Status MayTravel(privacy::ConsentTier pattern_tier, privacy::ConsentTier consent) {
-  RETURN_IF_ERROR(RequireConsent(pattern_tier, privacy::ShareableKind::kPattern));
-  return RequireConsent(consent, privacy::ShareableKind::kPattern);
-}
-
-PatternMerge MergePattern(const SharedPattern* stored, const SharedPattern& incoming) {
-  if (stored == nullptr) {
-    return PatternMerge::kInsert;
-  }
-  if (stored->created_ms != incoming.created_ms) {
-    return incoming.created_ms > stored->created_ms ? PatternMerge::kReplace : PatternMerge::kKeep;
-  }
-  return EncodeSharedPattern(incoming) < EncodeSharedPattern(*stored) ? PatternMerge::kReplace
-                                                                      : PatternMerge::kKeep;
-}
-
 std::string EncodeSharedPattern(const SharedPattern& pattern) {
   ByteWriter writer;
   writer.Write(kVersion).WriteBytes(pattern.id).Write(pattern.bank);
@@ -107,9 +91,11 @@ absl::StatusOr<SharedPattern> DecodeSharedPattern(std::span<const uint8_t> bytes
   const auto examples = reader.Read<uint32_t>();
   const auto created_ms = reader.Read<int64_t>();
   const auto dimension = reader.Read<uint32_t>();
-  if (reader.failed() || *version != kVersion || *dimension == 0 ||
-      *dimension > limits::kMaxPatternDimension) {
-    return Invalid("is truncated, of an unknown version, empty or too large");
+  if (version && *version != kVersion) {
+    return Invalid(fmt::format("has payload version {} instead of {}", *version, kVersion));
+  }
+  if (reader.failed() || *dimension == 0 || *dimension > limits::kMaxPatternDimension) {
+    return Invalid("is truncated, empty or too large");
   }
   const auto centroid = reader.ReadBytes(uint64_t{*dimension} * sizeof(float));
   if (!centroid) {

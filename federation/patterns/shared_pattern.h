@@ -12,8 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "federation/daf/adapter_delta.h"
-#include "privacy/consent/consent.h"
+#include "federation/daf/core_delta.h"
 
 namespace ruvd::federation {
 
@@ -27,7 +26,7 @@ struct SharedPattern {
   uint32_t examples = 0;  // at least 1
   int64_t created_ms = 0;
   std::vector<float> centroid;   // unit length
-  std::vector<CoreDelta> cores;  // as in AdapterDelta; may be empty
+  std::vector<CoreDelta> cores;  // sorted by (target, bank), each at most once; may be empty
 
   bool operator==(const SharedPattern&) const = default;
 };
@@ -43,18 +42,7 @@ struct PatternRules {
 // Returns UPDATE_INVALID or WRONG_DIMENSION. Outgoing and incoming patterns get this check.
 absl::Status CheckSharedPattern(const SharedPattern& pattern, const PatternRules& rules);
 
-// Returns OK if a local pattern of tier `pattern_tier` may be shared under the operator's consent,
-// otherwise CONSENT_MISSING. Both tiers must allow it, because a pattern keeps the tier under which
-// it was learned.
-absl::Status MayTravel(privacy::ConsentTier pattern_tier, privacy::ConsentTier consent);
-
-// Returns what to do with a pattern from a peer; `stored` is what the node keeps under the same
-// (origin, pattern id), or nullptr. Origins never overwrite each other. The newer version of one
-// origin wins; ties go to the smaller encoding, so that all nodes agree.
-enum class PatternMerge { kInsert, kReplace, kKeep };
-PatternMerge MergePattern(const SharedPattern* stored, const SharedPattern& incoming);
-
-// Encode and decode the payload layout of docs/wire-format.md, like those of AdapterDelta.
+// Encode and decode the payload layout of docs/wire-format.md, like those of AdapterUpdate.
 std::string EncodeSharedPattern(const SharedPattern& pattern);
 absl::StatusOr<SharedPattern> DecodeSharedPattern(std::span<const uint8_t> bytes);
 // Returns the id without looking at the rest; nullopt if there are too few bytes.

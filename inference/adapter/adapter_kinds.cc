@@ -152,10 +152,6 @@ std::optional<AdapterKind> KindByName(std::string_view name) {
   return ByName<AdapterKind>(kKindNames, name);
 }
 
-std::string_view ModulesName(Modules modules) {
-  return kModulesNames.at(static_cast<size_t>(modules));
-}
-
 std::optional<Modules> ModulesByName(std::string_view name) {
   return ByName<Modules>(kModulesNames, name);
 }

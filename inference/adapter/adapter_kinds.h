@@ -46,7 +46,7 @@ enum class Modules : uint8_t {
   kAttention,  // attn_q, attn_k, attn_v, attn_output
   kAll,        // all seven
 };
-std::string_view ModulesName(Modules modules);  // "qv", "attention", "all"
+// Accepts "qv", "attention" and "all".
 std::optional<Modules> ModulesByName(std::string_view name);
 
 // Returns the tensor names of these modules, in ascending order, for the last `layers` layers or,

@@ -169,23 +169,16 @@ class Evaluation {
   BinSums bins_;
 };
 
-double TokenMean(std::span<const double> values, std::span<const size_t> tokens,
-                 std::span<const size_t> chosen) {
-  double sum = 0;
-  double count = 0;
-  for (const size_t i : chosen) {
-    sum += values[i] * static_cast<double>(tokens[i]);
-    count += static_cast<double>(tokens[i]);
-  }
-  return sum / count;
-}
-
 }  // namespace
 
 double NelboTable::NatsPerToken() const {
-  std::vector<size_t> all(nats.size());
-  std::iota(all.begin(), all.end(), size_t{0});
-  return TokenMean(nats, tokens, all);
+  double sum = 0;
+  double count = 0;
+  for (size_t i = 0; i < nats.size(); ++i) {
+    sum += nats[i] * static_cast<double>(tokens[i]);
+    count += static_cast<double>(tokens[i]);
+  }
+  return sum / count;
 }
 
 absl::StatusOr<NelboTable> EvaluateNelbo(Transformer& transformer,
@@ -199,33 +192,6 @@ absl::StatusOr<NelboTable> EvaluateNelbo(Transformer& transformer,
   }
   evaluation.Finish(&table);
   return table;
-}
-
-Interval PairedDifference(const NelboTable& baseline, const NelboTable& arm, int resamples,
-                          uint64_t seed) {
-  RUVD_CHECK(!arm.nats.empty() && baseline.tokens == arm.tokens && resamples > 0);
-  std::vector<double> differences(arm.nats.size());
-  for (size_t i = 0; i < differences.size(); ++i) {
-    differences[i] = arm.nats[i] - baseline.nats[i];
-  }
-  std::vector<size_t> chosen(differences.size());
-  std::iota(chosen.begin(), chosen.end(), size_t{0});
-  Interval interval{.mean = TokenMean(differences, arm.tokens, chosen)};
-  Random random(seed);
-  std::vector<double> means(static_cast<size_t>(resamples));
-  for (double& mean : means) {
-    for (size_t& i : chosen) {
-      i = random.Below(differences.size());
-    }
-    mean = TokenMean(differences, arm.tokens, chosen);
-  }
-  std::ranges::sort(means);
-  const auto at = [&](double share) {
-    return means[static_cast<size_t>(share * static_cast<double>(means.size() - 1) + 0.5)];
-  };
-  interval.low = at(0.025);
-  interval.high = at(0.975);
-  return interval;
 }
 
 }  // namespace ruvd::inference

@@ -60,17 +60,4 @@ absl::StatusOr<NelboTable> EvaluateNelbo(Transformer& transformer,
                                          std::span<const ScoredDocument> documents,
                                          const AdaptersOfT& adapters, const NelboOptions& options);
 
-struct Interval {
-  double mean = 0;
-  double low = 0;
-  double high = 0;
-};
-
-// Returns how many more nats per token `arm` needs than `baseline`, token-weighted over documents,
-// with the 95 % percentile interval of a bootstrap over documents (Efron 1979): `resamples` times
-// it draws as many documents with replacement. A negative value is better. Both tables must be of
-// the same documents, at least one. The interval does not include the randomness of training.
-Interval PairedDifference(const NelboTable& baseline, const NelboTable& arm, int resamples,
-                          uint64_t seed);
-
 }  // namespace ruvd::inference

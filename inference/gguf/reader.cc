@@ -212,11 +212,6 @@ absl::StatusOr<std::string> GgufReader::GetString(std::string_view key) const {
   return std::string(*text);
 }
 
-absl::StatusOr<std::vector<std::string>> GgufReader::GetStringArray(std::string_view key) const {
-  ASSIGN_OR_RETURN(const std::vector<std::string_view> views, GetStringViews(key));
-  return std::vector<std::string>(views.begin(), views.end());
-}
-
 absl::StatusOr<std::vector<std::string_view>> GgufReader::GetStringViews(
     std::string_view key) const {
   constexpr char kWanted[] = "an array of strings";

@@ -59,8 +59,7 @@ class GgufReader {
   absl::StatusOr<double> GetFloat(std::string_view key) const;
   absl::StatusOr<bool> GetBool(std::string_view key) const;
   absl::StatusOr<std::string> GetString(std::string_view key) const;
-  absl::StatusOr<std::vector<std::string>> GetStringArray(std::string_view key) const;
-  // Does what GetStringArray does without copies. The strings live as long as the reader.
+  // Reads an array of strings, which live as long as the reader.
   absl::StatusOr<std::vector<std::string_view>> GetStringViews(std::string_view key) const;
   // Returns the number of values in an array, so that a caller can check a limit before copying
   // them.

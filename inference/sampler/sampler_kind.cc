@@ -42,9 +42,6 @@ std::string_view SamplerName(SamplerKind kind) {
 std::optional<SamplerKind> SamplerByName(std::string_view name) {
   return ByName<SamplerKind>(kSamplers, name);
 }
-std::string_view RemaskName(RemaskKind kind) {
-  return kRemasks[static_cast<size_t>(kind)];
-}
 std::optional<RemaskKind> RemaskByName(std::string_view name) {
   return ByName<RemaskKind>(kRemasks, name);
 }

@@ -31,7 +31,6 @@ enum class RemaskKind : uint8_t { kCap, kRescale, kConfidence };
 // The names used in requests, flags and documents, e.g. "low_confidence".
 std::string_view SamplerName(SamplerKind kind);
 std::optional<SamplerKind> SamplerByName(std::string_view name);
-std::string_view RemaskName(RemaskKind kind);
 std::optional<RemaskKind> RemaskByName(std::string_view name);
 
 // All names, separated by ", ", for messages.

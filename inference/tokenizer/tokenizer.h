@@ -63,7 +63,7 @@ class Tokenizer {
 
   // Returns the text of the ids. Control tokens and ids outside the vocabulary are left out. The
   // bytes are joined unchanged, so a sequence cut inside a character gives invalid UTF-8: see
-  // StreamDecoder. The space that SentencePiece puts before a text, and before text after a
+  // Utf8Assembler. The space that SentencePiece puts before a text, and before text after a
   // user-defined token, is removed again.
   std::string Decode(std::span<const TokenId> tokens) const;
 
@@ -93,7 +93,6 @@ class Tokenizer {
   const std::vector<std::string>& warnings() const;
 
  private:
-  friend class StreamDecoder;
   struct Impl;
   explicit Tokenizer(std::unique_ptr<const Impl> impl);
   // Appends the text that a token adds. `at_start`: a leading space, if any, is not part of the

@@ -16,7 +16,7 @@ namespace ruvd::inference::train {
 namespace {
 
 constexpr std::string_view kMagic = "RVTR";
-constexpr uint32_t kFormat = 2;
+constexpr uint32_t kFormat = 1;
 
 absl::Status Broken(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,

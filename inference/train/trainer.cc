@@ -125,14 +125,6 @@ absl::StatusOr<TrainingResult> TrainLora(Transformer& transformer, std::span<con
   return result;
 }
 
-absl::StatusOr<TrainingResult> TrainLastLayerLora(Transformer& transformer,
-                                                  std::span<const TrainingExample> examples,
-                                                  const AdapterMix* base,
-                                                  const TrainingOptions& options) {
-  ASSIGN_OR_RETURN(const Site site, LastLayerSite(transformer.model(), options.target));
-  return TrainLora(transformer, std::span(&site, 1), examples, {}, base, options);
-}
-
 absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, const Frame& frame,
                                                   std::span<const TrainingExample> examples,
                                                   std::span<const TrainingExample> held_out,

@@ -32,9 +32,6 @@ struct TrainingOptions {
   float learning_rate = 0;    // 0: kLoraLearningRate or kCoreLearningRate
   float weight_clamp = 4.0F;  // upper bound of the loss weight 1/t
   uint64_t seed = 0;          // seed of the training masks; held-out masks use another stream
-  // The matrix of the last layer that a LoRA changes: "attn_output", "ffn_gate", "ffn_up",
-  // "ffn_down", or "output" for the head. A core changes the target of its frame.
-  std::string target = "attn_output";
   // Boundaries of t (as in BankSchedule) for a core of several banks, each trained on the maskings
   // whose t it contains. Empty: one core for all t
   std::vector<float> bank_boundaries;
@@ -67,22 +64,16 @@ struct TrainingResult {
   int steps = 0;
 };
 
-// Trains a rank-r LoRA at each of these sites, as TrainLastLayerLora does at one; options.target is
-// not used. The score before and after is that of `held_out`, or, if that is empty, of the examples
-// themselves under masks never used in training.
+// Trains a rank-r LoRA at each of these sites: A comes from the seed (orthonormal rows), B begins
+// at zero, AdamW runs without decay, and each step draws new exact-count masks (train/run.h trains
+// anything else). `base` holds the adapters active beneath the LoRA, or is null. The score before
+// and after is that of `held_out`, or, if that is empty, of the examples themselves under masks
+// never used in training.
 absl::StatusOr<TrainingResult> TrainLora(Transformer& transformer,
                                          std::span<const train::Site> sites,
                                          std::span<const TrainingExample> examples,
                                          std::span<const TrainingExample> held_out,
                                          const AdapterMix* base, const TrainingOptions& options);
-
-// Trains a rank-r LoRA on one matrix of the last layer: A comes from the seed (orthonormal rows), B
-// begins at zero, AdamW runs without decay, and each step draws new exact-count masks (train/run.h
-// trains any layers). `base` holds the adapters active beneath the LoRA, or is null.
-absl::StatusOr<TrainingResult> TrainLastLayerLora(Transformer& transformer,
-                                                  std::span<const TrainingExample> examples,
-                                                  const AdapterMix* base,
-                                                  const TrainingOptions& options);
 
 // Trains an R-core, or one for each bank, on the frame's target: y += P R Q x, where R begins at
 // zero and P and Q are fixed by the frame. The score is computed on `held_out` as in TrainLora.

@@ -4,11 +4,11 @@
 #include "inference/transformer/transformer.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/model/limits.h"
+#include "inference/transformer/mean_direction.h"
 
 namespace ruvd::inference {
 
@@ -26,24 +26,7 @@ absl::StatusOr<std::vector<float>> EmbedTokens(Transformer& transformer,
                                                                : Attention::Kind::kBidirectional}};
   ForwardOutput output;
   RETURN_IF_ERROR(transformer.Forward(input, &output));
-  const auto width = static_cast<size_t>(config.width);
-  std::vector<double> sum(width);
-  for (size_t i = 0; i < output.hidden.size(); ++i) {
-    sum[i % width] += output.hidden[i];
-  }
-  double squares = 0;
-  for (const double value : sum) {
-    squares += value * value;
-  }
-  if (!(squares > 0) || !std::isfinite(squares)) {
-    return Error(absl::StatusCode::kInternal, reasons::kInternal,
-                 "the hidden states of the text have no direction");
-  }
-  std::vector<float> embedding(width);
-  for (size_t i = 0; i < width; ++i) {
-    embedding[i] = static_cast<float>(sum[i] / std::sqrt(squares));
-  }
-  return embedding;
+  return MeanDirection(output.hidden, static_cast<size_t>(config.width));
 }
 
 }  // namespace ruvd::inference

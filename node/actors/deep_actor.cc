@@ -6,20 +6,17 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/limits.h"
 #include "node/log/log.h"
 #include "node/reasons.h"
+#include "ruvd/storage/v1/state.pb.h"
 #include "storage/reasons.h"
 
 namespace ruvd::actors {
@@ -45,7 +42,6 @@ constexpr Duration kResumeInterval = std::chrono::seconds(30);
 // refused publication does not go away in half a minute, and every attempt costs as much as a
 // training.
 constexpr Duration kLongestWait = std::chrono::hours(1);
-constexpr uint64_t kMaxScheduleBytes = 32;
 // A round on demand takes minutes to hours.
 constexpr Duration kRoundPatience = std::chrono::hours(12);
 
@@ -141,9 +137,9 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
     if (running_ || options_.services.learning.clock->Now() < not_before_) {
       return absl::OkStatus();
     }
-    std::error_code error;
     const bool wanted =
-        IsDue() || std::filesystem::exists(options_.services.checkpoint_path, error);
+        IsDue() ||
+        options_.services.state->Contains(storage::state::DeepCheckpoint()).value_or(false);
     const absl::StatusOr<bool> may = wanted ? MayLearn() : false;
     return may.ok() && *may ? Start(context, false) : absl::OkStatus();
   }
@@ -164,21 +160,21 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
   // The schedule continues across restarts: otherwise a node that is restarted daily would never be
   // due.
   bool Scheduled() const { return options_.enabled && options_.interval > Duration(0); }
-  std::string SchedulePath() const { return options_.services.checkpoint_path + ".last"; }
   void ReadLastRound() {
     if (!Scheduled()) {
       return;
     }
     started_ = options_.services.learning.clock->Now();
-    const auto text = ReadFile(SchedulePath(), kMaxScheduleBytes);
-    if (text.ok() && absl::SimpleAtoi(*text, &last_round_ms_) && last_round_ms_ >= 0) {
+    const auto schedule = options_.services.state->Get(storage::state::DeepSchedule());
+    if (schedule.ok() && schedule->has_value() && (*schedule)->last_round_ms() >= 0) {
+      last_round_ms_ = (*schedule)->last_round_ms();
       return;
     }
-    if (!absl::IsNotFound(text.status())) {
+    if (!schedule.ok() || schedule->has_value()) {
       LogWarning(
-          "the time of the last deep round cannot be read from {}; the next round is due "
-          "learning.deep_hours from now",
-          SchedulePath());
+          "the time of the last deep round cannot be read; the next round is due "
+          "learning.deep_hours from now: {}",
+          schedule.ok() ? "it is negative" : MessageOf(schedule.status()));
     }
     KeepLastRound();
   }
@@ -188,8 +184,10 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
     if (!Scheduled()) {
       return;
     }
+    storage::v1::DeepSchedule schedule;
+    schedule.set_last_round_ms(last_round_ms_);
     const absl::Status kept =
-        WriteFileAtomically(SchedulePath(), std::to_string(last_round_ms_), 0600);
+        options_.services.state->Put(storage::state::DeepSchedule(), schedule);
     if (!kept.ok()) {
       LogWarning("the time of the deep round cannot be saved, so a restart forgets it: {}",
                  MessageOf(kept));

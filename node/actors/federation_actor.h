@@ -21,7 +21,6 @@
 #include "node/sharing/federated_model.h"
 #include "node/sharing/federation.h"
 #include "node/sharing/kept_trust.h"
-#include "node/sharing/masked_means.h"
 #include "storage/consent/consent_book.h"
 #include "storage/consent/consent_store.h"
 #include "storage/consent/release_source_store.h"
@@ -65,9 +64,9 @@ struct FederationActorOptions {
   sharing::TrustStore trust;
   // Shortest time between two offers of a changed delta.
   Duration round{};
-  // Time between the beginnings of masked rounds, and the file that keeps the means of their sums.
+  // Time between the beginnings of masked rounds
   Duration masked_period = std::chrono::milliseconds(limits::kMaskedPeriodMillis);
-  sharing::MaskedMeansFile masked_means;
+  storage::StateStore* state = nullptr;  // keeps masked sums; null: they are lost at a restart
 };
 
 // Starts the federation actor in `system`. Everything borrowed must outlive the system. Returns the

@@ -44,7 +44,7 @@ sharing::MaskedSharingOptions MaskedOptionsOf(const FederationActorOptions& opti
               },
           .release = options.release,
           .consents = options.consents,
-          .file = options.masked_means,
+          .state = options.state,
           .random = privacy::SecureRandomBytes};
 }
 
@@ -388,7 +388,7 @@ class GossipActor final : public runtime::Actor<Message> {
         .since_ms = record.since_ms,
         .items_offered = static_cast<uint32_t>(core_->counters().offered_items - before),
         .items_taken_back = withdrawals_.total().items() - taken.items(),
-        .peers = static_cast<uint32_t>(core_->peers_that_take_withdrawals())};
+        .peers = static_cast<uint32_t>(core_->active_links())};
   }
 
   void CountContributors() {
@@ -429,10 +429,9 @@ class GossipActor final : public runtime::Actor<Message> {
     ASSIGN_OR_RETURN(federation::Actions actions, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(actions), context);
     const sharing::TakenBack after = withdrawals_.total();
-    return sharing::ConsentsAnswer{
-        .updates = after.updates - before.updates,
-        .patterns = after.patterns - before.patterns,
-        .peers = static_cast<uint32_t>(core_->peers_that_take_withdrawals())};
+    return sharing::ConsentsAnswer{.updates = after.updates - before.updates,
+                                   .patterns = after.patterns - before.patterns,
+                                   .peers = static_cast<uint32_t>(core_->active_links())};
   }
 
   void TickMasked(Context& context) {

@@ -14,39 +14,61 @@
 #include "base/status.h"
 #include "node/limits.h"
 #include "node/serving/compute_round.h"
+#include "node/serving/generation_task.h"
 #include "node/serving/score_task.h"
 #include "privacy/sodium.h"
 
 namespace ruvd::actors {
 namespace {
 
-// An admitted task on its way through the actor. If the last reference is dropped before the task
-// has ended (forced stop, restart), the destructor ends it with an error, so that no caller waits
-// for ever.
+// An admitted task on its way through the actor. If the last reference is dropped before the caller
+// knows the end (forced stop, restart), the destructor tells it: it concludes a task that has ended
+// and ends any other with an error, so that no caller waits for ever.
 class AdmittedTask {
  public:
   AdmittedTask(std::unique_ptr<serving::ComputeTask> task,
                std::shared_ptr<std::atomic<uint64_t>> running)
       : task_(std::move(task)), running_(std::move(running)), round_{.task = task_.get()} {}
   ~AdmittedTask() {
-    if (task_ != nullptr) {
+    if (task_ != nullptr && task_->NeedsConclusion()) {
+      task_->Conclude();
+    } else if (task_ != nullptr) {
       task_->Fail(Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
                         "the node stopped before the request was finished; send it to another "
                         "node or try again"));
     }
-    running_->fetch_sub(1);
+    Leave();
   }
   AdmittedTask(const AdmittedTask&) = delete;
   AdmittedTask& operator=(const AdmittedTask&) = delete;
 
   // The state that is kept from round to round.
   serving::RoundTask& round() { return round_; }
-  // Call this when the task has ended, or its caller was told that it will not run.
+  // Call this when the caller knows the end, or was told that the task will not run.
   void Forget() { task_.reset(); }
+  // Call this when the task has ended. Returns whether it must still be concluded.
+  bool Ended() {
+    if (task_ != nullptr && !task_->NeedsConclusion()) {
+      Forget();
+    }
+    return task_ != nullptr;
+  }
+  // Concludes a task that must be, and ends its admission.
+  void Conclude() {
+    task_->Conclude();
+    Forget();
+    Leave();
+  }
 
  private:
+  void Leave() {
+    if (const auto running = std::exchange(running_, nullptr)) {
+      running->fetch_sub(1);
+    }
+  }
+
   std::unique_ptr<serving::ComputeTask> task_;
-  std::shared_ptr<std::atomic<uint64_t>> running_;
+  std::shared_ptr<std::atomic<uint64_t>> running_;  // null once the admission has ended
   serving::RoundTask round_;
 };
 
@@ -73,7 +95,7 @@ void Run(inference::Transformer& transformer, Visit* visit) {
   for (size_t i = 0; i < tasks.size(); ++i) {
     visit->tasks[i]->round() = tasks[i];
     if (visit->outcome.turns[i] == serving::Turn::kEnded) {
-      visit->tasks[i]->Forget();
+      visit->tasks[i]->Ended();
     }
   }
 }
@@ -82,8 +104,12 @@ void Run(inference::Transformer& transformer, Visit* visit) {
 class Scheduler final : public runtime::Actor<SchedulerMessage> {
  public:
   Scheduler(inference::Transformer& transformer, Executor& compute, Executor& files,
-            metrics::Metrics& metrics)
-      : transformer_(transformer), compute_(compute), files_(files), metrics_(metrics) {}
+            Executor& records, metrics::Metrics& metrics)
+      : transformer_(transformer),
+        compute_(compute),
+        files_(files),
+        records_(records),
+        metrics_(metrics) {}
 
   absl::Status On(Admit& message, Context& context) override {
     const std::shared_ptr<AdmittedTask> task = message.task;
@@ -107,6 +133,7 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
 
   absl::Status Pump(Context& context) {
     EndUnwanted();
+    RETURN_IF_ERROR(ConcludeEnded(context));
     if (busy_) {
       return absl::OkStatus();
     }
@@ -131,13 +158,34 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
 
   // Ends waiting tasks that are no longer wanted, to free their places in the queue.
   void EndUnwanted() {
-    std::erase_if(waiting_, [](const std::shared_ptr<AdmittedTask>& waiting) {
-      const bool ended = waiting->round().task->EndIfUnwanted();
-      if (ended) {
-        waiting->Forget();
+    std::erase_if(waiting_, [this](const std::shared_ptr<AdmittedTask>& waiting) {
+      const bool unwanted = waiting->round().task->EndIfUnwanted();
+      if (unwanted && waiting->Ended()) {
+        ended_.push_back(waiting);
       }
-      return ended;
+      return unwanted;
     });
+  }
+
+  // Concludes ended tasks, in their order, where waiting for the disk delays no step. A drain waits
+  // for it, and so do the tasks that end meanwhile: the queue bounds them, because an admission
+  // lasts until the conclusion.
+  absl::Status ConcludeEnded(Context& context) {
+    if (concluding_ || ended_.empty()) {
+      return absl::OkStatus();
+    }
+    concluding_ = true;
+    return context.Offload(
+        records_,
+        [tasks = std::exchange(ended_, {})] {
+          for (const std::shared_ptr<AdmittedTask>& task : tasks) {
+            task->Conclude();
+          }
+        },
+        [this](Context& own) {
+          concluding_ = false;
+          return ConcludeEnded(own);
+        });
   }
 
   // Tasks whose turn did not come go first next time.
@@ -147,6 +195,11 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
       metrics_.BatchStepped(outcome.batch, outcome.rows);
     }
     metrics_.GenerationsPreempted(outcome.preempted);
+    for (size_t i = 0; i < outcome.turns.size(); ++i) {
+      if (outcome.turns[i] == serving::Turn::kEnded && visit_->tasks[i]->Ended()) {
+        ended_.push_back(visit_->tasks[i]);
+      }
+    }
     for (const serving::Turn turn : {serving::Turn::kWaiting, serving::Turn::kServed}) {
       for (size_t i = 0; i < outcome.turns.size(); ++i) {
         if (outcome.turns[i] == turn) {
@@ -160,11 +213,14 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
   inference::Transformer& transformer_;
   Executor& compute_;
   Executor& files_;
+  Executor& records_;
   metrics::Metrics& metrics_;
   std::deque<std::shared_ptr<AdmittedTask>> waiting_;
   std::vector<std::shared_ptr<AdmittedTask>> active_;  // in order of turns
   std::shared_ptr<Visit> visit_ = std::make_shared<Visit>();
   bool busy_ = false;
+  std::vector<std::shared_ptr<AdmittedTask>> ended_;  // wait to be concluded
+  bool concluding_ = false;
   uint64_t next_number_ = 0;
 };
 
@@ -219,7 +275,7 @@ class InferenceActorImpl final : public serving::InferenceActor {
     spawn.mailbox.capacity = options.queue + 1;
     ref_ = system.Spawn<SchedulerMessage>(spawn, [options] {
       return std::make_unique<Scheduler>(*options.transformer, *options.compute, *options.files,
-                                         *options.metrics);
+                                         *options.records, *options.metrics);
     });
   }
 

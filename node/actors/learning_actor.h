@@ -13,8 +13,8 @@
 #include "node/learning/router_learner.h"
 #include "node/metrics/metrics.h"
 #include "node/runtime/actor_system.h"
-#include "node/serving/instant_loop.h"
-#include "node/serving/pattern_graph.h"
+#include "node/serving/extensions/instant_loop.h"
+#include "node/serving/extensions/pattern_graph.h"
 #include "storage/changes/answer_store.h"
 #include "storage/witness/witness_log.h"
 

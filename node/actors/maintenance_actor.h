@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/executor.h"
 #include "node/runtime/actor_system.h"
-#include "node/serving/pattern_graph.h"
+#include "node/serving/extensions/pattern_graph.h"
 #include "storage/db/database.h"
 #include "storage/patterns/pattern_store.h"
 

@@ -79,8 +79,10 @@ class WitnessActor final : public runtime::Actor<WitnessMessage> {
                          ++session->turn_count;
                          session->last_active_ms = turn.ended_ms;
                          session->history_reference = turn.response_id;
-                         session->context_embedding = turn.context;
-                         session->embedded_by = turn.embedded_by;
+                         if (!turn.context.empty()) {  // else nothing was searched by the prompt
+                           session->context_embedding = turn.context;
+                           session->embedded_by = turn.embedded_by;
+                         }
                          session->active_adapter =
                              turn.adapter.empty() ? std::nullopt : std::optional(turn.adapter);
                        }));

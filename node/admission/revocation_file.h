@@ -15,7 +15,9 @@
 namespace ruvd::admission {
 
 // The file DATA_DIR/revocations with the cluster's revocation list, which the authority made or
-// peers sent. Thread-safe; use one object per file.
+// peers sent. It lies outside the store, because a revoked node must stay revoked when an older
+// store is restored. The list is signed, so the file needs no seal. Thread-safe; use one object per
+// file.
 class RevocationFile {
  public:
   explicit RevocationFile(const std::string& data_dir);

@@ -174,10 +174,12 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
     ASSIGN_OR_RETURN(const serving::CatalogEntry entry, Find(request.adapter()));
     ASSIGN_OR_RETURN(std::string file, FileOf(request, *entry.adapter));
     if (file.size() > static_cast<size_t>(limits::kMaxApiMessageBytes)) {
-      return Error(
-          absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
-          "the file has {} bytes, but an answer has at most {}; copy {} on the node's machine",
-          file.size(), limits::kMaxApiMessageBytes, Shown(entry.path, 256));
+      return Error(absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
+                   "the file has {} bytes, but an answer has at most {}; {}", file.size(),
+                   limits::kMaxApiMessageBytes,
+                   entry.path.empty()
+                       ? "export its parts one by one, or lower learning.deep_rank"
+                       : fmt::format("copy {} on the node's machine", Shown(entry.path, 256)));
     }
     response->set_file(std::move(file));
     return absl::OkStatus();

@@ -20,8 +20,8 @@
 #include "node/learning/learning.h"
 #include "node/serving/adapter_catalog.h"
 #include "node/serving/erasure_fence.h"
+#include "node/serving/extensions/instant_loop.h"
 #include "node/serving/inference.h"
-#include "node/serving/instant_loop.h"
 #include "node/sharing/federation.h"
 #include "privacy/identity/node_key.h"
 #include "storage/changes/change_store.h"
@@ -56,9 +56,12 @@ struct ServiceDependencies {
   serving::ErasureFence* fence = nullptr;   // null: running completions belong to no user
   float min_rating = 0.7F;                  // lowest rating at which a completion teaches
   std::string backup_dir;                   // BackUpStore creates folders here
-  Executor* queries = nullptr;              // runs calls that read much of the witness log
-  Executor* pattern_calls = nullptr;        // runs calls that read or write patterns
-  Executor* upkeep = nullptr;               // runs calls whose time grows with the store
+  // Returns the embedding of a stored request's prompt, or an empty vector if the request is not
+  // stored. Takes as long as a forward; called on `queries`. Null: no request is embedded later.
+  std::function<std::vector<float>(const std::string& response_id)> embed_response = nullptr;
+  Executor* queries = nullptr;        // runs calls that read much of the witness log
+  Executor* pattern_calls = nullptr;  // runs calls that read or write patterns
+  Executor* upkeep = nullptr;         // runs calls whose time grows with the store
   Executor* backups = nullptr;  // runs copies of the store, so that upkeep does not wait for them
   std::function<bool()> stopping = nullptr;  // ends a backup between two files; may be null
   sharing::FederationActor* federation = nullptr;

@@ -226,6 +226,11 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
         .oldest_first = request.oldest_first(),
         .page_token = request.page_token(),
         .cancelled = [&context] { return context.IsCancelled(); }};
+    if (node_.embed_response) {
+      query.embed = [this](const storage::WitnessEntry& entry) {
+        return node_.embed_response(entry.request_id);
+      };
+    }
     if (request.has_min_similarity()) {
       query.min_similarity = request.min_similarity();
     }

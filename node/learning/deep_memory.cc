@@ -3,92 +3,55 @@
 
 #include "node/learning/deep_memory.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <string_view>
-#include <system_error>
+#include <iterator>
+#include <span>
 #include <utility>
 
-#include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/train/limits.h"
 #include "node/learning/deep_limits.h"
 #include "node/log/log.h"
-#include "storage/db/column_family.h"
+#include "ruvd/storage/v1/state.pb.h"
 #include "storage/limits.h"
+#include "storage/state/number_bytes.h"
 
 namespace ruvd::learning {
 namespace {
 
-constexpr std::string_view kDeepMemoryMagic = "RVDM";
-constexpr uint32_t kDeepMemoryFormat = 1;
-constexpr std::string_view kPrefix = "memory-";
-
 absl::Status NoMemory() {
   return Error(
       absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-      "these bytes are not the EWC++ memory of a deep round; the next round runs without it");
+      "the stored value is not the EWC++ memory of a deep round; the next round runs without it");
 }
 
-privacy::SealContext ContextOf(std::string_view key) {
-  return {.column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
-          .key = key,
-          .schema = kDeepMemoryFormat};
-}
-
-void WriteFloats(std::span<const float> values, ByteWriter* out) {
-  out->WriteBytes({reinterpret_cast<const uint8_t*>(values.data()), values.size_bytes()});
-}
-
-bool ReadFloats(ByteReader& in, uint64_t count, std::vector<float>* values) {
-  const auto raw = in.ReadBytes(count * sizeof(float));
-  if (!raw) {
+bool TakeResponses(google::protobuf::RepeatedPtrField<std::string>* stored,
+                   std::vector<std::string>* responses) {
+  if (static_cast<size_t>(stored->size()) > limits::kMaxMemoryResponses ||
+      std::ranges::any_of(
+          *stored, [](const std::string& id) { return id.size() > limits::kMaxResponseIdBytes; })) {
     return false;
   }
-  values->resize(count);
-  if (count > 0) {
-    std::memcpy(values->data(), raw->data(), raw->size());
-  }
-  return std::ranges::all_of(*values, [](float value) { return std::isfinite(value); });
-}
-
-bool ReadResponses(ByteReader& in, std::vector<std::string>* responses) {
-  const auto count = in.Read<uint32_t>();
-  if (!count || *count > limits::kMaxMemoryResponses) {
-    return false;
-  }
-  for (uint32_t i = 0; i < *count; ++i) {
-    const auto length = in.Read<uint16_t>();
-    if (!length || *length > limits::kMaxResponseIdBytes) {
-      return false;
-    }
-    const auto id = in.ReadBytes(*length);
-    if (!id) {
-      return false;
-    }
-    responses->emplace_back(AsText(*id));
-  }
+  responses->assign(std::make_move_iterator(stored->begin()),
+                    std::make_move_iterator(stored->end()));
   return true;
 }
 
-bool ReadNumbers(ByteReader& in, inference::train::EwcMemory* ewc) {
-  const auto count = in.Read<uint64_t>();
-  if (!count || *count > limits::kMaxTrainedParameters ||
-      *count != in.remaining() / (2 * sizeof(float)) || in.remaining() % (2 * sizeof(float)) != 0) {
+bool ReadNumbers(const storage::v1::DeepMemory& stored, inference::train::EwcMemory* ewc) {
+  if (stored.anchor().size() != stored.fisher().size() ||
+      stored.anchor().size() / sizeof(float) > limits::kMaxTrainedParameters) {
     return false;
   }
-  std::vector<float> fisher;
-  if (!ReadFloats(in, *count, &ewc->anchor) || !ReadFloats(in, *count, &fisher)) {
+  auto anchor = storage::NumbersOf<float>(stored.anchor());
+  const auto fisher = storage::NumbersOf<float>(stored.fisher());
+  if (!anchor || !fisher) {
     return false;
   }
-  ewc->fisher.assign(fisher.begin(), fisher.end());
-  return std::ranges::all_of(fisher,
+  ewc->anchor = *std::move(anchor);
+  ewc->fisher.assign(fisher->begin(), fisher->end());
+  return std::ranges::all_of(*fisher,
                              [](float value) { return value >= 0 && !std::signbit(value); });
 }
 
@@ -101,14 +64,6 @@ bool SomeAreGone(const storage::TrajectoryStore& trajectories,
   });
 }
 
-void RemoveFile(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove(path, error);
-  if (error) {
-    LogWarning("{} cannot be deleted: {}", path, error.message());
-  }
-}
-
 }  // namespace
 
 bool DeepMemory::operator==(const DeepMemory& other) const {
@@ -116,100 +71,77 @@ bool DeepMemory::operator==(const DeepMemory& other) const {
          ewc.anchor == other.ewc.anchor && ewc.fisher == other.ewc.fisher;
 }
 
-std::string EncodeDeepMemory(const DeepMemory& memory) {
-  ByteWriter out;
-  out.WriteText(kDeepMemoryMagic)
-      .Write(kDeepMemoryFormat)
-      .Write(memory.version)
-      .WriteBytes(memory.adapter);
-  out.Write(static_cast<uint32_t>(memory.responses.size()));
-  for (const std::string& response : memory.responses) {
-    out.Write(static_cast<uint16_t>(response.size())).WriteText(response);
-  }
+storage::v1::DeepMemory ToStored(const DeepMemory& memory) {
+  storage::v1::DeepMemory stored;
+  stored.set_version(memory.version);
+  stored.set_adapter(std::string(AsText(memory.adapter)));
+  stored.mutable_responses()->Add(memory.responses.begin(), memory.responses.end());
+  stored.set_anchor(storage::NumberBytes<float>(memory.ewc.anchor));
   const std::vector<float> fisher(memory.ewc.fisher.begin(), memory.ewc.fisher.end());
-  out.Write(static_cast<uint64_t>(memory.ewc.anchor.size()));
-  WriteFloats(memory.ewc.anchor, &out);
-  WriteFloats(fisher, &out);
-  return out.Take();
+  stored.set_fisher(storage::NumberBytes<float>(fisher));
+  return stored;
 }
 
-absl::StatusOr<DeepMemory> DecodeDeepMemory(std::span<const uint8_t> bytes) {
-  ByteReader in(bytes);
-  const auto magic = in.ReadBytes(kDeepMemoryMagic.size());
-  const auto format = in.Read<uint32_t>();
-  const auto version = in.Read<uint32_t>();
-  const auto adapter = in.ReadArray<sizeof(Digest)>();
-  if (!magic || AsText(*magic) != kDeepMemoryMagic || format != kDeepMemoryFormat || !adapter) {
-    return NoMemory();
-  }
-  DeepMemory memory{.version = *version, .adapter = *adapter};
-  if (!ReadResponses(in, &memory.responses) || !ReadNumbers(in, &memory.ewc)) {
+absl::StatusOr<DeepMemory> FromStored(storage::v1::DeepMemory stored) {
+  DeepMemory memory{.version = stored.version()};
+  if (!storage::CopyTo(stored.adapter(), &memory.adapter) ||
+      !TakeResponses(stored.mutable_responses(), &memory.responses) ||
+      !ReadNumbers(stored, &memory.ewc)) {
     return NoMemory();
   }
   return memory;
 }
 
-std::string DeepMemories::PathOf(uint32_t version) const {
-  return fmt::format("{}/{}{}", folder_, kPrefix, version);
-}
-
-std::vector<uint32_t> DeepMemories::Versions() const {
-  std::vector<uint32_t> versions;
-  std::error_code error;
-  for (const auto& file : std::filesystem::directory_iterator(folder_, error)) {
-    const std::string name = file.path().filename().string();
-    uint32_t version = 0;
-    const char* const end = name.data() + name.size();
-    if (name.starts_with(kPrefix) &&
-        std::from_chars(name.data() + kPrefix.size(), end, version).ptr == end) {
-      versions.push_back(version);
-    }
-  }
-  return versions;
-}
-
 absl::Status DeepMemories::Keep(const DeepMemory& memory) const {
-  const std::string key = fmt::format("deep-memory-{}", memory.version);
-  const std::string bytes = EncodeDeepMemory(memory);
-  if (bytes.size() > limits::kMaxDeepMemoryBytes ||
+  const storage::v1::DeepMemory stored = ToStored(memory);
+  if (stored.ByteSizeLong() > limits::kMaxDeepMemoryBytes ||
       memory.responses.size() > limits::kMaxMemoryResponses) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "the memory of deep@{} has {} bytes of {} and {} responses of {}; choose "
                  "an experimental.deep_guard without ewc",
-                 memory.version, bytes.size(), limits::kMaxDeepMemoryBytes, memory.responses.size(),
-                 limits::kMaxMemoryResponses);
+                 memory.version, stored.ByteSizeLong(), limits::kMaxDeepMemoryBytes,
+                 memory.responses.size(), limits::kMaxMemoryResponses);
   }
-  return WriteFileAtomically(PathOf(memory.version), key_.Seal(ContextOf(key), bytes), 0600);
+  return state_.Put(storage::state::DeepMemory(memory.version), stored);
 }
 
 std::optional<DeepMemory> DeepMemories::Find(uint32_t version) const {
-  const std::string path = PathOf(version);
-  const absl::StatusOr<std::string> sealed =
-      ReadFile(path, limits::kMaxDeepMemoryBytes + privacy::kSealOverheadBytes);
-  if (absl::IsNotFound(sealed.status())) {
+  auto stored = state_.Get(storage::state::DeepMemory(version));
+  if (stored.ok() && !stored->has_value()) {
     return std::nullopt;
   }
-  const std::string key = fmt::format("deep-memory-{}", version);
-  absl::StatusOr<std::string> bytes =
-      sealed.ok() ? key_.Open(ContextOf(key), *sealed) : sealed.status();
   absl::StatusOr<DeepMemory> memory =
-      bytes.ok() ? DecodeDeepMemory(AsBytes(*bytes)) : bytes.status();
+      stored.ok() ? FromStored(**std::move(stored)) : stored.status();
   if (memory.ok() && memory->version == version) {
     return *std::move(memory);
   }
+  const absl::Status why = memory.ok() ? NoMemory() : memory.status();
   LogWarning("the EWC++ memory of deep@{} cannot be used, so the next round runs without it: {}",
-             version, MessageOf(memory.ok() ? NoMemory() : memory.status()));
-  if (sealed.ok()) {  // the file will not become readable
-    RemoveFile(path);
+             version, MessageOf(why));
+  if (absl::IsDataLoss(why) || absl::IsInvalidArgument(why)) {  // it will not become readable
+    Remove(version);
   }
   return std::nullopt;
 }
 
+void DeepMemories::Remove(uint32_t version) const {
+  if (const absl::Status removed = state_.Delete(storage::state::DeepMemory(version));
+      !removed.ok()) {
+    LogWarning("the EWC++ memory of deep@{} cannot be deleted: {}", version, MessageOf(removed));
+  }
+}
+
 void DeepMemories::Sweep(const std::function<bool(uint32_t version)>& wanted,
                          const storage::TrajectoryStore& trajectories) const {
-  for (const uint32_t version : Versions()) {
+  const auto versions = state_.Numbers(storage::state::kDeepMemories);
+  if (!versions.ok()) {
+    LogWarning("the EWC++ memories cannot be listed, so outdated ones stay until the next try: {}",
+               MessageOf(versions.status()));
+    return;
+  }
+  for (const uint32_t version : *versions) {
     if (!wanted(version)) {
-      RemoveFile(PathOf(version));
+      Remove(version);
       continue;
     }
     const std::optional<DeepMemory> memory = Find(version);
@@ -217,7 +149,7 @@ void DeepMemories::Sweep(const std::function<bool(uint32_t version)>& wanted,
       LogInfo(
           "the EWC++ memory of deep@{} is removed, because lessons of users in it left the store",
           version);
-      RemoveFile(PathOf(version));
+      Remove(version);
     }
   }
 }

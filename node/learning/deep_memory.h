@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "inference/train/ewc.h"
-#include "privacy/seal/seal.h"
+#include "storage/state/state_store.h"
 #include "storage/trajectories/trajectory_store.h"
 
 namespace ruvd::learning {
@@ -31,27 +30,22 @@ struct DeepMemory {
   bool operator==(const DeepMemory& other) const;
 };
 
-// Encodes a memory, little endian:
-//   "RVDM", u32 format 1, u32 version, 32 bytes adapter,
-//   u32 count and for each u16 length and response id;
-//   u64 count, f32 anchor and as many f32 Fisher.
-std::string EncodeDeepMemory(const DeepMemory& memory);
-// Decodes a memory; lengths are checked before anything is allocated. Returns INVALID_ARGUMENT for
-// malformed bytes, a value that is not finite or a negative Fisher.
-absl::StatusOr<DeepMemory> DecodeDeepMemory(std::span<const uint8_t> bytes);
+// The stored form. FromStored returns INVALID_ARGUMENT for a message with too many responses or
+// numbers, a number that is not finite or a negative Fisher.
+storage::v1::DeepMemory ToStored(const DeepMemory& memory);
+absl::StatusOr<DeepMemory> FromStored(storage::v1::DeepMemory stored);
 
-// The memories of a node's versions, each in a sealed file memory-VERSION of one folder. Not
-// thread-safe.
+// The memories of a node's versions in the node's state. Not thread-safe.
 class DeepMemories {
  public:
-  DeepMemories(std::string folder, privacy::SealKey key)
-      : folder_(std::move(folder)), key_(std::move(key)) {}
+  // `state` must outlive this object.
+  explicit DeepMemories(storage::StateStore& state) : state_(state) {}
 
-  // Replaces the version's file atomically. Returns LIMIT_EXCEEDED above
-  // limits::kMaxDeepMemoryBytes, and FILE_UNWRITABLE or DISK_FULL on failure.
+  // Replaces the version's memory. Returns LIMIT_EXCEEDED above limits::kMaxDeepMemoryBytes, and
+  // the errors of StateStore::Put.
   absl::Status Keep(const DeepMemory& memory) const;
-  // Returns nullopt if there is no usable memory. A file that is damaged or belongs to another
-  // store or version is removed with a warning; a file that cannot be read stays.
+  // Returns nullopt if there is no usable memory. A damaged memory is removed with a warning; one
+  // that cannot be read now stays.
   std::optional<DeepMemory> Find(uint32_t version) const;
   // Removes the memories of versions that are not `wanted`, and those that name a response that is
   // no longer in the store.
@@ -59,11 +53,9 @@ class DeepMemories {
              const storage::TrajectoryStore& trajectories) const;
 
  private:
-  std::string PathOf(uint32_t version) const;
-  std::vector<uint32_t> Versions() const;
+  void Remove(uint32_t version) const;
 
-  const std::string folder_;
-  const privacy::SealKey key_;
+  storage::StateStore& state_;
 };
 
 }  // namespace ruvd::learning

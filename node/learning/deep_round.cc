@@ -219,7 +219,7 @@ absl::Status DeepRound::BeginTraining() {
 }
 
 absl::StatusOr<bool> DeepRound::Resume() {
-  auto checkpoint = ReadDeepCheckpoint(services_.checkpoint_path, *services_.checkpoint_key);
+  auto checkpoint = ReadDeepCheckpoint(*services_.state);
   if (!checkpoint.ok()) {
     LogWarning("the checkpoint of a deep round is not used: {}", MessageOf(checkpoint.status()));
     return false;
@@ -252,8 +252,7 @@ absl::StatusOr<bool> DeepRound::Resume() {
 
 absl::Status DeepRound::Save() {
   plan_.run = training_->run().Checkpoint();
-  const absl::Status written =
-      WriteDeepCheckpoint(services_.checkpoint_path, *services_.checkpoint_key, plan_);
+  const absl::Status written = WriteDeepCheckpoint(*services_.state, plan_);
   plan_.run.clear();
   saved_at_ = step();
   return written;
@@ -272,7 +271,7 @@ absl::StatusOr<bool> DeepRound::Work(Duration budget) {
     absl::Status status =
         run.Advance([&] { return clock.Now() >= slice || run.step() >= saved_at_ + every; });
     if (absl::IsInternal(status)) {  // training diverged
-      RETURN_IF_ERROR(RemoveDeepCheckpoint(services_.checkpoint_path));
+      RETURN_IF_ERROR(RemoveDeepCheckpoint(*services_.state));
     }
     if (status.ok() && run.step() >= saved_at_ + every) {
       RETURN_IF_ERROR(Save());
@@ -303,7 +302,7 @@ absl::StatusOr<DeepResult> DeepRound::Finish() {
     ASSIGN_OR_RETURN(result, Judge());
   }
   result.least_lessons = static_cast<uint32_t>(options_.least_lessons);
-  RETURN_IF_ERROR(RemoveDeepCheckpoint(services_.checkpoint_path));
+  RETURN_IF_ERROR(RemoveDeepCheckpoint(*services_.state));
   return result;
 }
 

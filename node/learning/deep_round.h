@@ -23,7 +23,7 @@
 #include "node/serving/adapter_catalog.h"
 #include "node/serving/adapter_reach.h"
 #include "node/serving/served_adapters.h"
-#include "privacy/seal/seal.h"
+#include "storage/state/state_store.h"
 
 namespace ruvd::learning {
 
@@ -33,9 +33,8 @@ struct DeepServices {
   serving::AdapterCatalog* catalog = nullptr;
   GeneralTextGate* gate = nullptr;
   const GeneralPassages* general = nullptr;  // null: the built-in passages
-  std::string checkpoint_path;
-  std::optional<privacy::SealKey> checkpoint_key;
-  const DeepMemories* memories = nullptr;  // null: EWC++ remembers nothing between rounds
+  storage::StateStore* state = nullptr;      // keeps the checkpoint of a running round
+  const DeepMemories* memories = nullptr;    // null: EWC++ remembers nothing between rounds
 };
 
 enum class DeepOutcome : uint8_t {
@@ -71,14 +70,13 @@ struct DeepResult {
 // 1:1 by default). It becomes the next version of `deep` if the held-out completions gain more than
 // their standard error and general text loses at most half a percent, both measured as they would
 // be served. All requests get the version, or those with prompts like the lessons'
-// (DeepOptions::scope). The state is written to a sealed file every few steps; a round that was
-// killed resumes from there with bit-identical results. It is trained and judged on top of the
+// (DeepOptions::scope). The progress is written to the node's state every few steps; a round that
+// was killed resumes from there with bit-identical results. It is trained and judged on top of the
 // other adapters of requests that choose nothing. Must be used on one thread.
 class DeepRound {
  public:
   // Resumes an interrupted round if all of its lessons are still there and nothing else changed,
-  // its options included; otherwise starts a new one. Returns the errors of the stores and of the
-  // checkpoint's file.
+  // its options included; otherwise starts a new one. Returns the errors of the stores.
   static absl::StatusOr<std::unique_ptr<DeepRound>> Begin(const DeepServices& services,
                                                           const DeepOptions& options,
                                                           Random& random);

@@ -16,7 +16,8 @@
 #include "inference/train/cluster.h"
 #include "node/limits.h"
 #include "node/log/log.h"
-#include "node/serving/generation_task.h"
+#include "node/serving/late_embedding.h"
+#include "node/serving/prompt_tokens.h"
 
 namespace ruvd::learning {
 namespace {
@@ -34,24 +35,20 @@ float RewardOf(const storage::Trajectory& trajectory) {
   return trajectory.rating.value_or(trajectory.copied ? kCopiedReward : 0);
 }
 
-// Embeds lessons again whose embeddings come from another model or another whitening, because these
-// are not comparable with the patterns'. A lesson that cannot be embedded is left out, so that it
-// does not keep the others from being learned.
+// Embeds lessons whose requests searched nothing and therefore stored no embedding, and those whose
+// embeddings come from another model or another whitening, because these are not comparable with
+// the patterns'. A lesson that cannot be embedded is left out, so that it does not keep the others
+// from being learned.
 absl::Status EmbedAnew(const LearningServices& services, std::vector<Lesson>* lessons) {
-  const inference::Model& model = services.transformer->model();
   std::set<std::string> failed;
   for (Lesson& lesson : *lessons) {
     storage::Trajectory& trajectory = lesson.trajectory;
-    if (trajectory.embedded_by == AsText(services.package_id)) {
+    const bool same_package = trajectory.embedded_by == AsText(services.package_id);
+    if (same_package && !trajectory.embedding.empty()) {
       continue;
     }
-    std::vector<inference::TokenId> tokens = serving::PromptTokens(model, trajectory.prompt);
-    // The prompt fitted the other model's context, but may have more tokens with this tokenizer.
-    const auto context = static_cast<size_t>(model.config().context);
-    tokens.erase(tokens.begin(),
-                 tokens.end() - static_cast<ptrdiff_t>(std::min(tokens.size(), context)));
-    absl::StatusOr<std::vector<float>> embedding =
-        EmbedText(*services.transformer, tokens, services.whitening);
+    absl::StatusOr<std::vector<float>> embedding = serving::EmbeddingOf(
+        trajectory, *services.transformer, services.whitening, services.package_id);
     RETURN_IF_ERROR(CheckCancelled(services));
     if (!embedding.ok()) {
       LogWarning("response {} cannot be learned: {}", trajectory.response_id,
@@ -60,7 +57,9 @@ absl::Status EmbedAnew(const LearningServices& services, std::vector<Lesson>* le
       continue;
     }
     trajectory.embedding = *std::move(embedding);
-    trajectory.prompt_tokens.clear();  // these tokens come from the other tokenizer
+    if (!same_package) {
+      trajectory.prompt_tokens.clear();  // these tokens come from the other tokenizer
+    }
   }
   std::erase_if(*lessons, [&failed](const Lesson& lesson) {
     return failed.contains(lesson.trajectory.response_id);

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <deque>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,7 +24,7 @@ namespace {
 // Returns a number above all versions that exist or are listed, undone ones included.
 absl::StatusOr<uint32_t> NextVersion(const LearningServices& services,
                                      const serving::RouterFiles& files) {
-  const std::vector<uint32_t> versions = files.Versions();
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> versions, files.Versions());
   uint32_t last = versions.empty() ? 0 : versions.back();
   if (services.changes != nullptr) {
     ASSIGN_OR_RETURN(const std::vector<storage::LearningChange> changes,
@@ -36,11 +37,13 @@ absl::StatusOr<uint32_t> NextVersion(const LearningServices& services,
   return last + 1;
 }
 
-absl::Status Unusable(const std::string& path, const absl::Status& why) {
-  return Error(
-      why.code(), ReasonOf(why),
-      "{} cannot be used ({}); remove it and restart the node, which learns another router", path,
-      MessageOf(why));
+absl::Status Unusable(std::string_view what, const absl::Status& why) {
+  return Error(why.code(), ReasonOf(why),
+               "the {} cannot be used ({}); restore the store from a backup", what, MessageOf(why));
+}
+
+absl::Status UnusableVersion(uint32_t version, const absl::Status& why) {
+  return Unusable(fmt::format("version {} of the router", version), why);
 }
 
 }  // namespace
@@ -65,8 +68,7 @@ RouterLearner::RouterLearner(RouterLearnerOptions options)
     : router_(*options.router),
       value_(options.value),
       min_rating_(options.min_rating),
-      files_(std::move(options.folder), std::move(options.key),
-             {.value = options.value, .exploration = 0}) {
+      files_(*options.state, {.value = options.value, .exploration = 0}) {
   status_.kind = inference::ScorerName(router_.options().kind);
 }
 
@@ -77,7 +79,7 @@ absl::StatusOr<std::unique_ptr<RouterLearner>> RouterLearner::Open(
   RETURN_IF_ERROR(learner->ServeNewest());
   const absl::StatusOr<serving::RouterTrainingState> state = learner->files_.ReadState();
   if (!state.ok()) {
-    return Unusable(learner->files_.StatePath(), state.status());
+    return Unusable("training state of the router", state.status());
   }
   learner->state_ = *state;
   const inference::ScorerKind kind = learner->router_.options().kind;
@@ -115,17 +117,17 @@ absl::Status RouterLearner::FindWaiting(const storage::TrajectoryStore& trajecto
 }
 
 absl::Status RouterLearner::ServeNewest() {
-  std::vector<uint32_t> versions = files_.Versions();
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> versions, files_.Versions());
   for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
     const absl::StatusOr<serving::StoredRouter> stored = files_.Read(*version);
     if (!stored.ok()) {
-      return Unusable(files_.PathOf(*version), stored.status());
+      return UnusableVersion(*version, stored.status());
     }
     if (stored->router->entries().front().scorer->shape().kind != router_.options().kind) {
       continue;  // from another configuration
     }
     if (const absl::Status served = router_.Serve(stored->router); !served.ok()) {
-      return Unusable(files_.PathOf(*version), served);
+      return UnusableVersion(*version, served);
     }
     status_.version = *version;
     status_.outcomes = stored->outcomes;
@@ -253,10 +255,11 @@ absl::Status RouterLearner::TakeBack(const LearningServices& services, RouterRou
 }
 
 absl::Status RouterLearner::RemoveVersions() {
-  for (const uint32_t version : files_.Versions()) {
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> versions, files_.Versions());
+  for (const uint32_t version : versions) {
     const absl::StatusOr<serving::StoredRouter> stored = files_.Read(version);
     if (!stored.ok()) {
-      return Unusable(files_.PathOf(version), stored.status());
+      return UnusableVersion(version, stored.status());
     }
     if (stored->router->entries().front().scorer->shape().kind == router_.options().kind) {
       RETURN_IF_ERROR(files_.Remove(version));
@@ -294,7 +297,8 @@ absl::Status RouterLearner::Publish(const LearningServices& services,
 
 absl::Status RouterLearner::Withdraw(const storage::LearningChange& change, int64_t now_ms) {
   const MutexLock lock(mutex_);
-  if (!std::ranges::binary_search(files_.Versions(), change.version)) {
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> versions, files_.Versions());
+  if (!std::ranges::binary_search(versions, change.version)) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
                  "change {} cannot be undone: version {} of the router is no longer kept",
                  TokenOf(change), change.version);

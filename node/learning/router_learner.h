@@ -15,7 +15,7 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "node/learning/learning_services.h"
-#include "node/serving/request_router.h"
+#include "node/serving/extensions/request_router.h"
 #include "node/serving/router_files.h"
 #include "storage/changes/learning_change.h"
 
@@ -56,9 +56,8 @@ inline constexpr char kRouterName[] = "router";
 
 struct RouterLearnerOptions {
   serving::RequestRouter* router = nullptr;  // borrowed
-  std::string folder;                        // holds the versions
-  privacy::SealKey key;
-  double value = 10;  // as in RouteTraining
+  storage::StateStore* state = nullptr;      // borrowed; holds the versions
+  double value = 10;                         // as in RouteTraining
   float min_rating = 0.7F;
 };
 
@@ -67,8 +66,8 @@ struct RouterLearnerOptions {
 // extra work here. Thread-safe.
 class RouterLearner {
  public:
-  // Serves the newest version of the router's kind, if there is one. Returns SEAL_BROKEN or
-  // INVALID_ARGUMENT for a damaged file, with its name, and the errors of the store.
+  // Serves the newest version of the router's kind, if there is one. Returns the errors of
+  // RouterFiles, which name what is damaged.
   static absl::StatusOr<std::unique_ptr<RouterLearner>> Open(
       RouterLearnerOptions options, const storage::TrajectoryStore& trajectories);
 

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "base/random.h"
 #include "inference/router/router.h"
-#include "node/serving/request_router.h"
+#include "node/serving/extensions/request_router.h"
 #include "storage/trajectories/trajectory_store.h"
 
 namespace ruvd::learning {

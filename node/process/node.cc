@@ -66,6 +66,8 @@ absl::Status NodeImpl::LoadModel() {
                                              : inference::Precision::kFast;
   ASSIGN_OR_RETURN(serving_, inference::DefaultBackend().Load(
                                  model_, {.precision = precision, .runner = runner_}));
+  ASSIGN_OR_RETURN(querying_, inference::DefaultBackend().Load(
+                                  model_, {.precision = precision, .runner = SerialRunner()}));
   ASSIGN_OR_RETURN(scoring_, inference::DefaultBackend().Load(model_, {.runner = runner_}));
   RETURN_IF_ERROR(MakePrefixTree());
   ASSIGN_OR_RETURN(training_, inference::DefaultBackend().Load(model_, {.runner = SerialRunner()}));
@@ -144,6 +146,7 @@ void NodeImpl::StopNow() {
   learning_pool_.Shutdown();
   deep_pool_.Shutdown();
   compute_pool_.Shutdown();
+  record_pool_.Shutdown();  // stores what the last requests left
   io_pool_.Shutdown();
   if (witness_ != nullptr) {  // after a forced stop the actor has not flushed it
     if (absl::Status flushed = witness_->FlushAll(); !flushed.ok()) {

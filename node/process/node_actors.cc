@@ -19,11 +19,9 @@
 #include "node/actors/witness_actor.h"
 #include "node/admission/identity.h"
 #include "node/log/log.h"
-#include "node/process/evidence_file.h"
 #include "node/process/limits.h"
 #include "node/process/node_impl.h"
 #include "privacy/sodium.h"
-#include "storage/db/file_key.h"
 
 namespace ruvd::node {
 
@@ -58,34 +56,36 @@ absl::Status NodeImpl::StartActors() {
                                                                    .log = witness_.get(),
                                                                    .sessions = sessions_.get(),
                                                                    .fence = &fence_}));
-  std::optional<inference::DgrOptions> dgr;
-  if (const auto strategy = inference::DgrStrategyByName(config_.experimental.dgr)) {
-    dgr = inference::DgrOptions{.strategy = *strategy};
-  }
   StartRouter();
+  extensions_ = MakeRequestExtensions(config_, {.adapters = adapters_.get(),
+                                                .whitening = package_.whitening.get(),
+                                                .instant = instant_.get(),
+                                                .graph = pattern_graph_.get(),
+                                                .router = router_.get()});
+  serving::GenerationServices services{
+      .clock = &clock_,
+      .adapters = adapters_.get(),
+      .trajectories = trajectories_.get(),
+      .fence = &fence_,
+      .whitening = package_.whitening.get(),
+      .package_id = package_.id,
+      .model_name = model_->config().name,
+      .prefixes = prefixes_,
+      .sampler = inference::SamplerByName(config_.inference.sampler),
+      .max_tokens_limit = config_.inference.max_tokens_limit,
+      .recorder = recorder_.get(),
+      .expect_user = [this](const std::string& id) { ExpectUser(id); }};
+  for (const auto& extension : extensions_) {
+    services.extensions.push_back(extension.get());
+  }
   inference_ = actors::StartInferenceActor(
       *actors_, {.queue = static_cast<size_t>(config_.inference.queue),
-                 .services = {.clock = &clock_,
-                              .adapters = adapters_.get(),
-                              .trajectories = trajectories_.get(),
-                              .whitening = package_.whitening.get(),
-                              .package_id = package_.id,
-                              .model_name = model_->config().name,
-                              .prefixes = prefixes_,
-                              .sampler = inference::SamplerByName(config_.inference.sampler),
-                              .max_tokens_limit = config_.inference.max_tokens_limit,
-                              .recorder = recorder_.get(),
-                              .expect_user = [this](const std::string& id) { ExpectUser(id); },
-                              .instant = instant_.get(),
-                              .fence = &fence_,
-                              .dgr = dgr,
-                              .usual_entropy = &usual_entropy_,
-                              .graph = pattern_graph_.get(),
-                              .router = router_.get()},
+                 .services = std::move(services),
                  .transformer = serving_.get(),
                  .exact = scoring_.get(),
                  .compute = &compute_pool_,
                  .files = &pattern_pool_,
+                 .records = &record_pool_,
                  .aborted = [this] { return aborting_.load(); },
                  .metrics = metrics_.get(),
                  .on_step = [this](double seconds) { throttle_->StepEnded(seconds); }});
@@ -104,23 +104,14 @@ void NodeImpl::StartRouter() {
       .kind = *kind, .exploration = tuning_.router_exploration, .seed = seed});
   // The learning actor switches exploration on once it knows whether it learns.
   router_->SetExploring(false);
-  absl::StatusOr<privacy::SealKey> key =
-      storage::FileKey(*database_, "learned/router-key", "the router");
-  absl::Status status = key.ok() ? MakeDataFolder(LearnedDirOf(config_)) : key.status();
-  if (status.ok()) {
-    auto learner = learning::RouterLearner::Open({.router = router_.get(),
-                                                  .folder = LearnedDirOf(config_),
-                                                  .key = *std::move(key),
-                                                  .min_rating = config_.learning.min_rating},
-                                                 *trajectories_);
-    status = learner.status();
-    if (learner.ok()) {
-      router_learner_ = *std::move(learner);
-    }
-  }
-  if (!status.ok()) {
+  auto learner = learning::RouterLearner::Open(
+      {.router = router_.get(), .state = state_.get(), .min_rating = config_.learning.min_rating},
+      *trajectories_);
+  if (learner.ok()) {
+    router_learner_ = *std::move(learner);
+  } else {
     LogWarning("the router is off, and requests are served as requested: {} [{}]",
-               MessageOf(status), ReasonOf(status));
+               MessageOf(learner.status()), ReasonOf(learner.status()));
     router_.reset();
   }
 }
@@ -178,24 +169,14 @@ absl::Status NodeImpl::StartLearning() {
 absl::Status NodeImpl::StartDeep(const learning::LearningServices& services) {
   actors::DeepActorOptions options;
   options.enabled = config_.learning.enabled && inference::train::RulesOf(training_->model()).ok();
-  absl::StatusOr<privacy::SealKey> key =
-      storage::FileKey(*database_, kLearnedKeyRow, "checkpoints of deep rounds");
-  const absl::Status folder = MakeDataFolder(LearnedDirOf(config_));
-  if (key.ok() && folder.ok()) {
-    deep_memories_ = std::make_unique<learning::DeepMemories>(LearnedDirOf(config_), *key);
-    options.services.memories = deep_memories_.get();
-    options.services.checkpoint_key = *std::move(key);
-  } else {  // a full disk must not keep the node from serving
-    LogWarning("deep rounds are off until the next start: {}",
-               MessageOf(key.ok() ? folder : key.status()));
-    options.enabled = false;
-  }
+  deep_memories_ = std::make_unique<learning::DeepMemories>(*state_);
+  options.services.memories = deep_memories_.get();
+  options.services.state = state_.get();
   options.services.learning = services;
   options.services.learning.transformer = deep_training_.get();
   options.services.catalog = catalog_.get();
   options.services.general = &general_passages_;
   options.services.gate = &general_text_;
-  options.services.checkpoint_path = LearnedDirOf(config_) + "/checkpoint";
   options.round = DeepOptionsOf(config_, Scale(), tuning_.deep);
   options.interval = std::chrono::hours(config_.learning.deep_hours);
   options.pool = &deep_pool_;
@@ -229,17 +210,7 @@ absl::Status NodeImpl::OpenFederatedModel() {
   options.layout = LayoutOfUpdates();
   options.self = files_->key.id();
   options.general = general_passages_.measured;
-  absl::StatusOr<privacy::SealKey> key =
-      storage::FileKey(*database_, kLearnedKeyRow, "the global adapter");
-  const absl::Status folder = MakeDataFolder(LearnedDirOf(config_));
-  if (key.ok() && folder.ok()) {
-    options.path = LearnedDirOf(config_) + "/global-adapter";
-    options.reputations = sharing::ReputationFile(LearnedDirOf(config_) + "/reputations", *key);
-    options.key = *std::move(key);
-  } else {  // a full disk must not keep the node from serving
-    LogWarning("the global adapter cannot be saved and would be lost at a restart: {}",
-               MessageOf(key.ok() ? folder : key.status()));
-  }
+  options.state = state_.get();
   ASSIGN_OR_RETURN(federated_model_, sharing::FederatedModel::Open(std::move(options)));
   return absl::OkStatus();
 }
@@ -300,12 +271,7 @@ absl::Status NodeImpl::StartFederation() {
   options.dial = [this](const std::string& address) { dialer_.Dial(address); };
   options.round = std::chrono::seconds(config_.federation.round_seconds);
   options.masked_period = tuning_.masked_period;
-  if (auto key = storage::FileKey(*database_, kLearnedKeyRow, "masked sums"); key.ok()) {
-    options.masked_means = sharing::MaskedMeansFile(LearnedDirOf(config_) + "/masked-means", *key);
-  } else {
-    LogWarning("masked sums cannot be saved and would be lost at a restart: {}",
-               MessageOf(key.status()));
-  }
+  options.state = state_.get();
   options.trust.load_revocations = [this, issuer = options.gossip.certificate.issuer] {
     return revocations_.Load(issuer);
   };
@@ -314,13 +280,10 @@ absl::Status NodeImpl::StartFederation() {
       [this, issuer = options.gossip.certificate.issuer](const privacy::RevocationList& list) {
         return revocations_.Keep(list, issuer);
       };
-  options.trust.load_evidence = [file = EvidenceFile(config_.node.data_dir)] {
-    return file.Load();
+  options.trust.load_evidence = [state = state_.get()] { return sharing::LoadEvidence(*state); };
+  options.trust.keep_evidence = [state = state_.get()](const std::vector<std::string>& proofs) {
+    return sharing::KeepEvidence(*state, proofs);
   };
-  options.trust.keep_evidence =
-      [file = EvidenceFile(config_.node.data_dir)](const std::vector<std::string>& proofs) {
-        return file.Keep(proofs);
-      };
   ASSIGN_OR_RETURN(federation_, actors::StartFederationActor(*actors_, options));
   federates_ = true;
   dialer_.Bind(*federation_, link_tls_.get());

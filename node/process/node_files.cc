@@ -28,7 +28,6 @@ constexpr char kCredentialsVariable[] = "CREDENTIALS_DIRECTORY";
 constexpr char kStoreFolder[] = "store";
 constexpr char kBackupFolder[] = "backups";
 constexpr char kAdapterFolder[] = "adapters";
-constexpr char kLearnedFolder[] = "learned";
 constexpr char kLinkTlsFile[] = "link-tls.pem";
 
 absl::Status CheckDataDir(const config::NodeConfig& config) {
@@ -119,10 +118,6 @@ std::string BackupDirOf(const config::NodeConfig& config) {
 
 std::string AdapterDirOf(const config::NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / kAdapterFolder).string();
-}
-
-std::string LearnedDirOf(const config::NodeConfig& config) {
-  return (std::filesystem::path(config.node.data_dir) / kLearnedFolder).string();
 }
 
 std::string LinkTlsPathOf(const config::NodeConfig& config) {

@@ -53,10 +53,6 @@ std::string BackupDirOf(const config::NodeConfig& config);
 // Returns DATA_DIR/adapters, where a running node keeps imported adapters.
 std::string AdapterDirOf(const config::NodeConfig& config);
 
-// Returns DATA_DIR/learned, where it keeps the adapters of deep rounds, and the checkpoint of a
-// running deep round.
-std::string LearnedDirOf(const config::NodeConfig& config);
-
 // Returns DATA_DIR/link-tls.pem, the TLS key of links, which is made anew at every start.
 std::string LinkTlsPathOf(const config::NodeConfig& config);
 

@@ -37,15 +37,16 @@
 #include "node/process/node.h"
 #include "node/process/node_files.h"
 #include "node/process/node_tuning.h"
+#include "node/process/request_extensions.h"
 #include "node/runtime/actor_system.h"
 #include "node/serving/adapter_catalog.h"
 #include "node/serving/adapter_source.h"
 #include "node/serving/erasure_fence.h"
-#include "node/serving/generation_task.h"
+#include "node/serving/extensions/instant_loop.h"
+#include "node/serving/extensions/pattern_graph.h"
+#include "node/serving/extensions/request_router.h"
+#include "node/serving/generation_services.h"
 #include "node/serving/inference.h"
-#include "node/serving/instant_loop.h"
-#include "node/serving/pattern_graph.h"
-#include "node/serving/request_router.h"
 #include "node/serving/request_trace.h"
 #include "node/sharing/dp_centroids.h"
 #include "node/sharing/dp_release.h"
@@ -67,13 +68,11 @@
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/patterns/pattern_store.h"
 #include "storage/sessions/session_index.h"
+#include "storage/state/state_store.h"
 #include "storage/trajectories/trajectory_store.h"
 #include "storage/witness/witness_log.h"
 
 namespace ruvd::node {
-
-// The store's row with the key that seals the files of DATA_DIR/learned.
-inline constexpr char kLearnedKeyRow[] = "learned/checkpoint-key";
 
 // The implementation of Node. Members are declared in the order of their dependencies, so that they
 // are destroyed in reverse order.
@@ -119,6 +118,9 @@ class NodeImpl final : public Node {
                         const privacy::PrivacyBudget& budget);
   bool LinksArePlain() const { return config_.federation.tls == "off"; }
   absl::Status StartServers();
+  // Returns the embedding of a stored request's prompt, or an empty vector if it is not stored. For
+  // query_pool_.
+  std::vector<float> EmbedResponse(const std::string& response_id);
   absl::Status StartLinkServer();
   // Opens the admission office and its services if the data folder holds the cluster authority's
   // key.
@@ -146,6 +148,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<storage::TrajectoryStore> trajectories_;
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<storage::ItemStore> items_;
+  std::unique_ptr<storage::StateStore> state_;
   std::unique_ptr<storage::ConsentStore> consent_;
   std::unique_ptr<storage::UserConsentStore> user_consents_;
   std::unique_ptr<storage::WithdrawalStore> withdrawals_;
@@ -168,6 +171,7 @@ class NodeImpl final : public Node {
   std::shared_ptr<inference::PrefixTree> prefixes_;   // of the serving transformer
   std::unique_ptr<inference::Transformer> serving_;   // used on compute_pool_ only
   std::unique_ptr<inference::Transformer> scoring_;   // used on compute_pool_ only
+  std::unique_ptr<inference::Transformer> querying_;  // used on query_pool_ only
   std::unique_ptr<inference::Transformer> training_;  // used on learning_pool_ only
   std::unique_ptr<ThreadParallelRunner> deep_runner_;
   std::unique_ptr<inference::Transformer> deep_training_;  // used on deep_pool_ only
@@ -176,10 +180,10 @@ class NodeImpl final : public Node {
       federated_model_;  // used on learning_pool_ only; null: none
   std::unique_ptr<serving::AdapterCatalog> catalog_;
   std::unique_ptr<serving::AdapterSource> adapters_;
-  serving::UsualEntropy usual_entropy_;  // used on compute_pool_ only
 
   ThreadPool io_pool_{{.name = "io", .threads = 2}};
   ThreadPool compute_pool_{{.name = "inference", .threads = 1}};
+  ThreadPool record_pool_{{.name = "records", .threads = 1}};
   ThreadPool query_pool_{{.name = "queries", .threads = 1, .low_priority = true}};
   // These threads wait for the disk together, so that one fsync serves several of them.
   ThreadPool pattern_pool_{{.name = "patterns", .threads = 4, .low_priority = true}};
@@ -207,6 +211,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<learning::LearningThrottle> throttle_;
   std::unique_ptr<serving::RequestRouter> router_;           // null: the router is off
   std::unique_ptr<learning::RouterLearner> router_learner_;  // null if router_ is null
+  std::vector<std::unique_ptr<serving::RequestExtensionFactory>> extensions_;
   std::unique_ptr<serving::InferenceActor> inference_;
   std::unique_ptr<learning::LearningActor> learning_;
   learning::GeneralTextGate general_text_;      // used on deep_pool_ only

@@ -27,6 +27,7 @@
 #include "node/log/log.h"
 #include "node/process/node_impl.h"
 #include "node/process/node_metrics.h"
+#include "node/serving/late_embedding.h"
 #include "node/transport/tls.h"
 #include "node/version.h"
 #include "storage/counters/store_life.h"
@@ -169,6 +170,15 @@ absl::Status NodeImpl::ReloadCredentials() {
   return tokens.ok() ? rotated : tokens;
 }
 
+std::vector<float> NodeImpl::EmbedResponse(const std::string& response_id) {
+  const absl::StatusOr<storage::Trajectory> trajectory = trajectories_->Get(response_id);
+  if (!trajectory.ok()) {
+    return {};
+  }
+  return serving::EmbeddingOf(*trajectory, *querying_, package_.whitening.get(), package_.id)
+      .value_or(std::vector<float>());
+}
+
 absl::Status NodeImpl::StartServers() {
   if (federates_) {
     RETURN_IF_ERROR(StartLinkServer());
@@ -203,6 +213,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.instant = instant_.get();
   dependencies.fence = &fence_;
   dependencies.backup_dir = BackupDirOf(config_);
+  dependencies.embed_response = [this](const std::string& id) { return EmbedResponse(id); };
   dependencies.queries = &query_pool_;
   dependencies.pattern_calls = &pattern_pool_;
   dependencies.upkeep = &upkeep_pool_;

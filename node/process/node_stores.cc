@@ -14,7 +14,6 @@
 #include "node/log/log.h"
 #include "node/process/limits.h"
 #include "node/process/node_impl.h"
-#include "storage/db/file_key.h"
 #include "storage/witness/witness_archive_key.h"
 
 namespace ruvd::node {
@@ -29,6 +28,11 @@ absl::Status NodeImpl::OpenStores() {
   }
   ASSIGN_OR_RETURN(trajectories_, storage::TrajectoryStore::Open(*database_, {}));
   items_ = std::make_unique<storage::ItemStore>(*database_);
+  state_ = std::make_unique<storage::StateStore>(*database_);
+  if (const absl::Status removed = state_->RemoveUnfinished(); !removed.ok()) {
+    LogWarning("interrupted writes of the node's state stay until the next start: {} [{}]",
+               MessageOf(removed), ReasonOf(removed));
+  }
   consent_ = std::make_unique<storage::ConsentStore>(*database_);
   user_consents_ = std::make_unique<storage::UserConsentStore>(*database_);
   withdrawals_ = std::make_unique<storage::WithdrawalStore>(*database_);
@@ -45,14 +49,9 @@ absl::Status NodeImpl::OpenStores() {
   selection.threshold = tuning_.similarity.value_or(Scale().related);
   serving::AdapterCatalogOptions catalog{.budget = config_.inference.adapter_bytes,
                                          .folder = AdapterDirOf(config_),
-                                         .learned_folder = LearnedDirOf(config_),
+                                         .state = state_.get(),
                                          .package_id = package_.id,
                                          .reach_similarity = selection.threshold};
-  // A full disk must not keep the node from serving.
-  if (auto key = storage::FileKey(*database_, kLearnedKeyRow, "what deep rounds learned");
-      key.ok()) {
-    catalog.learned_key = *std::move(key);
-  }
   catalog_ = std::make_unique<serving::AdapterCatalog>(*model_, std::move(catalog));
   RETURN_IF_ERROR(catalog_->LoadConfigured(config_.inference.adapters));
   catalog_->LoadImported();

@@ -10,8 +10,8 @@
 
 namespace ruvd::node {
 
-// Returns DATA_DIR/privacy-counter. The file counts all charges of the privacy ledger outside the
-// store, so that they are not forgotten when an older store is put in place.
+// Returns DATA_DIR/privacy-counter. The file counts all charges of the privacy ledger. It lies
+// outside the store because it must not go back when an older store is put in its place.
 inline std::string PrivacyCounterFileOf(const config::NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / "privacy-counter").string();
 }

@@ -19,7 +19,6 @@
 #include "inference/adapter/talora_file.h"
 #include "node/limits.h"
 #include "node/log/log.h"
-#include "node/serving/learned_file.h"
 #include "node/serving/served_adapters.h"
 
 namespace ruvd::serving {
@@ -28,7 +27,6 @@ namespace {
 constexpr std::array<std::string_view, 4> kOriginNames = {"config", "loaded", "imported",
                                                           "learned"};
 constexpr char kExtension[] = ".gguf";
-constexpr char kReachExtension[] = ".reach";
 
 struct Entry {
   std::string file;
@@ -160,111 +158,31 @@ void AdapterCatalog::WarnOfSmallBudget() const {
 }
 
 void AdapterCatalog::LoadImported() {
-  LoadFolder(options_.folder, AdapterOrigin::kImported, 0);
-}
-
-void AdapterCatalog::LoadLearned() {
-  LoadFolder(options_.learned_folder, AdapterOrigin::kLearned, 1);
-}
-
-absl::StatusOr<std::shared_ptr<const inference::Talora>> AdapterCatalog::ReadKept(
-    const std::string& path) const {
-  ASSIGN_OR_RETURN(const std::string bytes, ReadAdapterFile(path, options_.learned_key));
-  return ParseTaloraFile(AsBytes(bytes), model_, std::filesystem::path(path).stem().string());
-}
-
-void AdapterCatalog::LoadFolder(const std::string& folder, AdapterOrigin origin, float weight) {
   std::error_code error;
   std::set<std::string> paths;  // in a fixed order
-  const bool learned = origin == AdapterOrigin::kLearned;
-  for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
-    const std::string extension = file.path().extension();
-    if (learned && extension == kExtension) {
-      LogWarning(
-          "{} is left out: it is not sealed, so it may not come from this node; "
-          "remove it, and the next deep round publishes a sealed one",
-          file.path().string());
-    } else if (extension == (learned ? kLearnedExtension : kExtension)) {
+  for (const auto& file : std::filesystem::directory_iterator(options_.folder, error)) {
+    if (file.path().extension() == kExtension) {
       paths.insert(file.path().string());
     }
   }
   for (const std::string& path : paths) {
-    auto adapter = ReadKept(path);
-    absl::Status status = adapter.status();
-    if (adapter.ok() && !learned) {
-      status = CheckName(**adapter);
-    }
+    auto adapter = ReadImported(path);
+    absl::Status status = adapter.ok() ? CheckName(**adapter) : adapter.status();
     if (status.ok()) {
-      Source source{.weight = weight, .origin = origin, .path = path};
-      if (learned) {
-        source.reach = ReadReach(path + kReachExtension);
-      }
-      status = Add(*std::move(adapter), std::move(source)).status();
+      status =
+          Add(*std::move(adapter), {.origin = AdapterOrigin::kImported, .path = path}).status();
     }
     if (!status.ok()) {
-      LogWarning("the {} adapter {} is left out: {} [{}]", AdapterOriginName(origin), path,
-                 MessageOf(status), ReasonOf(status));
+      LogWarning("the imported adapter {} is left out: {} [{}]", path, MessageOf(status),
+                 ReasonOf(status));
     }
   }
 }
 
-std::shared_ptr<const AdapterReach> AdapterCatalog::ReadReach(const std::string& path) const {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
-    return nullptr;
-  }
-  absl::Status status = Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-                              "it belongs to another model or another whitening");
-  if (options_.learned_key) {
-    auto reach = ReadAdapterReach(path, *options_.learned_key);
-    if (reach.ok() && reach->has_value() && (*reach)->embedded_by == options_.package_id) {
-      return std::make_shared<const AdapterReach>(**std::move(reach));
-    }
-    if (!reach.ok()) {
-      status = reach.status();
-    }
-  }
-  LogWarning(
-      "the prompts of an adapter cannot be read from {}, so only requests that name the adapter "
-      "get it: {} [{}]",
-      path, MessageOf(status), ReasonOf(status));
-  return std::make_shared<const AdapterReach>();
-}
-
-absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(
-    std::shared_ptr<const inference::Talora> adapter, float weight,
-    std::optional<AdapterReach> reach) {
-  if (options_.learned_folder.empty() || !options_.learned_key) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-                 "this node has no folder or no key for what it learns; give it a data folder");
-  }
-  if (!ValidWeight(weight)) {
-    return WeightError(Shown(adapter->name));
-  }
-  ASSIGN_OR_RETURN(const std::string file, inference::SerializeTaloraFile(*adapter, model_));
-  // Serves what the file gives back, so that a version that is read again is the same: scales that
-  // a single alpha cannot express are rounded into the factors.
-  ASSIGN_OR_RETURN(adapter, ParseTaloraFile(AsBytes(file), model_, adapter->name));
-  const std::string path = LearnedPath(options_.learned_folder, adapter->name, adapter->version);
-  std::error_code error;
-  const bool known = std::filesystem::exists(path, error);
-  RETURN_IF_ERROR(CheckRoom(Key(adapter->name, adapter->version)));
-  RETURN_IF_ERROR(MakeDataFolder(options_.learned_folder));
-  Source source{.weight = weight, .origin = AdapterOrigin::kLearned, .path = path};
-  // The reach is written first: without it, the adapter would serve all prompts.
-  if (reach) {
-    RETURN_IF_ERROR(WriteAdapterReach(path + kReachExtension, *options_.learned_key, *reach));
-    source.reach = std::make_shared<const AdapterReach>(*std::move(reach));
-  } else {
-    std::filesystem::remove(path + kReachExtension, error);
-  }
-  RETURN_IF_ERROR(WriteLearnedFile(path, *options_.learned_key, file));
-  auto added = Add(std::move(adapter), std::move(source));
-  if (!added.ok() && !known) {
-    std::filesystem::remove(path, error);
-    std::filesystem::remove(path + kReachExtension, error);
-  }
-  return added;
+absl::StatusOr<std::shared_ptr<const inference::Talora>> AdapterCatalog::ReadImported(
+    const std::string& path) const {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxCatalogFileBytes));
+  return ParseTaloraFile(AsBytes(bytes), model_, std::filesystem::path(path).stem().string());
 }
 
 float AdapterCatalog::WeightOrInherited(std::string_view name, std::optional<float> weight) const {
@@ -346,11 +264,14 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::AddInTurn(
   const Key key(adapter->name, adapter->version);
   RETURN_IF_ERROR(CheckRoom(key));
   // The name is passed on because a file without a name takes the name from its path.
-  const auto reload =
-      [this, path = source.path,
-       name = adapter->name]() -> absl::StatusOr<std::shared_ptr<const inference::Talora>> {
-    ASSIGN_OR_RETURN(const std::string bytes, ReadAdapterFile(path, options_.learned_key));
-    return ParseTaloraFile(AsBytes(bytes), model_, name);
+  const auto reload = [this, key, path = source.path,
+                       learned = source.origin == AdapterOrigin::kLearned]()
+      -> absl::StatusOr<std::shared_ptr<const inference::Talora>> {
+    if (learned) {
+      return ReadLearned(key);
+    }
+    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxCatalogFileBytes));
+    return ParseTaloraFile(AsBytes(bytes), model_, key.first);
   };
   source.summary = Summarise(*adapter);
   {
@@ -418,21 +339,29 @@ absl::StatusOr<uint32_t> AdapterCatalog::Unload(std::string_view name,
   const MutexLock one(changes_);
   ASSIGN_OR_RETURN(const uint32_t found, ServedVersion(name, version));
   RETURN_IF_ERROR(registry_.Remove(name, found));
-  const MutexLock lock(mutex_);
-  const auto source = sources_.find({std::string(name), found});
-  if (source->second.origin == AdapterOrigin::kImported ||
-      source->second.origin == AdapterOrigin::kLearned) {
-    std::error_code error;
-    std::filesystem::remove(source->second.path, error);
-    std::error_code ignored;  // without the adapter, the reach file is never read
-    std::filesystem::remove(source->second.path + kReachExtension, ignored);
-    if (error) {
-      LogWarning("the adapter {} cannot be deleted and will be loaded again at the next start",
-                 source->second.path);
-    }
+  const Key key(name, found);
+  Source source;
+  {
+    const MutexLock lock(mutex_);
+    source = std::move(sources_.at(key));
+    sources_.erase(key);
   }
-  sources_.erase(source);
+  if (const absl::Status removed = RemoveKept(key, source); !removed.ok()) {
+    LogWarning("adapter {}@{} cannot be deleted and will be loaded again at the next start: {}",
+               Shown(key.first), key.second, MessageOf(removed));
+  }
   return found;
+}
+
+absl::Status AdapterCatalog::RemoveKept(const Key& key, const Source& source) {
+  if (source.origin == AdapterOrigin::kLearned) {
+    return RemoveLearned(key);
+  }
+  std::error_code error;
+  if (source.origin == AdapterOrigin::kImported) {
+    std::filesystem::remove(source.path, error);
+  }
+  return error ? FileWriteError(source.path, error.value()) : absl::OkStatus();
 }
 
 absl::StatusOr<CatalogEntry> AdapterCatalog::SetPinned(std::string_view name,
@@ -461,11 +390,13 @@ std::vector<CatalogEntry> AdapterCatalog::List() const {
   return entries;
 }
 
+absl::Status CheckAdapterWeight(std::string_view name, float weight) {
+  return ValidWeight(weight) ? absl::OkStatus() : WeightError(Shown(name));
+}
+
 absl::Status CheckAdapterChoice(const AdapterChoice& choice) {
   const std::string name = Shown(choice.name);
-  if (!ValidWeight(choice.weight)) {
-    return WeightError(name);
-  }
+  RETURN_IF_ERROR(CheckAdapterWeight(choice.name, choice.weight));
   if (!(choice.t_min >= 0 && choice.t_min < choice.t_max && choice.t_max <= 1)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "the range of adapter '{}' must satisfy 0 <= t_min < t_max <= 1", name);

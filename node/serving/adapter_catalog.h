@@ -21,7 +21,7 @@
 #include "inference/model/model.h"
 #include "node/serving/adapter_reach.h"
 #include "node/serving/inference.h"
-#include "privacy/seal/seal.h"
+#include "storage/state/state_store.h"
 
 namespace ruvd::serving {
 
@@ -65,7 +65,7 @@ struct CatalogEntry {
       adapter;       // set where it was requested or added, else null
   float weight = 0;  // weight in requests that choose nothing
   AdapterOrigin origin = AdapterOrigin::kConfig;
-  std::string path;
+  std::string path;  // empty: it is in the node's store
   // Requests that choose nothing get the adapter only for prompts within this reach. Null means all
   // prompts.
   std::shared_ptr<const AdapterReach> reach;
@@ -75,17 +75,16 @@ struct AdapterCatalogOptions {
   uint64_t budget = uint64_t{256} << 20;  // bytes of factors kept in memory
   // The folder of imported files; it is created with the first import. Empty: imports are refused.
   std::string folder;
-  // The folder of adapters that the node learned itself. Empty: nothing can be published.
-  std::string learned_folder;
-  // The key that seals learned files and the reach file beside each. Empty: nothing can be
-  // published.
-  std::optional<privacy::SealKey> learned_key;
+  // Keeps what the node learned itself, because what users wrote can be recovered from weights.
+  // Borrowed; null: nothing can be published.
+  storage::StateStore* state = nullptr;
   Digest package_id{};             // the model package that embeds prompts
   float reach_similarity = 0.60F;  // smallest cosine at which a prompt counts as near a centroid
 };
 
-// The adapters that requests can choose by name, plain ones and ones with timestep banks. All come
-// from GGUF files; an adapter that was evicted to save memory is read from its file again.
+// The adapters that requests can choose by name, plain ones and ones with timestep banks. They come
+// from GGUF files, and what the node learned from its store; an adapter that was evicted to save
+// memory is read again.
 // Thread-safe.
 class AdapterCatalog {
  public:
@@ -112,21 +111,23 @@ class AdapterCatalog {
   absl::StatusOr<CatalogEntry> Import(std::string_view file, std::optional<float> weight);
 
   // Adds what the node learned as a version that requests get if they choose nothing, with this
-  // weight, and keeps its file. With a `reach`, only requests whose prompt it covers get the
-  // adapter; the reach is used only for embeddings of the package that it names. Returns
-  // FAILED_PRECONDITION if there is no folder or no key, else the errors of Import.
+  // weight, and keeps it with its reach. With a `reach`, only requests whose prompt it covers get
+  // the adapter; the reach is used only for embeddings of the package that it names. Returns
+  // FAILED_PRECONDITION if there is no state, ALREADY_EXISTS and RESOURCE_EXHAUSTED as Load does,
+  // and the errors of StateStore::Put.
   absl::StatusOr<CatalogEntry> Publish(std::shared_ptr<const inference::Talora> adapter,
                                        float weight,
                                        std::optional<AdapterReach> reach = std::nullopt);
-  // Loads the files that were published before, with weight 1; errors are handled as in
-  // LoadImported. If the reach of one cannot be read, or belongs to another package, only requests
-  // that name the adapter get it.
+  // Loads what was published before, with weight 1; errors are handled as in LoadImported. If the
+  // reach of one cannot be read, or belongs to another package, only requests that name the adapter
+  // get it.
   void LoadLearned();
 
   // Returns a version; without `version`, the served one (in the calls below too). Returns
   // NOT_FOUND and the errors of VersionedRegistry.
   absl::StatusOr<CatalogEntry> Find(std::string_view name, std::optional<uint32_t> version);
-  // Returns the version that was unloaded. Deletes the file of an imported or learned adapter.
+  // Returns the version that was unloaded. Deletes the file of an imported adapter, and a learned
+  // one from the node's state.
   absl::StatusOr<uint32_t> Unload(std::string_view name, std::optional<uint32_t> version);
   absl::StatusOr<CatalogEntry> SetPinned(std::string_view name, std::optional<uint32_t> version,
                                          bool pinned);
@@ -144,6 +145,8 @@ class AdapterCatalog {
   absl::StatusOr<std::vector<RangedPart>> Choose(
       std::span<const AdapterChoice> choices,
       std::optional<std::span<const float>> embedding = std::nullopt);
+  // Returns whether Choose would compare the prompt's embedding with the reach of an adapter.
+  bool ReadsEmbedding(std::span<const AdapterChoice> choices) const;
   // Returns whether requests with this prompt embedding get an adapter with this reach.
   bool Reaches(const AdapterReach& reach, std::span<const float> embedding) const {
     return Covers(reach, embedding, options_.reach_similarity);
@@ -168,12 +171,17 @@ class AdapterCatalog {
                                          Source source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(changes_);
   absl::Status CheckRoom(const Key& key) const;
   void WarnOfSmallBudget() const;
-  // Reads the reach beside a learned file. Returns null without such a file, and a reach that
-  // covers nothing if the file cannot be used.
-  std::shared_ptr<const AdapterReach> ReadReach(const std::string& path) const;
-  absl::StatusOr<std::shared_ptr<const inference::Talora>> ReadKept(const std::string& path) const;
-  // Loads all adapter files of a folder.
-  void LoadFolder(const std::string& folder, AdapterOrigin origin, float weight);
+  absl::StatusOr<std::shared_ptr<const inference::Talora>> ReadImported(
+      const std::string& path) const;
+  absl::StatusOr<std::shared_ptr<const inference::Talora>> ReadLearned(const Key& key) const;
+  absl::Status LoadLearnedValue(const std::string& name);
+  // Returns null for an adapter for all prompts, and a reach that covers nothing if the stored one
+  // cannot be used.
+  std::shared_ptr<const AdapterReach> ReachOfStored(
+      const std::string& name, const storage::v1::LearnedAdapter& stored) const;
+  // Deletes the file or the value of an adapter that is loaded again at every start.
+  absl::Status RemoveKept(const Key& key, const Source& source);
+  absl::Status RemoveLearned(const Key& key);
   CatalogEntry Describe(const inference::VersionInfo& info) const;
   float WeightOrInherited(std::string_view name, std::optional<float> weight) const;
   absl::StatusOr<uint32_t> ServedVersion(std::string_view name,
@@ -189,6 +197,8 @@ class AdapterCatalog {
   std::map<Key, Source> sources_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Returns INVALID_ARGUMENT, naming the adapter, for a weight beyond limits::kMaxAdapterWeight.
+absl::Status CheckAdapterWeight(std::string_view name, float weight);
 // Returns INVALID_ARGUMENT, naming the adapter, for a weight beyond limits::kMaxAdapterWeight and
 // for a range that is empty or leaves [0, 1].
 absl::Status CheckAdapterChoice(const AdapterChoice& choice);

@@ -46,6 +46,16 @@ bool AdapterCatalog::ReadsFiles(std::span<const AdapterChoice> choices) const {
   });
 }
 
+bool AdapterCatalog::ReadsEmbedding(std::span<const AdapterChoice> choices) const {
+  if (!choices.empty()) {
+    return false;
+  }
+  const std::vector<CatalogEntry> entries = List();
+  return std::any_of(entries.begin(), entries.end(), [](const CatalogEntry& entry) {
+    return entry.info.served && entry.weight != 0 && entry.reach != nullptr;
+  });
+}
+
 absl::StatusOr<std::vector<RangedPart>> AdapterCatalog::Choose(
     std::span<const AdapterChoice> choices, std::optional<std::span<const float>> embedding) {
   std::vector<RangedPart> parts;

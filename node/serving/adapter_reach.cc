@@ -5,32 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
+#include <cstddef>
 #include <utility>
 
-#include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/limits.h"
-#include "storage/db/column_family.h"
+#include "ruvd/storage/v1/state.pb.h"
+#include "storage/state/number_bytes.h"
 
 namespace ruvd::serving {
 namespace {
-
-constexpr char kMagic[] = "RVAR";
-constexpr size_t kMagicBytes = 4;
-constexpr uint32_t kFormat = 1;
-
-constexpr privacy::SealContext kContext{
-    .column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
-    .key = "adapter-reach",
-    .schema = kFormat};
-
-absl::Status NoReach() {
-  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "these bytes do not describe the prompts of an adapter; the next deep round writes "
-               "a new file");
-}
 
 float Norm(std::span<const float> values) {
   double sum = 0;
@@ -101,63 +86,33 @@ bool Covers(const AdapterReach& reach, std::span<const float> embedding, float s
          });
 }
 
-std::string EncodeAdapterReach(const AdapterReach& reach) {
-  ByteWriter out;
-  out.WriteText(std::string_view(kMagic, kMagicBytes)).Write(kFormat);
-  out.WriteBytes(reach.embedded_by);
-  out.Write(static_cast<uint32_t>(reach.centroids.front().size()));
-  out.Write(static_cast<uint32_t>(reach.centroids.size()));
+storage::v1::AdapterReach ToStored(const AdapterReach& reach) {
+  storage::v1::AdapterReach stored;
+  stored.set_embedded_by(std::string(AsText(reach.embedded_by)));
   for (const std::vector<float>& centroid : reach.centroids) {
-    for (const float value : centroid) {
-      out.Write(value);
-    }
+    stored.set_length(static_cast<uint32_t>(centroid.size()));
+    stored.mutable_centroids()->append(storage::NumberBytes<float>(centroid));
   }
-  return out.Take();
+  return stored;
 }
 
-absl::StatusOr<AdapterReach> DecodeAdapterReach(std::span<const uint8_t> bytes) {
-  ByteReader in(bytes);
-  const auto magic = in.ReadBytes(kMagicBytes);
-  const auto format = in.Read<uint32_t>();
-  if (!magic || AsText(*magic) != std::string_view(kMagic, kMagicBytes) || format != kFormat) {
-    return NoReach();
-  }
+absl::StatusOr<AdapterReach> FromStored(const storage::v1::AdapterReach& stored) {
   AdapterReach reach;
-  const auto digest = in.ReadBytes(reach.embedded_by.size());
-  const auto length = in.Read<uint32_t>();
-  const auto count = in.Read<uint32_t>();
-  if (!digest || !length || !count || *length == 0 || *length > limits::kMaxReachLength ||
-      *count == 0 || *count > limits::kMaxReachCentroids ||
-      in.remaining() != uint64_t{*length} * *count * sizeof(float)) {
-    return NoReach();
+  const size_t length = stored.length();
+  const size_t bytes = length * sizeof(float);
+  const bool fits = length <= limits::kMaxReachLength &&
+                    stored.centroids().size() <= bytes * limits::kMaxReachCentroids &&
+                    (bytes == 0 || stored.centroids().size() % bytes == 0);
+  const auto values = fits ? storage::NumbersOf<float>(stored.centroids()) : std::nullopt;
+  if (!values || !storage::CopyTo(stored.embedded_by(), &reach.embedded_by)) {
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "the stored value does not describe the prompts of an adapter; the next deep round "
+        "publishes a new one");
   }
-  std::ranges::copy(*digest, reach.embedded_by.begin());
-  for (uint32_t i = 0; i < *count; ++i) {
-    std::vector<float>& centroid = reach.centroids.emplace_back(*length);
-    for (float& value : centroid) {
-      value = *in.Read<float>();
-      if (!std::isfinite(value)) {
-        return NoReach();
-      }
-    }
+  for (auto at = values->begin(); at != values->end(); at += static_cast<ptrdiff_t>(length)) {
+    reach.centroids.emplace_back(at, at + static_cast<ptrdiff_t>(length));
   }
-  return reach;
-}
-
-absl::Status WriteAdapterReach(const std::string& path, const privacy::SealKey& key,
-                               const AdapterReach& reach) {
-  return WriteFileAtomically(path, key.Seal(kContext, EncodeAdapterReach(reach)), 0600);
-}
-
-absl::StatusOr<std::optional<AdapterReach>> ReadAdapterReach(const std::string& path,
-                                                             const privacy::SealKey& key) {
-  const absl::StatusOr<std::string> sealed = ReadFile(path, limits::kMaxReachFileBytes);
-  if (absl::IsNotFound(sealed.status())) {
-    return std::nullopt;
-  }
-  RETURN_IF_ERROR(sealed.status());
-  ASSIGN_OR_RETURN(const std::string bytes, key.Open(kContext, *sealed));
-  ASSIGN_OR_RETURN(AdapterReach reach, DecodeAdapterReach(AsBytes(bytes)));
   return reach;
 }
 

@@ -12,7 +12,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
-#include "privacy/seal/seal.h"
+
+namespace ruvd::storage::v1 {
+class AdapterReach;
+}  // namespace ruvd::storage::v1
 
 namespace ruvd::serving {
 
@@ -36,20 +39,9 @@ std::optional<AdapterReach> ReachOf(const Digest& embedded_by,
 // embedding of another length is never covered.
 bool Covers(const AdapterReach& reach, std::span<const float> embedding, float similarity);
 
-// Encodes a reach that has centroids, little endian: "RVAR", u32 format 1, the digest, u32 length,
-// u32 count, float32 values.
-std::string EncodeAdapterReach(const AdapterReach& reach);
-// Decodes a reach; sizes are checked before anything is allocated. Returns INVALID_ARGUMENT for
-// malformed bytes and for values that are not finite.
-absl::StatusOr<AdapterReach> DecodeAdapterReach(std::span<const uint8_t> bytes);
-
-// Writes the file sealed, because centroids tell what users wrote about. Returns FILE_UNWRITABLE or
-// DISK_FULL on failure.
-absl::Status WriteAdapterReach(const std::string& path, const privacy::SealKey& key,
-                               const AdapterReach& reach);
-// Returns nullopt if there is no file, SEAL_BROKEN or INVALID_ARGUMENT if it is damaged or was
-// sealed by another store, and the errors of reading.
-absl::StatusOr<std::optional<AdapterReach>> ReadAdapterReach(const std::string& path,
-                                                             const privacy::SealKey& key);
+// The stored form. FromStored returns INVALID_ARGUMENT for a message with too many or too long
+// centroids, and for values that are not finite.
+storage::v1::AdapterReach ToStored(const AdapterReach& reach);
+absl::StatusOr<AdapterReach> FromStored(const storage::v1::AdapterReach& stored);
 
 }  // namespace ruvd::serving

@@ -63,6 +63,11 @@ inference::AdapterMix ChosenAdapters::At(float t) const {
   return mix;
 }
 
+bool ChosenAdapters::ReadsQuery() const {
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const RangedPart& part) { return part.adapter->router.has_value(); });
+}
+
 absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embedding,
                                                      std::span<const AdapterChoice> choices,
                                                      const PatternFactor& factor) {
@@ -123,6 +128,9 @@ void AdapterSource::AddParts(const BankChoice& choice, size_t begin, size_t end,
 absl::StatusOr<AdapterSource::BankChoice> AdapterSource::Retrieve(std::span<const float> embedding,
                                                                   inference::TimestepBank bank,
                                                                   const PatternFactor& factor) {
+  if (embedding.empty()) {
+    return BankChoice();
+  }
   ASSIGN_OR_RETURN(std::vector<inference::RetrievedPattern> hits,
                    Nearest(embedding, bank, options_.max_adapters, factor));
   return UseHits(std::move(hits));

@@ -34,6 +34,8 @@ struct ChosenAdapters {
 
   // Returns the mix for a step at timestep t.
   inference::AdapterMix At(float t) const;
+  // Returns whether At reads the query.
+  bool ReadsQuery() const;
 };
 
 // Chooses the adapters for a prompt. First come those of the catalogue: the ones that the request
@@ -59,8 +61,15 @@ class AdapterSource {
   // compared with others and with the threshold. A null function means 1 for all.
   using PatternFactor = std::function<float(const std::string& pattern_id)>;
 
-  // `choices` name adapters of the catalogue; empty means the configured ones. Returns the errors
-  // of AdapterCatalog::Choose.
+  // Returns whether Choose needs the prompt's embedding: a pattern is stored that may be found, or
+  // a configured adapter acts for some prompts only. If it returned false, the embedding may be
+  // left empty.
+  bool ReadsEmbedding(std::span<const AdapterChoice> choices) const {
+    return patterns_.size() > 0 || catalog_.ReadsEmbedding(choices);
+  }
+  // `choices` name adapters of the catalogue; empty means the configured ones. With an empty
+  // embedding no pattern is found, nor an adapter that acts for some prompts only. Returns the
+  // errors of AdapterCatalog::Choose.
   absl::StatusOr<ChosenAdapters> Choose(std::span<const float> embedding,
                                         std::span<const AdapterChoice> choices,
                                         const PatternFactor& factor = nullptr);

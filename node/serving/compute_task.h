@@ -15,11 +15,11 @@ namespace ruvd::serving {
 class ComputeTask {
  public:
   virtual ~ComputeTask() = default;
-  // Runs the next slice on a compute thread. Returns true when the task has ended and told its
-  // caller. Not called while generation() is not null.
+  // Runs the next slice on a compute thread. Returns true when the task has ended. Not called while
+  // generation() is not null.
   virtual bool RunSlice(inference::Transformer& transformer) = 0;
-  // Ends a task that cannot start or continue, and tells its caller why. Never called during
-  // another method.
+  // Ends a task that cannot start or continue, concludes it and tells its caller why. Never called
+  // during another method, nor after the end.
   virtual void Fail(const absl::Status& status) = 0;
 
   // Returns whether Prepare has work to do before the first slice.
@@ -35,6 +35,13 @@ class ComputeTask {
   // Takes the result of a round of generation(). Returns true when the task has ended.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): overriders keep it
   virtual bool TakeRound(inference::RoundResult /*round*/) { return true; }
+
+  // Returns whether the task has ended and must still be concluded. Other tasks tell their callers
+  // when they end.
+  virtual bool NeedsConclusion() const { return false; }
+  // Stores what the task leaves and then tells its caller, on a thread that may block. Called once
+  // after the end of a task that needs it, and never during another method.
+  virtual void Conclude() {}
 };
 
 }  // namespace ruvd::serving

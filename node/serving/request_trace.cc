@@ -28,7 +28,17 @@ std::string TextOf(std::string_view text, size_t limit = kMaxNameBytes) {
   return std::string(CutUtf8(ValidUtf8(text), limit));
 }
 
+class Dropping final : public RequestRecorder {
+ public:
+  void Record(storage::WitnessEntry /*entry*/) override {}
+};
+
 }  // namespace
+
+RequestRecorder& DroppingRecorder() {
+  static auto* const recorder = new Dropping();
+  return *recorder;
+}
 
 RequestTrace::RequestTrace(RequestRecorder* recorder, const Clock& clock, TracedRequest request)
     : recorder_(recorder), clock_(clock), admitted_(clock.Now()), last_(admitted_) {
@@ -59,7 +69,7 @@ void RequestTrace::Begun(const inference::ModelConfig& model,
 }
 
 void RequestTrace::Embedded(const std::vector<float>& embedding, size_t prompt_tokens) {
-  entry_.latency.embedding_ms = Lap();
+  entry_.latency.embedding_ms += Lap();
   entry_.query_embedding = embedding;
   entry_.prompt_tokens = static_cast<uint32_t>(prompt_tokens);
 }
@@ -98,11 +108,16 @@ void RequestTrace::ForgetUser() {
 }
 
 void RequestTrace::Finished(int completion_tokens) {
-  entry_.completion_tokens = static_cast<uint32_t>(std::max(0, completion_tokens));
-  End();
+  if (!ended_) {
+    entry_.completion_tokens = static_cast<uint32_t>(std::max(0, completion_tokens));
+    End();
+  }
 }
 
 void RequestTrace::Failed(const absl::Status& status) {
+  if (ended_) {
+    return;
+  }
   entry_.error = {ReasonOf(status), TextOf(MessageOf(status), limits::kMaxWitnessMessageBytes)};
   if (!begun_) {
     entry_.latency.queue_ms = Lap();
@@ -111,16 +126,18 @@ void RequestTrace::Failed(const absl::Status& status) {
 }
 
 void RequestTrace::End() {
-  RequestRecorder* const recorder = std::exchange(recorder_, nullptr);
-  if (recorder == nullptr) {
-    return;
-  }
+  ended_ = true;
   if (chosen_) {
     entry_.latency.generation_ms = Lap();
   }
   entry_.latency.total_ms = Milliseconds(clock_.Now() - admitted_);
   entry_.timestamp_ms = std::max<int64_t>(0, clock_.WallMillis());
-  recorder->Record(std::move(entry_));
+}
+
+void RequestTrace::Record() {
+  if (!std::exchange(recorded_, true)) {
+    recorder_->Record(std::move(entry_));
+  }
 }
 
 }  // namespace ruvd::serving

@@ -22,6 +22,8 @@ class RequestRecorder {
   virtual ~RequestRecorder() = default;
   virtual void Record(storage::WitnessEntry entry) = 0;
 };
+// Returns a recorder that drops what it is given.
+RequestRecorder& DroppingRecorder();
 
 // What is known about a request at its admission.
 struct TracedRequest {
@@ -32,16 +34,16 @@ struct TracedRequest {
   std::string embedded_by;  // id of the model package that embeds its prompt
 };
 
-// Follows one request from its admission to its end and then calls the recorder once. Costs a
-// request microseconds. Not thread-safe.
+// Follows one request from its admission to its end, for the recorder. Costs a request
+// microseconds. Not thread-safe.
 class RequestTrace {
  public:
-  // `recorder` may be null; it and the clock must outlive the trace. Time counts from the
-  // construction.
+  // The recorder and the clock must outlive the trace. Time counts from the construction.
   RequestTrace(RequestRecorder* recorder, const Clock& clock, TracedRequest request);
 
   // The calls below come in this order, each after the work it names.
   void Begun(const inference::ModelConfig& model, const inference::SamplingOptions& options);
+  // `embedding` is empty if nothing was searched by it.
   void Embedded(const std::vector<float>& embedding, size_t prompt_tokens);
   void Chose(const std::vector<AdapterUse>& uses);
   // Records the route that a router chose, and the probability (0 to 1) that it is good enough.
@@ -54,16 +56,20 @@ class RequestTrace {
   // recorded.
   void ForgetUser();
 
-  // Finished or Failed ends the trace; later calls do nothing.
+  // Finished or Failed ends the time that is measured; later calls do nothing.
   void Finished(int completion_tokens);
   void Failed(const absl::Status& status);
+  // Gives the entry to the recorder; later calls do nothing.
+  void Record();
 
  private:
   // Returns the milliseconds since the last call, or since the construction.
   float Lap();
   void End();
 
-  RequestRecorder* recorder_;  // null once the entry was recorded
+  RequestRecorder* recorder_;
+  bool ended_ = false;
+  bool recorded_ = false;
   const Clock& clock_;
   const TimePoint admitted_;
   TimePoint last_;

@@ -3,163 +3,97 @@
 
 #include "node/serving/router_files.h"
 
-#include <algorithm>
-#include <charconv>
-#include <filesystem>
-#include <optional>
-#include <system_error>
+#include <string>
 #include <utility>
 
-#include "base/bytes.h"
-#include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/router/limits.h"
-#include "node/serving/request_router.h"
-#include "storage/db/column_family.h"
+#include "ruvd/storage/v1/state.pb.h"
 
 namespace ruvd::serving {
 namespace {
 
-constexpr std::string_view kMagic = "RVNR";
-constexpr uint16_t kFormat = 1;
-constexpr uint64_t kHeadBytes = 4 + 2 + 8 + 4;
-constexpr std::string_view kStateMagic = "RVNS";
-constexpr uint64_t kStateBytes = 4 + 2 + 1 + 8 + 8 + 8;
-constexpr std::string_view kFilePrefix = "router-";
-
-// The seal includes the version, so that a file cannot replace that of another version.
-privacy::SealContext ContextOf(uint32_t version) {
-  return {.column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
-          .key = "router",
-          .schema = kFormat,
-          .generation = version};
+// The kinds of scorers that a node's router may have.
+bool IsScorerKind(uint32_t number) {
+  return number == static_cast<uint32_t>(inference::ScorerKind::kLogistic) ||
+         number == static_cast<uint32_t>(inference::ScorerKind::kFastGrnn) ||
+         number == static_cast<uint32_t>(inference::ScorerKind::kCascade);
 }
 
-bool IsScorerKind(uint8_t number) {
-  return RouterKindByName(inference::ScorerName(static_cast<inference::ScorerKind>(number)))
-             .has_value() &&
-         number <= static_cast<uint8_t>(inference::ScorerKind::kFastGrnn);
-}
-
-privacy::SealContext StateContext() {
-  return {.column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
-          .key = "router-state",
-          .schema = kFormat};
-}
-
-std::optional<uint32_t> VersionOf(std::string_view name) {
-  if (!name.starts_with(kFilePrefix)) {
-    return std::nullopt;
-  }
-  name.remove_prefix(kFilePrefix.size());
-  uint32_t version = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), version);
-  return error == std::errc() && end == name.data() + name.size() && version > 0
-             ? std::optional(version)
-             : std::nullopt;
+absl::Status NoSuchVersion(uint32_t version) {
+  return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+               "version {} of the router no longer exists", version);
 }
 
 }  // namespace
 
-std::string EncodeStoredRouter(const StoredRouter& stored) {
-  ByteWriter out;
-  out.WriteText(kMagic).Write(kFormat).Write(stored.trained_ms).Write(stored.outcomes);
-  return out.WriteText(stored.router->Serialize()).Take();
+storage::v1::StoredRouter ToStored(const StoredRouter& router) {
+  storage::v1::StoredRouter stored;
+  stored.set_trained_ms(router.trained_ms);
+  stored.set_outcomes(router.outcomes);
+  stored.set_router(router.router->Serialize());
+  return stored;
 }
 
-absl::StatusOr<StoredRouter> DecodeStoredRouter(std::string_view bytes,
-                                                const inference::RouterOptions& options) {
-  ByteReader in(AsBytes(bytes));
-  const auto magic = in.ReadBytes(kMagic.size());
-  const auto format = in.Read<uint16_t>();
-  const auto trained_ms = in.Read<int64_t>();
-  const auto outcomes = in.Read<uint32_t>();
-  if (!magic || AsText(*magic) != kMagic || format != kFormat || !trained_ms || *trained_ms < 0 ||
-      !outcomes) {
+absl::StatusOr<StoredRouter> FromStored(const storage::v1::StoredRouter& stored,
+                                        const inference::RouterOptions& options) {
+  if (stored.trained_ms() < 0 || stored.router().size() > limits::kMaxRouterBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "these bytes are not a stored router; train the router again");
+                 "the stored value is not a router, because it was trained at {} ms and has {} "
+                 "bytes; train the router again",
+                 stored.trained_ms(), stored.router().size());
   }
-  ASSIGN_OR_RETURN(inference::Router router,
-                   inference::Router::Parse(bytes.substr(kHeadBytes), options));
-  return StoredRouter{.trained_ms = *trained_ms,
-                      .outcomes = *outcomes,
+  ASSIGN_OR_RETURN(inference::Router router, inference::Router::Parse(stored.router(), options));
+  return StoredRouter{.trained_ms = stored.trained_ms(),
+                      .outcomes = stored.outcomes(),
                       .router = std::make_shared<const inference::Router>(std::move(router))};
 }
 
-std::string EncodeTrainingState(const RouterTrainingState& state) {
-  ByteWriter out;
-  out.WriteText(kStateMagic).Write(kFormat).Write(static_cast<uint8_t>(state.kind));
-  return out.Write(state.trained_ms).Write(state.outcomes).Write(state.counted_from).Take();
+storage::v1::RouterTrainingState ToStored(const RouterTrainingState& state) {
+  storage::v1::RouterTrainingState stored;
+  stored.set_scorer_kind(static_cast<uint32_t>(state.kind));
+  stored.set_trained_ms(state.trained_ms);
+  stored.set_outcomes(state.outcomes);
+  stored.set_counted_from_ms(state.counted_from);
+  return stored;
 }
 
-absl::StatusOr<RouterTrainingState> DecodeTrainingState(std::string_view bytes) {
-  ByteReader in(AsBytes(bytes));
-  const auto magic = in.ReadBytes(kStateMagic.size());
-  const auto format = in.Read<uint16_t>();
-  const auto kind = in.Read<uint8_t>();
-  const auto trained_ms = in.Read<int64_t>();
-  const auto outcomes = in.Read<uint64_t>();
-  const auto counted_from = in.Read<int64_t>();
-  if (bytes.size() != kStateBytes || AsText(*magic) != kStateMagic || format != kFormat ||
-      !IsScorerKind(*kind) || *trained_ms < 0 || *counted_from < 0) {
+absl::StatusOr<RouterTrainingState> FromStored(const storage::v1::RouterTrainingState& stored) {
+  if (!IsScorerKind(stored.scorer_kind()) || stored.trained_ms() < 0 ||
+      stored.counted_from_ms() < 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "these bytes are not the training state of a router");
+                 "the stored value is not the training state of a router, because it names scorers "
+                 "of kind {} and the times {} and {} ms",
+                 stored.scorer_kind(), stored.trained_ms(), stored.counted_from_ms());
   }
-  return RouterTrainingState{.kind = static_cast<inference::ScorerKind>(*kind),
-                             .trained_ms = *trained_ms,
-                             .outcomes = *outcomes,
-                             .counted_from = *counted_from};
+  return RouterTrainingState{.kind = static_cast<inference::ScorerKind>(stored.scorer_kind()),
+                             .trained_ms = stored.trained_ms(),
+                             .outcomes = stored.outcomes(),
+                             .counted_from = stored.counted_from_ms()};
 }
 
-std::string RouterFiles::PathOf(uint32_t version) const {
-  return fmt::format("{}/{}{}", folder_, kFilePrefix, version);
-}
-
-std::string RouterFiles::StatePath() const {
-  return fmt::format("{}/{}state", folder_, kFilePrefix);
-}
-
-std::vector<uint32_t> RouterFiles::Versions() const {
-  std::error_code error;
-  std::vector<uint32_t> versions;
-  for (const auto& file : std::filesystem::directory_iterator(folder_, error)) {
-    if (const auto version = VersionOf(file.path().filename().string())) {
-      versions.push_back(*version);
-    }
-  }
-  std::ranges::sort(versions);
-  return versions;
+absl::StatusOr<std::vector<uint32_t>> RouterFiles::Versions() const {
+  return state_.Numbers(storage::state::kRouters);
 }
 
 absl::StatusOr<StoredRouter> RouterFiles::Read(uint32_t version) const {
-  constexpr uint64_t kMostBytes =
-      limits::kMaxRouterBytes + kHeadBytes + privacy::kSealOverheadBytes;
-  ASSIGN_OR_RETURN(const std::string sealed, ReadFile(PathOf(version), kMostBytes));
-  ASSIGN_OR_RETURN(const std::string bytes, key_.Open(ContextOf(version), sealed));
-  return DecodeStoredRouter(bytes, options_);
+  ASSIGN_OR_RETURN(const auto stored, state_.Get(storage::state::StoredRouter(version)));
+  return stored ? FromStored(*stored, options_) : NoSuchVersion(version);
 }
 
 absl::StatusOr<RouterTrainingState> RouterFiles::ReadState() const {
-  std::error_code error;
-  if (!std::filesystem::exists(StatePath(), error)) {
-    return RouterTrainingState{};
-  }
-  ASSIGN_OR_RETURN(const std::string sealed,
-                   ReadFile(StatePath(), kStateBytes + privacy::kSealOverheadBytes));
-  ASSIGN_OR_RETURN(const std::string bytes, key_.Open(StateContext(), sealed));
-  return DecodeTrainingState(bytes);
+  ASSIGN_OR_RETURN(const auto stored, state_.Get(storage::state::RouterTrainingState()));
+  return stored ? FromStored(*stored) : RouterTrainingState{};
 }
 
 absl::Status RouterFiles::WriteState(const RouterTrainingState& state) {
-  return WriteFileAtomically(StatePath(), key_.Seal(StateContext(), EncodeTrainingState(state)),
-                             0600);
+  return state_.Put(storage::state::RouterTrainingState(), ToStored(state));
 }
 
 absl::Status RouterFiles::Write(uint32_t version, const StoredRouter& stored) {
-  RETURN_IF_ERROR(WriteFileAtomically(
-      PathOf(version), key_.Seal(ContextOf(version), EncodeStoredRouter(stored)), 0600));
-  const std::vector<uint32_t> versions = Versions();
+  RETURN_IF_ERROR(state_.Put(storage::state::StoredRouter(version), ToStored(stored)));
+  const std::vector<uint32_t> versions = Versions().value_or(std::vector<uint32_t>());
   for (size_t i = 0; i + kKept < versions.size(); ++i) {
     Remove(versions[i]).IgnoreError();  // the next write tries again
   }
@@ -167,14 +101,8 @@ absl::Status RouterFiles::Write(uint32_t version, const StoredRouter& stored) {
 }
 
 absl::Status RouterFiles::Remove(uint32_t version) {
-  std::error_code error;
-  const bool removed = std::filesystem::remove(PathOf(version), error);
-  if (error) {
-    return FileWriteError(PathOf(version), error.value());
-  }
-  return removed ? absl::OkStatus()
-                 : Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                         "version {} of the router no longer exists", version);
+  ASSIGN_OR_RETURN(const bool there, state_.Contains(storage::state::StoredRouter(version)));
+  return there ? state_.Delete(storage::state::StoredRouter(version)) : NoSuchVersion(version);
 }
 
 }  // namespace ruvd::serving

@@ -5,14 +5,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "inference/router/router.h"
-#include "privacy/seal/seal.h"
+#include "storage/state/state_store.h"
 
 namespace ruvd::serving {
 
@@ -23,12 +21,11 @@ struct StoredRouter {
   std::shared_ptr<const inference::Router> router;
 };
 
-// Encodes a router, little endian: "RVNR", u16 format 1, i64 trained_ms, u32 outcomes,
-// Router::Serialize.
-std::string EncodeStoredRouter(const StoredRouter& stored);
-// Returns INVALID_ARGUMENT for malformed bytes, and the errors of Router::Parse.
-absl::StatusOr<StoredRouter> DecodeStoredRouter(std::string_view bytes,
-                                                const inference::RouterOptions& options);
+// The stored form. FromStored returns INVALID_ARGUMENT for a negative time, and the errors of
+// Router::Parse.
+storage::v1::StoredRouter ToStored(const StoredRouter& router);
+absl::StatusOr<StoredRouter> FromStored(const storage::v1::StoredRouter& stored,
+                                        const inference::RouterOptions& options);
 
 // The state of router training, kept beside the router's versions.
 struct RouterTrainingState {
@@ -39,35 +36,27 @@ struct RouterTrainingState {
   bool operator==(const RouterTrainingState&) const = default;
 };
 
-// Encodes the state, little endian: "RVNS", u16 format 1, u8 kind, i64 trained_ms, u64 outcomes,
-// i64 counted_from.
-std::string EncodeTrainingState(const RouterTrainingState& state);
-// Returns INVALID_ARGUMENT for malformed bytes.
-absl::StatusOr<RouterTrainingState> DecodeTrainingState(std::string_view bytes);
+// The stored form. FromStored returns INVALID_ARGUMENT for an unknown kind and negative times.
+storage::v1::RouterTrainingState ToStored(const RouterTrainingState& state);
+absl::StatusOr<RouterTrainingState> FromStored(const storage::v1::RouterTrainingState& stored);
 
-// The sealed files of a node's router: FOLDER/router-VERSION for each version, and
-// FOLDER/router-state. Not thread-safe.
+// The versions of a node's router and the state of its training, in the node's state. Calls return
+// the errors of StateStore. Not thread-safe.
 class RouterFiles {
  public:
-  // `options` apply to the routers that are read.
-  RouterFiles(std::string folder, privacy::SealKey key, const inference::RouterOptions& options)
-      : folder_(std::move(folder)), key_(std::move(key)), options_(options) {}
+  // `state` must outlive this object. `options` apply to the routers that are read.
+  RouterFiles(storage::StateStore& state, const inference::RouterOptions& options)
+      : state_(state), options_(options) {}
 
-  std::string PathOf(uint32_t version) const;
-  // Returns the versions that have a file, lowest first.
-  std::vector<uint32_t> Versions() const;
-  // Returns SEAL_BROKEN or INVALID_ARGUMENT if the file is damaged or was sealed by another store,
-  // and the errors of reading.
+  // Returns the stored versions, lowest first.
+  absl::StatusOr<std::vector<uint32_t>> Versions() const;
+  // Returns NOT_FOUND if there is no such version, and the errors of FromStored.
   absl::StatusOr<StoredRouter> Read(uint32_t version) const;
-  // Writes a version atomically, then deletes versions older than the newest kKept. Returns
-  // FILE_UNWRITABLE or DISK_FULL on failure.
+  // Stores a version, then deletes versions older than the newest kKept.
   absl::Status Write(uint32_t version, const StoredRouter& stored);
-  // Returns the state, or an empty one if there is no file. Returns SEAL_BROKEN or INVALID_ARGUMENT
-  // if the file is damaged or was sealed by another store, and the errors of reading.
+  // Returns the state, or an empty one if there is no state, and the errors of FromStored.
   absl::StatusOr<RouterTrainingState> ReadState() const;
-  // Writes the state atomically. Returns FILE_UNWRITABLE or DISK_FULL on failure.
   absl::Status WriteState(const RouterTrainingState& state);
-  std::string StatePath() const;
   // Returns NOT_FOUND if there is no such version.
   absl::Status Remove(uint32_t version);
 
@@ -75,8 +64,7 @@ class RouterFiles {
   static constexpr size_t kKept = 8;
 
  private:
-  const std::string folder_;
-  const privacy::SealKey key_;
+  storage::StateStore& state_;
   const inference::RouterOptions options_;
 };
 

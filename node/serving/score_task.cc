@@ -33,9 +33,14 @@ absl::StatusOr<ScoreAnswer> ScoreTask::Run(inference::Transformer& serving) {
     // The serving transformer embeds the prompt, because the embeddings of stored completions come
     // from it.
     RETURN_IF_ERROR(held_.status());
-    ASSIGN_OR_RETURN(const std::vector<float> embedding,
-                     inference::EmbedText(serving, prompt, whitening_));
+    std::vector<float> embedding;
+    if (adapters_.ReadsEmbedding(job_.adapters)) {
+      ASSIGN_OR_RETURN(embedding, inference::EmbedText(serving, prompt, whitening_));
+    }
     ASSIGN_OR_RETURN(selection, adapters_.Choose(embedding, job_.adapters));
+    if (embedding.empty() && selection.ReadsQuery()) {
+      ASSIGN_OR_RETURN(selection.query, inference::EmbedText(serving, prompt, whitening_));
+    }
   }
   // Each masking counts as one step, so that the same adapters act as in a completion at that t.
   inference::AdapterMix mix;

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "node/serving/generation_task.h"
+#include "node/serving/compute_task.h"
+#include "node/serving/generation_services.h"
+#include "node/serving/prompt_tokens.h"
 
 namespace ruvd::serving {
 

@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "base/status.h"
 #include "federation/daf/bank_alignment.h"
 #include "node/limits.h"
 #include "node/log/log.h"
+#include "node/sharing/saved_reputations.h"
 #include "node/sharing/shared_items.h"
 
 namespace ruvd::sharing {
@@ -81,8 +80,8 @@ absl::StatusOr<std::unique_ptr<FederatedModel>> FederatedModel::Open(
   RETURN_IF_ERROR(federation::CheckStrategy(options.strategy));
   std::unique_ptr<FederatedModel> model(new FederatedModel(std::move(options), std::move(global)));
   const FederatedModelOptions& own = model->options_;
-  if (own.key) {
-    auto saved = ReadGlobalAdapter(own.path, *own.key);
+  if (own.state != nullptr) {
+    auto saved = ReadGlobalAdapter(*own.state);
     absl::Status status = saved.status();
     if (saved.ok() && saved->has_value()) {
       status = model->Restore(**std::move(saved));
@@ -97,7 +96,10 @@ absl::StatusOr<std::unique_ptr<FederatedModel>> FederatedModel::Open(
 }
 
 void FederatedModel::RestoreReputations() {
-  const auto known = options_.reputations.Load();
+  if (options_.state == nullptr) {
+    return;
+  }
+  const auto known = LoadReputations(*options_.state);
   absl::StatusOr<federation::ReputationTable> table =
       known.ok() ? federation::ReputationTable::Restore(*known, global_.round()) : known.status();
   if (table.ok()) {
@@ -108,8 +110,11 @@ void FederatedModel::RestoreReputations() {
   }
 }
 
-void FederatedModel::KeepReputations() const {
-  const absl::Status kept = options_.reputations.Keep(reputation_.All(global_.round()));
+void FederatedModel::SaveReputations() const {
+  if (options_.state == nullptr) {
+    return;
+  }
+  const absl::Status kept = KeepReputations(*options_.state, reputation_.All(global_.round()));
   if (!kept.ok()) {
     LogWarning("the reputations of peers were not saved and would be lost at a restart: {} [{}]",
                MessageOf(kept), ReasonOf(kept));
@@ -257,7 +262,7 @@ absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(
       round.ok() ? Step(services, *round) : round.status();
   evaluation_.DropTexts();
   if (outcome.judges >= options_.gate.least_documents) {
-    KeepReputations();  // even if the round changes nothing
+    SaveReputations();  // even if the round changes nothing
   }
   RETURN_IF_ERROR(gate.status());
   outcome.round = global_.round();
@@ -311,26 +316,30 @@ absl::Status FederatedModel::Serve(uint32_t version) {
 void FederatedModel::Distrust() {
   const MutexLock lock(save_mutex_);
   distrusted_ = true;
-  std::error_code error;
-  std::filesystem::remove(options_.path, error);
-  if (error) {
-    LogError("{} holds a withdrawn update and could not be removed: {}; remove the file",
-             options_.path, error.message());
+  if (options_.state == nullptr) {
+    return;
+  }
+  const absl::Status removed = options_.state->Delete(storage::state::GlobalAdapter());
+  if (!removed.ok()) {
+    LogError(
+        "the saved global adapter holds a withdrawn update and is not deleted before the next one "
+        "is saved: {} [{}]",
+        MessageOf(removed), ReasonOf(removed));
   }
 }
 
 void FederatedModel::Save() const {
   const MutexLock lock(save_mutex_);
-  if (!options_.key || distrusted_) {
+  if (options_.state == nullptr || distrusted_) {
     return;
   }
-  const absl::Status saved = WriteGlobalAdapter(options_.path, *options_.key,
-                                                {.model_hash = options_.layout.model_hash,
-                                                 .frame_id = options_.layout.frame->id,
-                                                 .boundaries = options_.layout.boundaries,
-                                                 .served = adapter() == nullptr ? 0 : served_,
-                                                 .contributors = Contributors(),
-                                                 .state = global_.State()});
+  const absl::Status saved =
+      WriteGlobalAdapter(*options_.state, {.model_hash = options_.layout.model_hash,
+                                           .frame_id = options_.layout.frame->id,
+                                           .boundaries = options_.layout.boundaries,
+                                           .served = adapter() == nullptr ? 0 : served_,
+                                           .contributors = Contributors(),
+                                           .state = global_.State()});
   if (!saved.ok()) {
     LogWarning(
         "the global adapter is served but was not saved, and would be lost at a restart: {} [{}]",

@@ -21,10 +21,9 @@
 #include "node/learning/learning_throttle.h"
 #include "node/sharing/bank_evaluation.h"
 #include "node/sharing/federated_round.h"
-#include "node/sharing/global_adapter_file.h"
-#include "node/sharing/reputation_file.h"
+#include "node/sharing/saved_global_adapter.h"
 #include "node/sharing/update_layout.h"
-#include "privacy/seal/seal.h"
+#include "storage/state/state_store.h"
 
 namespace ruvd::sharing {
 
@@ -39,11 +38,9 @@ struct FederatedModelOptions {
   float min_rating = 0.7F;  // lowest rating of a lesson that judges updates
   // General text that no round is trained on, in passages of at least two tokens.
   std::vector<std::vector<inference::TokenId>> general;
-  // File that keeps the global adapter across restarts, sealed with `key`. Without a key it is not
-  // kept.
-  std::string path;
-  std::optional<privacy::SealKey> key;
-  ReputationFile reputations;  // keeps the verdicts on peers
+  // Keeps the global adapter and the verdicts on peers across restarts. Borrowed; null: they are
+  // not kept.
+  storage::StateStore* state = nullptr;
 };
 
 // The outcome of a round for one bank of this node.
@@ -138,7 +135,7 @@ class FederatedModel {
   void Save() const;
   // Loads the verdicts on peers from before a restart; they continue from the present round.
   void RestoreReputations();
-  void KeepReputations() const;
+  void SaveReputations() const;
   // Notes the contributors of a round; all members of a masked sum count as contributors.
   void NoteContributors(const std::vector<federation::PeerRecord>& peers,
                         const MaskedMeanList& sums);
@@ -151,7 +148,7 @@ class FederatedModel {
   mutable Mutex mutex_;
   std::shared_ptr<const inference::Talora> adapter_ ABSL_GUARDED_BY(mutex_);
   std::set<privacy::NodeId> contributors_ ABSL_GUARDED_BY(mutex_);
-  mutable Mutex save_mutex_;  // held while the file is written
+  mutable Mutex save_mutex_;  // held while the adapter is saved
   bool distrusted_ ABSL_GUARDED_BY(save_mutex_) = false;
 };
 

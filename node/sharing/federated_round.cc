@@ -10,8 +10,8 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "federation/daf/adapter_update.h"
 #include "federation/daf/robust_rules.h"
-#include "federation/daf/update_payload.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
 #include "node/limits.h"
@@ -86,7 +86,7 @@ absl::StatusOr<FederatedRound> CombineNewest(std::vector<federation::Item> newes
   std::vector<std::pair<privacy::NodeId, federation::AdapterUpdate>> updates;
   for (const federation::Item& item : newest) {
     absl::StatusOr<federation::AdapterUpdate> update =
-        federation::ReadUpdate(AsBytes(*item.payload), rules);
+        federation::DecodeAdapterUpdate(AsBytes(*item.payload));
     if (update.ok()) {
       updates.emplace_back(item.origin, *std::move(update));
     } else {

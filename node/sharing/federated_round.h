@@ -37,8 +37,8 @@ struct FederatedRound {
   std::vector<federation::PeerRecord> peers;  // by origin, including this node
 };
 
-// Combines the updates of `newest`, one per origin, by AggregateRound; payloads of both versions
-// are read (ReadUpdate). All updates begin from the frozen model, so no update is stale. Five or
+// Combines the updates of `newest`, one per origin, by AggregateRound. All updates
+// begin from the frozen model, so no update is stale. Five or
 // more updates are combined by nearest-neighbour mixing with a trimmed mean, and three or four by
 // clipping around this node's own update. One or two are clipped to norm 1, because a liar cannot
 // be outvoted then. An update that does not decode, or has another model, frame, shape or too large

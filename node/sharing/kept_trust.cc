@@ -3,13 +3,18 @@
 
 #include "node/sharing/kept_trust.h"
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "base/status.h"
+#include "federation/limits.h"
+#include "federation/membership/evidence.h"
 #include "node/log/log.h"
+#include "privacy/reasons.h"
+#include "ruvd/storage/v1/state.pb.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -23,6 +28,30 @@ void LogTrustFailure(std::string_view what, const absl::Status& status) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<std::string>> LoadEvidence(const storage::StateStore& state) {
+  ASSIGN_OR_RETURN(auto stored, state.Get(storage::state::EquivocationProofs()));
+  return stored ? FromStored(*std::move(stored)) : std::vector<std::string>();
+}
+
+absl::StatusOr<std::vector<std::string>> FromStored(storage::v1::EquivocationProofs stored) {
+  const auto fits = [](const std::string& proof) {
+    return proof.size() == federation::EvidenceTable::kStoredBytes;
+  };
+  if (static_cast<size_t>(stored.proofs_size()) > limits::kMaxEvidence ||
+      !std::ranges::all_of(stored.proofs(), fits)) {
+    return Error(absl::StatusCode::kDataLoss, reasons::kEvidenceInvalid,
+                 "the stored proofs of equivocations are damaged; peers send them again");
+  }
+  return std::vector<std::string>(std::make_move_iterator(stored.mutable_proofs()->begin()),
+                                  std::make_move_iterator(stored.mutable_proofs()->end()));
+}
+
+absl::Status KeepEvidence(storage::StateStore& state, const std::vector<std::string>& proofs) {
+  storage::v1::EquivocationProofs stored;
+  stored.mutable_proofs()->Add(proofs.begin(), proofs.end());
+  return state.Put(storage::state::EquivocationProofs(), stored);
+}
 
 absl::StatusOr<federation::Actions> KeptTrust::Restore(federation::GossipCore& core,
                                                        federation::Instant now) const {

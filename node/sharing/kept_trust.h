@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "federation/core/gossip_core.h"
 #include "privacy/identity/revocation_list.h"
+#include "storage/state/state_store.h"
 
 namespace ruvd::sharing {
 
@@ -24,6 +25,15 @@ struct TrustStore {
   std::function<absl::StatusOr<std::vector<std::string>>()> load_evidence;
   std::function<absl::Status(const std::vector<std::string>&)> keep_evidence;
 };
+
+// Proofs of members that equivocated, in the node's state. Without them a liar would be linked
+// again after a restart until a peer sends the proofs. Returns the proofs, unchecked, or an empty
+// list; EVIDENCE_INVALID for too many of them or for other lengths, and the errors of
+// StateStore::Get.
+absl::StatusOr<std::vector<std::string>> LoadEvidence(const storage::StateStore& state);
+absl::StatusOr<std::vector<std::string>> FromStored(storage::v1::EquivocationProofs stored);
+// Replaces the proofs. Returns the errors of StateStore::Put.
+absl::Status KeepEvidence(storage::StateStore& state, const std::vector<std::string>& proofs);
 
 // Loads this data into a gossip core and stores what the core learns. Failures are logged. Not
 // thread-safe.

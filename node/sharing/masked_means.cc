@@ -4,32 +4,21 @@
 #include "node/sharing/masked_means.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
-#include <string_view>
-#include <system_error>
+#include <string>
 #include <tuple>
 #include <utility>
 
 #include "base/bytes.h"
-#include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/limits.h"
 #include "privacy/limits.h"
-#include "storage/db/column_family.h"
+#include "ruvd/storage/v1/state.pb.h"
+#include "storage/state/number_bytes.h"
 
 namespace ruvd::sharing {
 namespace {
-
-constexpr std::string_view kMaskedMeansMagic = "RVMM";
-constexpr uint32_t kMaskedMeansFormat = 1;
-
-privacy::SealContext MaskedMeansContext() {
-  return {.column_family = static_cast<uint32_t>(storage::ColumnFamily::kChange),
-          .key = "masked-means",
-          .schema = kMaskedMeansFormat};
-}
 
 absl::Status NoMaskedMeans() {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -42,37 +31,34 @@ bool ShareAMember(const MaskedMean& a, const MaskedMean& b) {
   });
 }
 
-// Reads a mean without its update, which follows; false if the bytes are invalid.
-bool ReadMembers(ByteReader& in, MaskedMean* mean) {
-  mean->name = in.ReadArray<32>().value_or(privacy::NodeId{});
-  mean->round = in.Read<uint64_t>().value_or(0);
-  mean->expires_ms = in.Read<int64_t>().value_or(0);
-  const size_t members = in.Read<uint8_t>().value_or(0);
-  for (size_t i = 0; i < members && !in.failed(); ++i) {
-    mean->members.push_back(in.ReadArray<32>().value_or(privacy::NodeId{}));
+// Reads name and members; returns false if they cannot be used.
+bool ReadMembers(const storage::v1::MaskedMean& stored, MaskedMean* mean) {
+  const auto members = static_cast<size_t>(stored.members_size());
+  if (!storage::CopyTo(stored.name(), &mean->name) || members < limits::kMinCliqueMembers ||
+      members > limits::kMaxCliqueMembers) {
+    return false;
   }
-  return !in.failed() && members >= limits::kMinCliqueMembers &&
-         members <= limits::kMaxCliqueMembers &&
-         std::ranges::adjacent_find(mean->members, std::greater_equal<>()) == mean->members.end();
+  for (const std::string& id : stored.members()) {
+    if (!storage::CopyTo(id, &mean->members.emplace_back())) {
+      return false;
+    }
+  }
+  return std::ranges::adjacent_find(mean->members, std::greater_equal<>()) == mean->members.end();
 }
 
-absl::StatusOr<MaskedMean> ReadMean(ByteReader& in) {
-  MaskedMean mean;
-  if (!ReadMembers(in, &mean)) {
+absl::StatusOr<MaskedMean> MeanFromStored(const storage::v1::MaskedMean& stored) {
+  MaskedMean mean{.round = stored.round(), .expires_ms = stored.expires_ms(), .members = {}};
+  if (!ReadMembers(stored, &mean)) {
     return NoMaskedMeans();
   }
-  const auto update = in.ReadBytes(in.Read<uint32_t>().value_or(0));
-  if (!update) {
-    return NoMaskedMeans();
+  ASSIGN_OR_RETURN(mean.update, federation::DecodeAdapterUpdate(AsBytes(stored.update())));
+  for (const storage::v1::OwnPatternInMean& own : stored.own()) {
+    storage::PatternId id;
+    if (!storage::CopyTo(own.pattern_id(), &id) || !mean.own.emplace(id, own.updated_ms()).second) {
+      return NoMaskedMeans();
+    }
   }
-  ASSIGN_OR_RETURN(mean.update, federation::DecodeAdapterUpdate(*update));
-  const uint32_t patterns = in.Read<uint32_t>().value_or(0);
-  for (uint32_t i = 0; i < patterns && !in.failed(); ++i) {
-    const auto id = in.ReadArray<16>();
-    mean.own[id.value_or(storage::PatternId{})] = in.Read<int64_t>().value_or(0);
-  }
-  return in.failed() || mean.own.size() != patterns ? NoMaskedMeans()
-                                                    : absl::StatusOr<MaskedMean>(std::move(mean));
+  return mean;
 }
 
 }  // namespace
@@ -113,67 +99,51 @@ const MaskedMean* MaskedMeans::Of(const privacy::NodeId& member) const {
   return found == means_.end() ? nullptr : found->get();
 }
 
-std::string EncodeMaskedMeans(const MaskedMeanList& means) {
-  ByteWriter out;
-  out.WriteText(kMaskedMeansMagic).Write(kMaskedMeansFormat);
-  out.Write(static_cast<uint32_t>(means.size()));
+storage::v1::MaskedMeans ToStored(const MaskedMeanList& means) {
+  storage::v1::MaskedMeans stored;
   for (const auto& mean : means) {
-    out.WriteBytes(mean->name).Write(mean->round).Write(mean->expires_ms);
-    out.Write(static_cast<uint8_t>(mean->members.size()));
+    storage::v1::MaskedMean* const one = stored.add_means();
+    one->set_name(std::string(AsText(mean->name)));
+    one->set_round(mean->round);
+    one->set_expires_ms(mean->expires_ms);
     for (const privacy::NodeId& id : mean->members) {
-      out.WriteBytes(id);
+      one->add_members(std::string(AsText(id)));
     }
-    const std::string update = federation::EncodeAdapterUpdate(mean->update);
-    out.Write(static_cast<uint32_t>(update.size())).WriteText(update);
-    out.Write(static_cast<uint32_t>(mean->own.size()));
+    one->set_update(federation::EncodeAdapterUpdate(mean->update));
     for (const auto& [id, updated_ms] : mean->own) {
-      out.WriteBytes(id).Write(updated_ms);
+      storage::v1::OwnPatternInMean* const own = one->add_own();
+      own->set_pattern_id(std::string(AsText(id)));
+      own->set_updated_ms(updated_ms);
     }
   }
-  return out.Take();
+  return stored;
 }
 
-absl::StatusOr<std::vector<MaskedMean>> DecodeMaskedMeans(std::span<const uint8_t> bytes) {
-  ByteReader in(bytes);
-  const auto magic = in.ReadBytes(kMaskedMeansMagic.size());
-  if (!magic || AsText(*magic) != kMaskedMeansMagic || in.Read<uint32_t>() != kMaskedMeansFormat) {
-    return NoMaskedMeans();
-  }
-  const uint32_t count = in.Read<uint32_t>().value_or(0);
-  if (in.failed() || count > limits::kMaxMaskedMeans) {
+absl::StatusOr<std::vector<MaskedMean>> FromStored(const storage::v1::MaskedMeans& stored) {
+  if (static_cast<size_t>(stored.means_size()) > limits::kMaxMaskedMeans) {
     return NoMaskedMeans();
   }
   std::vector<MaskedMean> means;
-  for (uint32_t i = 0; i < count; ++i) {
-    ASSIGN_OR_RETURN(means.emplace_back(), ReadMean(in));
+  for (const storage::v1::MaskedMean& one : stored.means()) {
+    ASSIGN_OR_RETURN(means.emplace_back(), MeanFromStored(one));
   }
-  return in.remaining() == 0 ? absl::StatusOr<std::vector<MaskedMean>>(std::move(means))
-                             : NoMaskedMeans();
+  return means;
 }
 
-absl::StatusOr<std::vector<MaskedMean>> MaskedMeansFile::Load() const {
-  std::error_code error;
-  if (!key_ || !std::filesystem::exists(path_, error)) {
-    return std::vector<MaskedMean>();
-  }
-  ASSIGN_OR_RETURN(const std::string sealed,
-                   ReadFile(path_, limits::kMaxMaskedMeansBytes + privacy::kSealOverheadBytes));
-  ASSIGN_OR_RETURN(const std::string bytes, key_->Open(MaskedMeansContext(), sealed));
-  return DecodeMaskedMeans(AsBytes(bytes));
+absl::StatusOr<std::vector<MaskedMean>> LoadMaskedMeans(const storage::StateStore& state) {
+  ASSIGN_OR_RETURN(const auto stored, state.Get(storage::state::MaskedMeans()));
+  return stored ? FromStored(*stored) : std::vector<MaskedMean>();
 }
 
-absl::Status MaskedMeansFile::Keep(const MaskedMeanList& means) const {
-  if (!key_) {
-    return absl::OkStatus();
-  }
-  const std::string bytes = EncodeMaskedMeans(means);
-  if (bytes.size() > limits::kMaxMaskedMeansBytes) {
+absl::Status KeepMaskedMeans(storage::StateStore& state, const MaskedMeanList& means) {
+  const storage::v1::MaskedMeans stored = ToStored(means);
+  if (stored.ByteSizeLong() > limits::kMaxMaskedMeansBytes) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "the masked sums have {} bytes, but at most {} can be saved; lower "
                  "federation.core_rank or experimental.banks",
-                 bytes.size(), limits::kMaxMaskedMeansBytes);
+                 stored.ByteSizeLong(), limits::kMaxMaskedMeansBytes);
   }
-  return WriteFileAtomically(path_, key_->Seal(MaskedMeansContext(), bytes), 0600);
+  return state.Put(storage::state::MaskedMeans(), stored);
 }
 
 }  // namespace ruvd::sharing

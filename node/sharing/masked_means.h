@@ -6,17 +6,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "federation/daf/adapter_update.h"
 #include "privacy/identity/node_key.h"
-#include "privacy/seal/seal.h"
 #include "storage/patterns/pattern.h"
+#include "storage/state/state_store.h"
 
 namespace ruvd::sharing {
 
@@ -56,34 +53,17 @@ class MaskedMeans {
   MaskedMeanList means_;
 };
 
-// The encoding as bytes, little endian:
-//   "RVMM", u32 format 1, u32 means; each: 32 bytes name, u64 round, i64 expires,
-//   u8 members and as many ids of 32 bytes; u32 bytes of the update, as it would travel;
-//   u32 own patterns and as many ids of 16 bytes, each with i64 updated_ms.
-std::string EncodeMaskedMeans(const MaskedMeanList& means);
-// Decodes the bytes. Lengths are checked before memory is allocated; invalid bytes are
-// INVALID_ARGUMENT.
-absl::StatusOr<std::vector<MaskedMean>> DecodeMaskedMeans(std::span<const uint8_t> bytes);
+// The stored form. FromStored returns INVALID_ARGUMENT for a message with lengths out of range or
+// members that are not ascending, and the errors of DecodeAdapterUpdate.
+storage::v1::MaskedMeans ToStored(const MaskedMeanList& means);
+absl::StatusOr<std::vector<MaskedMean>> FromStored(const storage::v1::MaskedMeans& stored);
 
-// The sealed file that keeps the means across restarts, because peers keep the parts of a sum for a
-// few hours only.
-class MaskedMeansFile {
- public:
-  // A file without a key keeps nothing.
-  MaskedMeansFile() = default;
-  MaskedMeansFile(std::string path, privacy::SealKey key)
-      : path_(std::move(path)), key_(std::move(key)) {}
-
-  // Returns an empty list if there is no file. SEAL_BROKEN means that it is damaged or belongs to
-  // another store. Other errors are those of reading and of DecodeMaskedMeans.
-  absl::StatusOr<std::vector<MaskedMean>> Load() const;
-  // Replaces the file atomically. Returns LIMIT_EXCEEDED above limits::kMaxMaskedMeansBytes,
-  // FILE_UNWRITABLE or DISK_FULL.
-  absl::Status Keep(const MaskedMeanList& means) const;
-
- private:
-  std::string path_;
-  std::optional<privacy::SealKey> key_;
-};
+// The means are kept in the node's state, because peers keep the parts of a sum for a few hours
+// only. LoadMaskedMeans returns an empty list if no means are stored, and the errors of
+// StateStore::Get and FromStored.
+absl::StatusOr<std::vector<MaskedMean>> LoadMaskedMeans(const storage::StateStore& state);
+// Replaces the means. Returns LIMIT_EXCEEDED above limits::kMaxMaskedMeansBytes, and the errors of
+// StateStore::Put.
+absl::Status KeepMaskedMeans(storage::StateStore& state, const MaskedMeanList& means);
 
 }  // namespace ruvd::sharing

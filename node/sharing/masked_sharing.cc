@@ -95,7 +95,10 @@ MaskedSharing::MaskedSharing(MaskedSharingOptions options) : options_(std::move(
 }
 
 void MaskedSharing::Load() {
-  absl::StatusOr<std::vector<MaskedMean>> means = options_.file.Load();
+  if (options_.state == nullptr) {
+    return;
+  }
+  absl::StatusOr<std::vector<MaskedMean>> means = LoadMaskedMeans(*options_.state);
   if (!means.ok()) {
     LogWarning("the saved masked sums are not used: {} [{}]", MessageOf(means.status()),
                ReasonOf(means.status()));
@@ -115,7 +118,10 @@ void MaskedSharing::Load() {
 
 void MaskedSharing::Save() {
   changed_ = true;
-  if (const absl::Status kept = options_.file.Keep(means_.all()); !kept.ok()) {
+  if (options_.state == nullptr) {
+    return;
+  }
+  if (const absl::Status kept = KeepMaskedMeans(*options_.state, means_.all()); !kept.ok()) {
     LogWarning("masked sums are in use but were not saved, and would be lost at a restart: {} [{}]",
                MessageOf(kept), ReasonOf(kept));
   }

@@ -35,7 +35,7 @@ struct MaskedSharingOptions {
   std::function<absl::StatusOr<OwnCores>(federation::Instant)> next_update;
   DpRelease* release = nullptr;                    // must outlive this object; charges for shares
   const storage::ConsentBook* consents = nullptr;  // must outlive this object; null: nothing leaves
-  MaskedMeansFile file;
+  storage::StateStore* state = nullptr;  // keeps the means; null: they are lost at a restart
   privacy::dp::RandomBytes random;
 };
 

@@ -10,7 +10,6 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/daf/update_payload.h"
 #include "federation/limits.h"
 #include "node/limits.h"
 #include "node/log/log.h"
@@ -130,14 +129,6 @@ std::vector<federation::Item> OwnPatterns::RemoveTakenBack(std::vector<federatio
     return item.origin == self_ && item.kind == federation::ItemKind::kAdapterDelta;
   });
   const absl::StatusOr<OwnCores> own = has_delta ? NextDelta(tier, now) : OwnCores();
-  // A copy for older peers is kept or removed together with its update.
-  std::set<uint64_t> kept_rounds;
-  for (const federation::Item& item : *items) {
-    if (item.origin == self_ && federation::IsUpdateOfBanks(item) &&
-        MayStillLeave(item, tier, now)) {
-      kept_rounds.insert(item.round);
-    }
-  }
   std::vector<federation::Item> removed;
   std::set<Digest> kept;
   std::erase_if(*items, [&](const federation::Item& item) {
@@ -145,10 +136,6 @@ std::vector<federation::Item> OwnPatterns::RemoveTakenBack(std::vector<federatio
     // taken for a liar.
     if (item.origin != self_ || item.kind == federation::ItemKind::kWithdrawal ||
         federation::IsMaskItem(item.kind)) {
-      return false;
-    }
-    if (item.kind == federation::ItemKind::kAdapterDelta && !federation::IsUpdateOfBanks(item) &&
-        kept_rounds.contains(item.round)) {
       return false;
     }
     if (!MayStillLeave(item, tier, now)) {
@@ -442,15 +429,7 @@ void OwnPatterns::TakeBack(const std::vector<Digest>& updates, federation::Gossi
   if (updates.empty()) {
     return;
   }
-  std::vector<Digest> gone = updates;
-  for (const federation::Item& item : core.Items()) {
-    // A copy of an update for older peers (without timestep banks) has no recorded sources.
-    if (item.kind == federation::ItemKind::kAdapterDelta && item.origin == self_ &&
-        releases_.Find(item.id) == nullptr) {
-      gone.push_back(item.id);
-    }
-  }
-  Append(core.WithdrawItems(gone), actions);
+  Append(core.WithdrawItems(updates), actions);
   releases_.Forget(updates);
   const storage::ReleaseSources* const newest = releases_.NewestUpdate();
   in_newest_ = newest == nullptr ? std::map<storage::PatternId, int64_t>() : newest->patterns;

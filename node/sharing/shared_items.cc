@@ -15,7 +15,7 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/daf/adapter_delta.h"
+#include "federation/daf/core_delta.h"
 #include "federation/limits.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "node/log/log.h"

@@ -7,8 +7,8 @@
 #include <array>
 #include <utility>
 
-#include "federation/daf/adapter_delta.h"
 #include "federation/daf/bank_alignment.h"
+#include "federation/daf/core_delta.h"
 
 namespace ruvd::sharing {
 namespace {

@@ -17,21 +17,16 @@ namespace ruvd::privacy {
 namespace {
 
 constexpr std::string_view kMagic("RUVDLLM-WITHDRAW-v1\0", 20);
-// Version 2 has the patterns after the items. A record without patterns is encoded as version 1.
-constexpr std::string_view kMagicWithPatterns("RUVDLLM-WITHDRAW-v2\0", 20);
 
 std::string EncodeFields(const Withdrawal& record) {
   ByteWriter writer;
-  writer.WriteText(record.patterns.empty() ? kMagic : kMagicWithPatterns);
-  writer.WriteBytes(record.node).Write(record.withdrawn_ms);
+  writer.WriteText(kMagic).WriteBytes(record.node).Write(record.withdrawn_ms);
   writer.Write(static_cast<uint8_t>(record.everything ? 1 : 0));
   writer.Write(static_cast<uint16_t>(record.items.size()));
   for (const Digest& item : record.items) {
     writer.WriteBytes(item);
   }
-  if (!record.patterns.empty()) {
-    writer.Write(static_cast<uint16_t>(record.patterns.size()));
-  }
+  writer.Write(static_cast<uint16_t>(record.patterns.size()));
   for (const Withdrawal::PatternName& pattern : record.patterns) {
     writer.WriteBytes(pattern);
   }
@@ -110,16 +105,13 @@ absl::StatusOr<Withdrawal> Withdrawal::Parse(std::span<const uint8_t> bytes) {
   const auto node = reader.ReadArray<32>();
   const auto withdrawn = reader.Read<int64_t>();
   const auto everything = reader.Read<uint8_t>();
-  if (reader.failed() || *everything > 1 ||
-      (AsText(*magic) != kMagic && AsText(*magic) != kMagicWithPatterns)) {
+  if (reader.failed() || *everything > 1 || AsText(*magic) != kMagic) {
     return Invalid();
   }
-  const bool with_patterns = AsText(*magic) == kMagicWithPatterns;
   auto items = ReadNames<Digest>(reader);
-  auto patterns = with_patterns ? ReadNames<PatternName>(reader) : std::vector<PatternName>();
+  auto patterns = ReadNames<PatternName>(reader);
   const auto signature = reader.ReadArray<64>();
-  if (!items || !patterns || reader.failed() || reader.remaining() != 0 ||
-      with_patterns == patterns->empty()) {
+  if (!items || !patterns || reader.failed() || reader.remaining() != 0) {
     return Invalid();
   }
   Withdrawal record{.node = *node,

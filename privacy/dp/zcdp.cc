@@ -78,12 +78,6 @@ absl::StatusOr<double> EpsilonOfRho(double rho, double delta) {
   return std::max(0.0, std::min(least, Refine(rho, delta, middle - step, middle + step)));
 }
 
-absl::StatusOr<double> SimpleEpsilonOfRho(double rho, double delta) {
-  RETURN_IF_ERROR(CheckRho(rho));
-  RETURN_IF_ERROR(CheckDelta(delta));
-  return rho + 2 * std::sqrt(-rho * std::log(delta));
-}
-
 absl::StatusOr<double> RhoWithin(double epsilon, double delta) {
   RETURN_IF_ERROR(CheckDelta(delta));
   RETURN_IF_ERROR(CheckEpsilon(epsilon));

@@ -23,10 +23,6 @@ double GaussianRho(double sigma);
 // < 1.
 absl::StatusOr<double> EpsilonOfRho(double rho, double delta);
 
-// Returns rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016, proposition 1.3). This bound is
-// looser; it is for comparison with published figures.
-absl::StatusOr<double> SimpleEpsilonOfRho(double rho, double delta);
-
 // Returns the largest rho that stays within (epsilon, delta), with a relative error of at most 1e-9
 // that never makes it too large. Fails with INVALID_ARGUMENT unless epsilon is finite and at least
 // 0.

@@ -17,7 +17,6 @@ namespace {
 
 constexpr uint16_t kVersion = 1;
 constexpr int32_t kMaxExponent = 64;
-constexpr size_t kBytesPerLine = 32;
 
 absl::Status Malformed() {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
@@ -74,21 +73,6 @@ absl::StatusOr<ReleasePayload> ReleasePayload::Parse(std::span<const uint8_t> by
     std::memcpy(payload.units.data(), values.data(), values.size());
   }
   return payload;
-}
-
-absl::StatusOr<std::string> PreviewText(std::span<const uint8_t> bytes) {
-  ASSIGN_OR_RETURN(const ReleasePayload payload, ReleasePayload::Parse(bytes));
-  std::string text = fmt::format(
-      "{} values, {}-level privacy\nclip norm {} units, noise {} units, a unit is 2^{}\n"
-      "layout {}\nSHA-256 {}\n{} bytes:\n",
-      payload.units.size(), UnitName(payload.unit), payload.clip_units, payload.sigma_units,
-      payload.exponent, ToHex(payload.layout), ToHex(Sha256(bytes)), bytes.size());
-  while (!bytes.empty()) {
-    const size_t count = std::min(bytes.size(), kBytesPerLine);
-    text.append(ToHex(bytes.first(count))).append("\n");
-    bytes = bytes.subspan(count);
-  }
-  return text;
 }
 
 }  // namespace ruvd::privacy

@@ -33,8 +33,4 @@ struct ReleasePayload {
   bool operator==(const ReleasePayload&) const = default;
 };
 
-// Returns the text that a person sees before the bytes leave: each field with its name, then all
-// bytes in hexadecimal. Fails as Parse does.
-absl::StatusOr<std::string> PreviewText(std::span<const uint8_t> payload);
-
 }  // namespace ruvd::privacy

@@ -61,7 +61,7 @@ struct ReleaseForecast {
 struct PreparedRelease {
   uint64_t reservation = 0;
   ReleaseForecast forecast;
-  std::string bytes;  // an encoded ReleasePayload; PreviewText shows them
+  std::string bytes;  // an encoded ReleasePayload
 };
 
 // Checks everything that can be checked without spending: the site's policy, the operator's tier,

@@ -130,6 +130,12 @@ absl::StatusOr<BackupManifest> DecodeBackupManifest(std::string_view bytes,
   if (!message.ParseFromString(*plaintext)) {
     return Invalid("backup.manifest does not decode; take another backup");
   }
+  if (message.schema() != kSchemaVersion) {
+    return Invalid(
+        "the backup is of a store with schema {}, and this ruvd reads schema {} only; restore it "
+        "with the ruvd that made it",
+        message.schema(), kSchemaVersion);
+  }
   BackupManifest manifest{.schema = message.schema(),
                           .store_id = message.store_id(),
                           .created_ms = message.created_ms(),

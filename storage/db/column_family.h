@@ -31,6 +31,7 @@ enum class ColumnFamily : uint8_t {
   kLedger = 15,
   kKey = 16,
   kChange = 17,
+  kState = 18,
 };
 
 struct ColumnFamilyInfo {
@@ -43,7 +44,7 @@ struct ColumnFamilyInfo {
 };
 
 // The order is that of the enumeration.
-inline constexpr std::array<ColumnFamilyInfo, 18> kColumnFamilies = {{
+inline constexpr std::array<ColumnFamilyInfo, 19> kColumnFamilies = {{
     {ColumnFamily::kDefault, "default", false, false},
     {ColumnFamily::kVec, "vec", true, false},
     {ColumnFamily::kMeta, "meta", false, false},
@@ -62,6 +63,7 @@ inline constexpr std::array<ColumnFamilyInfo, 18> kColumnFamilies = {{
     {ColumnFamily::kLedger, "ledger", false, false},
     {ColumnFamily::kKey, "key", false, false},
     {ColumnFamily::kChange, "change", false, true},
+    {ColumnFamily::kState, "state", false, true},
 }};
 
 inline const ColumnFamilyInfo& InfoOf(ColumnFamily family) {

@@ -155,14 +155,6 @@ absl::Status Database::ScanRows(ColumnFamily family, std::string_view start, std
   return db::FromRocks(rows->status(), "a scan");
 }
 
-absl::StatusOr<std::optional<std::string>> Database::LastKey(ColumnFamily family) const {
-  std::unique_ptr<rocksdb::Iterator> rows(
-      impl_->db().NewIterator(rocksdb::ReadOptions(), impl_->handle(family)));
-  rows->SeekToLast();
-  RETURN_IF_ERROR(db::FromRocks(rows->status(), "a scan"));
-  return rows->Valid() ? std::optional(rows->key().ToString()) : std::nullopt;
-}
-
 absl::Status Database::ChangeSealKey(const privacy::SealKey& next) {
   return impl_->ChangeSealKey(next);
 }

@@ -29,11 +29,8 @@ class FileSystem;
 
 namespace ruvd::storage {
 
-// The layout of keys and plaintexts that this program writes, and the oldest layout whose programs
-// may still read and write such a store. In layout 1 the node's key seals values; in layout 2 data
-// keys seal them, and the node's key wraps the data keys.
-inline constexpr uint32_t kSchemaVersion = 2;
-inline constexpr uint32_t kSchemaMinReader = 2;
+// The layout of keys and plaintexts that this program reads and writes.
+inline constexpr uint32_t kSchemaVersion = 1;
 
 struct DatabaseOptions {
   std::string path;  // a folder, created with mode 0700 if it is missing
@@ -154,9 +151,9 @@ struct RowView {
 // success and lose writes, or abort; the store has to be opened again.
 class Database {
  public:
-  // Returns STORE_LOCKED when another process has the store open, SCHEMA_TOO_NEW when a newer
-  // program wrote it, SEAL_BROKEN for a wrong seal key, STORE_FOR_OTHER_MODEL, STORE_CORRUPT or
-  // FILE_UNWRITABLE.
+  // Returns STORE_LOCKED when another process has the store open, SCHEMA_TOO_OLD or
+  // SCHEMA_TOO_NEW when a program of another schema wrote it, SEAL_BROKEN for a wrong seal key,
+  // STORE_FOR_OTHER_MODEL, STORE_CORRUPT or FILE_UNWRITABLE.
   static absl::StatusOr<std::unique_ptr<Database>> Open(DatabaseOptions options);
   ~Database();
   Database(const Database&) = delete;
@@ -193,9 +190,6 @@ class Database {
   absl::Status ScanBackward(ColumnFamily family, std::string_view start, std::string_view end,
                             const RowCallback& callback,
                             const BrokenCallback& broken = nullptr) const;
-
-  // Returns the greatest key of a family, or nullopt when the family is empty.
-  absl::StatusOr<std::optional<std::string>> LastKey(ColumnFamily family) const;
 
   // Wraps all data keys with another node key, in one fsynced batch; afterwards only that key opens
   // the store. When it returns OK, no file of the store contains anything that the former key

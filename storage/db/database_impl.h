@@ -109,7 +109,6 @@ class Database::Impl {
   absl::Status WriteSchemaOfNewStore();
   absl::Status CheckSealKey();
   absl::Status LoadKeys();
-  absl::Status Migrate(uint32_t version);
   // Returns an error when a row that the first open of a store writes must not be missing.
   absl::Status CheckMayBegin(std::string_view row) const;
   absl::Status CheckHighWater();
@@ -205,7 +204,6 @@ class Database::Impl {
   std::string store_id_;
   RecoveryReport recovery_;
   bool opened_with_next_key_ = false;
-  uint32_t found_version_ = kSchemaVersion;
 };
 
 }  // namespace ruvd::storage

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opening a store: RocksDB, schema and migrations, keys, the high-water mark, the model.
+// Opening a store: RocksDB, schema, keys, the high-water mark, the model.
 
 #include <algorithm>
 #include <utility>
@@ -13,21 +13,20 @@
 #include "ruvd/storage/v1/storage.pb.h"
 #include "storage/db/database_impl.h"
 #include "storage/db/guarded_files.h"
-#include "storage/db/migrations.h"
 #include "storage/db/row_key.h"
+#include "storage/reasons.h"
 
 namespace ruvd::storage {
 namespace {
 
-constexpr char kSchemaKey[] = "schema";
+constexpr char kSchemaRowOf01[] = "schema";  // ruvd 0.1 named its schema in this row
 constexpr char kNodeKey[] = "node";
 constexpr char kModelKey[] = "model";
 constexpr char kLogCutKey[] = "log-cut";
 constexpr size_t kStoreIdBytes = 16;
 
 // Returns this program's families in the order of the enumeration, then those that only a newer
-// program knows: RocksDB must open all that exist. Families that an older program did not make are
-// created.
+// program knows: RocksDB must open all that exist, also to read the schema that is refused.
 std::vector<rocksdb::ColumnFamilyDescriptor> Descriptors(const rocksdb::DBOptions& options,
                                                          const std::string& path,
                                                          size_t memtable_bytes) {
@@ -49,11 +48,10 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Descriptors(const rocksdb::DBOption
   return descriptors;
 }
 
-std::string EncodeSchema(uint32_t version, uint32_t min_reader) {
-  v1::SchemaInfo schema;
-  schema.set_version(version);
-  schema.set_min_reader(min_reader);
-  return schema.SerializeAsString();
+std::string EncodeFormatRow() {
+  v1::StoreFormat format;
+  format.set_schema(kSchemaVersion);
+  return format.SerializeAsString();
 }
 
 }  // namespace
@@ -67,7 +65,6 @@ absl::StatusOr<std::unique_ptr<Database::Impl>> Database::Impl::Open(DatabaseOpt
   RETURN_IF_ERROR(impl->CheckSealKey());
   RETURN_IF_ERROR(impl->LoadKeys());
   RETURN_IF_ERROR(impl->CheckHighWater());
-  RETURN_IF_ERROR(impl->Migrate(impl->found_version_));
   RETURN_IF_ERROR(impl->CheckModel());
   ASSIGN_OR_RETURN(const auto to_forget, impl->GetRaw(ColumnFamily::kDefault, kForgetKeysRow));
   if (to_forget) {
@@ -115,23 +112,30 @@ absl::StatusOr<std::optional<std::string>> Database::Impl::GetRaw(ColumnFamily f
 }
 
 absl::Status Database::Impl::CheckSchema() {
-  ASSIGN_OR_RETURN(const auto stored, GetRaw(ColumnFamily::kDefault, kSchemaKey));
+  ASSIGN_OR_RETURN(const auto stored, GetRaw(ColumnFamily::kDefault, kFormatRow));
   if (!stored) {
+    ASSIGN_OR_RETURN(const auto old, GetRaw(ColumnFamily::kDefault, kSchemaRowOf01));
+    if (old) {
+      return Error(absl::StatusCode::kFailedPrecondition, reasons::kSchemaTooOld,
+                   "the store in {} was written by ruvd 0.1, whose stores this ruvd does not read; "
+                   "export its patterns with ruvd 0.1 (`ruvd pattern export`), start this ruvd "
+                   "with an empty data folder and import them (`ruvd pattern import`)",
+                   options_.path);
+    }
     return WriteSchemaOfNewStore();
   }
-  v1::SchemaInfo schema;
-  if (!schema.ParseFromString(*stored) || schema.version() == 0) {
+  v1::StoreFormat format;
+  if (!format.ParseFromString(*stored) || format.schema() == 0) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                 "the schema row of the store in {} is damaged; restore it from a backup",
+                 "the format row of the store in {} is damaged; restore it from a backup",
                  options_.path);
   }
-  if (schema.min_reader() > kSchemaVersion) {
+  if (format.schema() != kSchemaVersion) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kSchemaTooNew,
-                 "the store in {} has schema {} and needs a ruvd of schema {} or newer, this one "
-                 "has {}; upgrade ruvd or choose another data folder",
-                 options_.path, schema.version(), schema.min_reader(), kSchemaVersion);
+                 "the store in {} has schema {}, and this ruvd reads schema {} only; use the ruvd "
+                 "that wrote it, or choose another data folder",
+                 options_.path, format.schema(), kSchemaVersion);
   }
-  found_version_ = schema.version();
   return absl::OkStatus();
 }
 
@@ -158,14 +162,14 @@ absl::Status Database::Impl::CheckMayBegin(std::string_view row) const {
 }
 
 absl::Status Database::Impl::WriteSchemaOfNewStore() {
-  RETURN_IF_ERROR(CheckMayBegin(kSchemaKey));
+  RETURN_IF_ERROR(CheckMayBegin(kFormatRow));
   for (const ColumnFamilyInfo& info : kColumnFamilies) {
     std::unique_ptr<rocksdb::Iterator> rows(
         db_->NewIterator(rocksdb::ReadOptions(), handle(info.family)));
     rows->SeekToFirst();
     if (rows->Valid()) {
       return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                   "the store in {} has rows in {} but no schema row; restore it from a backup",
+                   "the store in {} has rows in {} but no format row; restore it from a backup",
                    options_.path, info.name);
     }
     RETURN_IF_ERROR(db::FromRocks(rows->status(), "opening"));
@@ -175,8 +179,7 @@ absl::Status Database::Impl::WriteSchemaOfNewStore() {
     mark_ = db::HighWater{};
   }
   rocksdb::WriteBatch batch;
-  RETURN_IF_ERROR(db::FromRocks(
-      batch.Put(kSchemaKey, EncodeSchema(kSchemaVersion, kSchemaMinReader)), "opening"));
+  RETURN_IF_ERROR(db::FromRocks(batch.Put(kFormatRow, EncodeFormatRow()), "opening"));
   ASSIGN_OR_RETURN(const SpaceClaim space, Admit(batch.GetDataSize(), /*bulk=*/false));
   return CommitAndSync(&batch);
 }
@@ -239,36 +242,6 @@ absl::Status Database::Impl::LoadKeys() {
   return db::FromRocks(rows->status(), "reading the data keys");
 }
 
-// The step to version n begins by writing n as the schema, together with its cursor. Older programs
-// refuse the store from then on, and a start that finds the cursor continues the step.
-absl::Status Database::Impl::Migrate(uint32_t version) {
-  for (const Migration& migration : Migrations()) {
-    const std::string cursor_key = SweepCursorKey(migration.sweep_name);
-    ASSIGN_OR_RETURN(const auto cursor, GetRaw(ColumnFamily::kDefault, cursor_key));
-    if (migration.to <= version && !cursor) {
-      continue;
-    }
-    if (!cursor) {
-      rocksdb::WriteBatch batch;
-      rocksdb::Status put = batch.Put(kSchemaKey, EncodeSchema(migration.to, migration.to));
-      if (put.ok()) {
-        put =
-            batch.Put(cursor_key, EncodeStoredValue(node_key(), ColumnFamily::kDefault, cursor_key,
-                                                    migration.to, 0, EncodeSweepCursor({})));
-      }
-      RETURN_IF_ERROR(db::FromRocks(put, "migrating"));
-      ASSIGN_OR_RETURN(const SpaceClaim space, Admit(batch.GetDataSize(), /*bulk=*/false));
-      RETURN_IF_ERROR(CommitAndSync(&batch));
-    }
-    const RowSweep sweep{.name = std::string(migration.sweep_name),
-                         .judge = migration.make_judge(*this)};
-    for (bool more = true; more;) {
-      ASSIGN_OR_RETURN(more, SweepStep(sweep));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Database::Impl::ReadLastLoss() {
   ASSIGN_OR_RETURN(const auto stored, GetRaw(ColumnFamily::kDefault, kLogCutKey));
   if (!stored) {
@@ -290,9 +263,7 @@ absl::Status Database::Impl::ReadLastLoss() {
 absl::Status Database::Impl::CheckHighWater() {
   RETURN_IF_ERROR(ReadLastLoss());
   recovery_.closed = mark_ && mark_->clean;
-  // A store of schema 1 has no mark; every later one has it from before its first row.
-  const bool never_had_one = high_water_ == nullptr && found_version_ == 1;
-  recovery_.mark_damaged = !mark_ && !never_had_one;
+  recovery_.mark_damaged = !mark_;  // a store has its mark from before its first row
   if (!recovery_.loss()) {
     return SettleMark();
   }

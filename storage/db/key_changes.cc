@@ -114,7 +114,7 @@ absl::Status Database::Impl::WrapKeysWith(const privacy::SealKey& next) {
       const std::string_view key = ViewOf(rows->key());
       const auto header = DecodeStoredHeader(family, key, ViewOf(rows->value()));
       if (!header.ok() || header->format != kNodeSealedFormat ||
-          (family == ColumnFamily::kDefault && key == "schema")) {
+          (family == ColumnFamily::kDefault && key == kFormatRow)) {
         continue;
       }
       ASSIGN_OR_RETURN(OpenedValue value, Decode(family, key, ViewOf(rows->value()), std::nullopt));

@@ -129,7 +129,7 @@ absl::StatusOr<SweepCursor> DecodeSweepCursor(std::string_view bytes) {
 bool IsStoreRow(ColumnFamily family, std::string_view key) {
   return family == ColumnFamily::kKey ||
          (family == ColumnFamily::kDefault &&
-          (key == "schema" || key == "node" || key.starts_with(kCursorPrefix)));
+          (key == kFormatRow || key == "node" || key.starts_with(kCursorPrefix)));
 }
 
 absl::StatusOr<bool> Database::Impl::SweepStep(const RowSweep& sweep) {

@@ -15,8 +15,8 @@ namespace ruvd::storage {
 
 // A walk over the rows of all families that changes some of them in bounded batches. Each batch
 // also moves a cursor: after a kill the walk continues after the last batch that was written.
-// Migrations, the replacement of data keys and erasures use it. It never sees `default/schema`, the
-// cursors and the wrapped keys.
+// The replacement of data keys and erasures use it. It never sees `default/format`, the cursors
+// and the wrapped keys.
 struct RowSweep {
   enum class Action : uint8_t { kKeep, kReplace, kDelete };
   struct Verdict {
@@ -41,6 +41,8 @@ absl::StatusOr<SweepCursor> DecodeSweepCursor(std::string_view bytes);
 // This row exists from a change that leaves wrapped keys in older tables and in the log until no
 // file contains them any more. Its value is empty.
 inline constexpr char kForgetKeysRow[] = "sweep/forget-keys";
+// The row in the family "default" that names the store's schema (StoreFormat). It is not sealed.
+inline constexpr char kFormatRow[] = "format";
 // Returns whether a row belongs to the database itself.
 bool IsStoreRow(ColumnFamily family, std::string_view key);
 

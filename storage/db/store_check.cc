@@ -35,7 +35,7 @@ absl::StatusOr<StoreReport> Database::Impl::Verify() const {
       const std::string_view key = ViewOf(rows->key());
       ++family.rows;
       family.bytes += rows->key().size() + rows->value().size();
-      if (info.family == ColumnFamily::kDefault && key == "schema") {
+      if (info.family == ColumnFamily::kDefault && key == kFormatRow) {
         continue;  // it is not encrypted and was read at open
       }
       auto value = Decode(info.family, key, ViewOf(rows->value()), std::nullopt, keys);

@@ -17,7 +17,7 @@ namespace ruvd::storage {
 
 // The value of a row is sealed by a data key:
 //   u8 format (2) | u32 schema | u32 generation | u64 number of the data key | sealed plaintext
-// or by the node's key (wrapped data keys, the check row, all values of schema 1):
+// or by the node's key (wrapped data keys, the check row, the places of sweeps):
 //   u8 format (1) | u32 schema | u32 generation | sealed plaintext
 // The header is not encrypted, so that a reader knows what to authenticate. It is part of the
 // seal's context, so it cannot be changed.

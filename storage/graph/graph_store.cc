@@ -286,64 +286,6 @@ absl::StatusOr<std::optional<GraphNode>> GraphStore::NextNode(
   return next;
 }
 
-absl::StatusOr<HopResult> GraphStore::WithinHops(const GraphNode& start,
-                                                 const HopQuery& query) const {
-  RETURN_IF_ERROR(CheckNode(start));
-  if (query.depth == 0 || query.depth > limits::kMaxHopDepth || query.total == 0 ||
-      query.total > limits::kMaxHopNodes) {
-    return Invalid(
-        "a query cannot take {} hops to {} nodes; ask for 1 to {} hops and 1 to {} nodes",
-        query.depth, query.total, limits::kMaxHopDepth, limits::kMaxHopNodes);
-  }
-  if (query.fan_out == 0 || query.fan_out > limits::kMaxNeighbours) {
-    return Invalid("a query cannot have a fan-out of {} edges for each node; ask for 1 to {}",
-                   query.fan_out, limits::kMaxNeighbours);
-  }
-  RowBudget budget{.left = limits::kMaxHopEdgesLookedAt};
-  HopResult result;
-  std::set<GraphNode> seen = {start};
-  std::vector<HopNode> frontier = {{.node = start, .depth = 0, .path_weight = 1}};
-  for (size_t depth = 1; depth <= query.depth && !frontier.empty() && !result.truncated; ++depth) {
-    ASSIGN_OR_RETURN(frontier, NextHop(frontier, query, &budget, &seen, &result));
-    result.nodes.insert(result.nodes.end(), frontier.begin(), frontier.end());
-  }
-  return result;
-}
-
-absl::StatusOr<std::vector<HopNode>> GraphStore::NextHop(const std::vector<HopNode>& frontier,
-                                                         const HopQuery& query, RowBudget* budget,
-                                                         std::set<GraphNode>* seen,
-                                                         HopResult* result) const {
-  const NeighbourQuery neighbours{.direction = query.direction,
-                                  .type = query.type,
-                                  .min_weight = query.min_weight,
-                                  .limit = query.fan_out};
-  std::vector<HopNode> next;
-  for (const HopNode& at : frontier) {
-    ASSIGN_OR_RETURN(const Neighbourhood around, Look(at.node, neighbours, budget));
-    for (const GraphEdge& edge : around.edges) {
-      const GraphNode& other = edge.key.from == at.node ? edge.key.to : edge.key.from;
-      if (seen->contains(other)) {
-        continue;
-      }
-      if (result->nodes.size() + next.size() >= query.total) {
-        result->truncated = true;
-        break;
-      }
-      seen->insert(other);
-      next.push_back({other, at.depth + 1, at.path_weight * edge.weight});
-    }
-    result->truncated = result->truncated || around.truncated;
-    if (result->truncated) {
-      break;
-    }
-  }
-  std::stable_sort(next.begin(), next.end(), [](const HopNode& a, const HopNode& b) {
-    return a.path_weight > b.path_weight;
-  });
-  return next;
-}
-
 absl::Status GraphStore::RemoveNode(const GraphNode& node) {
   RETURN_IF_ERROR(CheckNode(node));
   const MutexLock writer(writer_);

@@ -43,27 +43,6 @@ struct Neighbourhood {
   bool truncated = false;
 };
 
-struct HopQuery {
-  EdgeDirection direction = EdgeDirection::kBoth;
-  std::optional<EdgeType> type = {};
-  float min_weight = 0;
-  size_t depth = 2;     // 1 to limits::kMaxHopDepth
-  size_t fan_out = 16;  // the heaviest edges of each node, 1 to limits::kMaxNeighbours
-  size_t total = 256;   // nodes found, 1 to limits::kMaxHopNodes
-};
-
-struct HopNode {
-  GraphNode node;
-  size_t depth = 0;       // hops from the start
-  float path_weight = 0;  // the product of the weights on the path by which it was found
-};
-
-struct HopResult {
-  std::vector<HopNode> nodes;  // without the start; by depth, then by path weight, heaviest first
-  // `total` was reached, or limits::kMaxHopEdgesLookedAt rows were read.
-  bool truncated = false;
-};
-
 // Typed, weighted edges between sessions, patterns and witness entries. An edge is written with
 // both of its directions in one batch and survives kill -9. A node exists as long as it has edges.
 // Only the nodes under removal are also kept in memory. Thread-safe; writers run one at a time.
@@ -95,10 +74,6 @@ class GraphStore {
   // when there is no other node. It allows walks over all nodes that block no other caller.
   absl::StatusOr<std::optional<GraphNode>> NextNode(GraphNodeKind kind,
                                                     const std::optional<GraphNode>& after) const;
-
-  // Returns the nodes within some hops of one node, each once, found breadth first over the
-  // heaviest edges. Returns INVALID_ARGUMENT for limits out of range.
-  absl::StatusOr<HopResult> WithinHops(const GraphNode& start, const HopQuery& query) const;
 
   // Hides a node and its edges at once and durably; RemoveSome deletes the edges later. Both work
   // below the soft disk reserve.
@@ -132,10 +107,6 @@ class GraphStore {
                        std::vector<GraphEdge>* edges) const;
   absl::StatusOr<Neighbourhood> Look(const GraphNode& node, const NeighbourQuery& query,
                                      RowBudget* budget) const;
-  // Returns the nodes one hop beyond `frontier` that are not in `seen`, heaviest path first.
-  absl::StatusOr<std::vector<HopNode>> NextHop(const std::vector<HopNode>& frontier,
-                                               const HopQuery& query, RowBudget* budget,
-                                               std::set<GraphNode>* seen, HopResult* result) const;
   absl::StatusOr<size_t> AddDeletions(const GraphNode& node, size_t limit, Batch* batch) const;
 
   Database& database_;

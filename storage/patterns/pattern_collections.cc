@@ -46,25 +46,6 @@ absl::Status DeleteRows(Database& database, uint32_t number) {
   return database.Write(std::move(batch), Durability::kPowerLoss);
 }
 
-// Rows from before collections had scopes are sealed with the keys of their families, and deleted
-// versions of them may stay in the files for long. So the families get new keys, and the remaining
-// rows are sealed anew.
-absl::Status ReplaceFamilyKeys(Database& database) {
-  bool replaced = false;
-  for (const ColumnFamily family : kFamiliesOfPatterns) {
-    const absl::Status status =
-        database.RotateDataKeys("family/" + std::string(InfoOf(family).name));
-    if (!absl::IsNotFound(status)) {
-      RETURN_IF_ERROR(status);
-      replaced = true;
-    }
-  }
-  for (bool more = replaced; more;) {
-    ASSIGN_OR_RETURN(more, database.ResealStep());
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<PatternCollection>> ListPatternCollections(const Database& database) {
@@ -116,8 +97,7 @@ absl::Status ErasePatternCollection(Database& database, uint32_t number) {
   if (!absl::IsNotFound(erased)) {  // otherwise no value was ever sealed in its scope
     RETURN_IF_ERROR(erased);
   }
-  RETURN_IF_ERROR(DeleteRows(database, number));
-  return ReplaceFamilyKeys(database);
+  return DeleteRows(database, number);
 }
 
 }  // namespace ruvd::storage

@@ -27,13 +27,11 @@ struct PatternCollection {
 absl::StatusOr<std::vector<PatternCollection>> ListPatternCollections(const Database& database);
 
 // Makes a collection's patterns unreadable and removes them: destroys the data key of its scope and
-// deletes its rows. Rows from before collections had keys of their own are sealed with the keys of
-// their families, so the families get new keys if such rows may exist. Tombstones are removed too:
-// a peer may offer a pattern again that was deleted here. The store begins a new life, so followers
-// of the log of changes list all patterns again. The empty collection stays for the model that made
-// it. No PatternStore may be open on it. After an interruption, call it again. Deleted bytes leave
-// the files with Database::Compact. Returns NOT_FOUND for an unknown number, or an error of
-// Database.
+// deletes its rows. Tombstones are removed too: a peer may offer a pattern again that was deleted
+// here. The store begins a new life, so followers of the log of changes list all patterns again.
+// The empty collection stays for the model that made it. No PatternStore may be open on it. After
+// an interruption, call it again. Deleted bytes leave the files with Database::Compact. Returns
+// NOT_FOUND for an unknown number, or an error of Database.
 absl::Status ErasePatternCollection(Database& database, uint32_t number);
 
 }  // namespace ruvd::storage

@@ -234,7 +234,6 @@ std::string EncodeOplogRow(const OplogRow& row) {
   entry.set_op(static_cast<uint32_t>(row.kind));
   entry.set_collection(row.collection);
   entry.set_pattern_id(std::string(AsText(row.id)));
-  entry.set_wall_ms(row.time.wall_ms());
   entry.set_stamp(row.time.packed);
   return entry.SerializeAsString();
 }
@@ -250,8 +249,7 @@ absl::StatusOr<OplogRow> DecodeOplogRow(std::string_view bytes) {
   }
   row.kind = static_cast<PatternChangeKind>(entry.op());
   row.collection = entry.collection();
-  row.time.packed =
-      entry.stamp() != 0 ? entry.stamp() : static_cast<uint64_t>(entry.wall_ms()) << 16;
+  row.time.packed = entry.stamp();
   return row;
 }
 

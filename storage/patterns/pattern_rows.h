@@ -74,7 +74,7 @@ struct OplogRow {
   PatternChangeKind kind = PatternChangeKind::kPut;
   uint32_t collection = 0;
   PatternId id{};
-  HybridTime time;  // rows of older programs have their wall time here
+  HybridTime time;
 
   bool operator==(const OplogRow&) const = default;
 };

@@ -16,12 +16,6 @@ double Undecayed(const PatternMerit& merit) {
 
 }  // namespace
 
-double PatternValue(const PatternMerit& merit, int64_t now_ms, int64_t half_life_ms) {
-  const auto age =
-      std::max(0.0, static_cast<double>(now_ms) - static_cast<double>(merit.touched_ms));
-  return Undecayed(merit) * std::exp2(-age / static_cast<double>(half_life_ms));
-}
-
 double PatternRank(const PatternMerit& merit, int64_t half_life_ms) {
   return std::log2(Undecayed(merit)) +
          static_cast<double>(merit.touched_ms) / static_cast<double>(half_life_ms);

@@ -116,14 +116,13 @@ std::optional<uint32_t> SlotTable::Find(const PatternId& id) const {
   return found == by_id_.end() ? std::nullopt : std::optional(found->second);
 }
 
-// Only rows of older programs can have times outside the index's range.
 HnswAttributes SlotTable::AttributesOf(uint32_t slot) const {
   const SlotState& state = slots_[slot];
   return {.bank = state.bank,
           .task = state.task,
           .tier = static_cast<uint32_t>(state.tier),
           .owner = state.origin,
-          .time_ms = std::clamp(state.created_ms, int64_t{0}, limits::kMaxFilterTimeMs),
+          .time_ms = state.created_ms,
           .quality = state.quality};
 }
 

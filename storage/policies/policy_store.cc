@@ -116,7 +116,6 @@ void PolicyStore::Forget(const PolicyId& id) {
     by_access_.erase({found->second.accessed_ms, id});
     entries_.erase(found);
   }
-  unsaved_.erase(id);
 }
 
 int64_t PolicyStore::AccessMs() const {
@@ -134,7 +133,6 @@ void PolicyStore::Touch(const PolicyId& id) {
   by_access_.erase({found->second.accessed_ms, id});
   found->second.accessed_ms = now_ms;
   by_access_.emplace(now_ms, id);
-  unsaved_.insert(id);
 }
 
 std::optional<PolicyId> PolicyStore::ChooseEvicted(const PolicyId& incoming) const {
@@ -312,33 +310,6 @@ absl::StatusOr<std::vector<PolicyHit>> PolicyStore::Search(PolicyKind kind,
     hits.push_back({*std::move(policy), hit.similarity});
   }
   return hits;
-}
-
-absl::StatusOr<size_t> PolicyStore::SaveAccessTimes(size_t limit) {
-  const MutexLock writer(writer_);
-  Batch batch;
-  std::vector<std::pair<PolicyId, int64_t>> saved;
-  {
-    const MutexLock lock(state_);
-    for (auto next = unsaved_.begin(); next != unsaved_.end() && saved.size() < limit; ++next) {
-      saved.emplace_back(*next, entries_.at(*next).accessed_ms);
-    }
-  }
-  if (saved.empty()) {
-    return 0;
-  }
-  for (const auto& [id, accessed_ms] : saved) {
-    batch.Put(kFamily, policies::AccessKey(id), policies::EncodeAccess(accessed_ms));
-  }
-  RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
-  const MutexLock lock(state_);
-  for (const auto& [id, accessed_ms] : saved) {
-    if (const auto found = entries_.find(id);
-        found != entries_.end() && found->second.accessed_ms == accessed_ms) {
-      unsaved_.erase(id);
-    }
-  }
-  return saved.size();
 }
 
 size_t PolicyStore::size() const {

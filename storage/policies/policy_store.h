@@ -50,9 +50,9 @@ struct PolicyPage {
 };
 
 // Stores what the learning loops found and what every request reads. Writes survive a power cut
-// once they return. SaveAccessTimes writes the times of access, which may be lost. The request path
-// reads from a cache, which the store's own writes invalidate. Thread-safe; reads never wait for a
-// disk write.
+// once they return, and times of access since the last Put of a policy are lost with the process.
+// The request path reads from a cache, which the store's own writes invalidate. Thread-safe; reads
+// never wait for a disk write.
 class PolicyStore {
  public:
   // Reads all rows except the Fisher diagonals and skips policies that do not decode. `database`
@@ -85,9 +85,6 @@ class PolicyStore {
   // The errors are those of SimilarityIndex::Search.
   absl::StatusOr<std::vector<PolicyHit>> Search(PolicyKind kind, std::span<const float> embedding,
                                                 size_t k);
-
-  // Writes at most `limit` times of access that are not on disk yet and returns how many.
-  absl::StatusOr<size_t> SaveAccessTimes(size_t limit);
 
   size_t size() const;
   // Returns how many rows Open skipped; `ruvd store verify` names them.
@@ -133,8 +130,6 @@ class PolicyStore {
   mutable Mutex state_;     // held only briefly
   std::map<PolicyId, Entry> entries_ ABSL_GUARDED_BY(state_);
   std::set<std::pair<int64_t, PolicyId>> by_access_ ABSL_GUARDED_BY(state_);
-  // accessed since their times were last written
-  std::set<PolicyId> unsaved_ ABSL_GUARDED_BY(state_);
 };
 
 }  // namespace ruvd::storage

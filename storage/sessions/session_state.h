@@ -49,10 +49,10 @@ struct KvCacheReference {
 // A conversation between its turns. Texts are UTF-8. It has what the next turn needs except the
 // words, which are in the trajectories that history_reference names.
 struct SessionState {
-  std::string session_id;              // 1 to limits::kMaxStoredSessionIdBytes bytes
-  std::optional<std::string> user_id;  // user or tenant; selects the key that seals the row
-  std::vector<float> context_embedding;
-  std::string embedded_by;  // id of the model package that made it
+  std::string session_id;                // 1 to limits::kMaxStoredSessionIdBytes bytes
+  std::optional<std::string> user_id;    // user or tenant; selects the key that seals the row
+  std::vector<float> context_embedding;  // of the last turn whose prompt was embedded
+  std::string embedded_by;               // id of the model package that made it
   std::optional<KvCacheReference> kv_cache;
   std::optional<std::string> active_adapter;
   uint32_t turn_count = 0;

@@ -5,7 +5,10 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/reasons.h"
 #include "storage/changes/change_rows.h"
 #include "storage/consent/consent_rows.h"
 #include "storage/consent/consent_store.h"
@@ -18,6 +21,8 @@
 #include "storage/policies/policy_rows.h"
 #include "storage/reasons.h"
 #include "storage/sessions/session_rows.h"
+#include "storage/state/state_rows.h"
+#include "storage/state/state_store.h"
 #include "storage/trajectories/trajectory_rows.h"
 #include "storage/verify/row_complaints.h"
 
@@ -188,6 +193,27 @@ absl::Status CheckConsentRows(Database& database, StoreReport* report) {
   return database.Scan(ColumnFamily::kConsent, "", "", check, RowComplaints::PassOver);
 }
 
+absl::Status CheckStateRows(Database& database, StoreReport* report) {
+  RowComplaints complaints("state", report);
+  const StateStore state(database);
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, state.Names(""));
+  for (const std::string& name : names) {
+    const absl::Status status = state.Check(name);
+    if (ReasonOf(status) != reasons::kSealBroken) {  // Database::Verify reports it
+      complaints.Ok(state_rows::HeadKey(name), status);
+    }
+  }
+  const auto check_key = [&](std::string_view key) -> absl::StatusOr<bool> {
+    if (!state_rows::ParseKey(key)) {
+      complaints.Add(key, "this is not a key of the state");
+    }
+    return true;
+  };
+  return database.Scan(
+      ColumnFamily::kState, "", "", [&](const RowView& row) { return check_key(row.key); },
+      check_key);
+}
+
 absl::Status CheckLedger(Database& database, StoreReport* report) {
   const auto ledger = PrivacyLedgerStore::Open(database, {.read_only = true});
   if (!ledger.ok()) {
@@ -206,6 +232,7 @@ std::vector<StoreCheck> RowChecks() {
           {"oplog", CheckOplogRows},
           {"change", CheckChangeRows},
           {"consent", CheckConsentRows},
+          {"state", CheckStateRows},
           {"ledger", CheckLedger}};
 }
 

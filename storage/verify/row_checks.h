@@ -26,6 +26,8 @@ absl::Status CheckChangeRows(Database& database, StoreReport* report);
 // Checks the operator's consent, the users' consents and the withdrawals. It does not check
 // signatures: only the node knows the key.
 absl::Status CheckConsentRows(Database& database, StoreReport* report);
+// Checks the values of the state, that their parts are there and are messages of the right type.
+absl::Status CheckStateRows(Database& database, StoreReport* report);
 // Checks the whole chain, the head's row and the head's file.
 absl::Status CheckLedger(Database& database, StoreReport* report);
 

@@ -115,10 +115,11 @@ class WitnessLog {
   absl::StatusOr<WitnessEntry> GetStored(std::string_view request_id) const;
   absl::StatusOr<WitnessPage> QueryByTime(const WitnessQuery& query) const;
   absl::StatusOr<WitnessPage> QueryBySimilarity(const WitnessQuery& query) const;
-  // Returns the entry with its similarity, or nullopt when it does not match the query.
+  // Returns the entry with its similarity, or nullopt when it does not match the query. Counts the
+  // entries without an embedding in `late`, and embeds the first of them.
   absl::StatusOr<std::optional<WitnessHit>> Compare(const WitnessQuery& query,
-                                                    std::string_view record_key,
-                                                    WitnessEntry entry) const;
+                                                    std::string_view record_key, WitnessEntry entry,
+                                                    size_t* late) const;
 
   Database& database_;
   // Taken before queue_mutex_; held while rows are written.

@@ -129,7 +129,8 @@ absl::StatusOr<WitnessPage> WitnessLog::QueryByTime(const WitnessQuery& query) c
 
 absl::StatusOr<std::optional<WitnessHit>> WitnessLog::Compare(const WitnessQuery& query,
                                                               std::string_view record_key,
-                                                              WitnessEntry entry) const {
+                                                              WitnessEntry entry,
+                                                              size_t* late) const {
   if (entry.embedded_by != query.embedded_by) {
     return std::nullopt;
   }
@@ -140,6 +141,12 @@ absl::StatusOr<std::optional<WitnessHit>> WitnessLog::Compare(const WitnessQuery
   }
   RETURN_IF_ERROR(embeddings.status());
   RETURN_IF_ERROR(witness::DecodeEmbeddings(*embeddings, &entry));
+  if (entry.query_embedding.empty() && query.embed && !entry.error) {
+    if ((*late)++ >= limits::kMaxLateEmbeddings) {
+      return std::nullopt;
+    }
+    entry.query_embedding = query.embed(entry);
+  }
   const std::optional<float> similarity =
       entry.query_embedding.size() == query.similar_to.size()
           ? CosineSimilarity(query.similar_to, entry.query_embedding)
@@ -157,6 +164,7 @@ absl::StatusOr<WitnessPage> WitnessLog::QueryBySimilarity(const WitnessQuery& qu
     return page;
   }
   size_t looked_at = 0;
+  size_t late = 0;
   const auto look = [&](const RowView& row) -> absl::StatusOr<bool> {
     RETURN_IF_ERROR(CheckWanted(query.cancelled, looked_at));
     if (looked_at++ >= limits::kMaxWitnessScan) {
@@ -167,7 +175,7 @@ absl::StatusOr<WitnessPage> WitnessLog::QueryBySimilarity(const WitnessQuery& qu
     if (entry.ok() && !Matches(query.filter, *entry)) {
       return true;
     }
-    auto hit = entry.ok() ? Compare(query, row.key, *std::move(entry)) : entry.status();
+    auto hit = entry.ok() ? Compare(query, row.key, *std::move(entry), &late) : entry.status();
     if (!hit.ok()) {
       page.undecodable += 1;
     } else if (hit->has_value()) {
@@ -181,6 +189,7 @@ absl::StatusOr<WitnessPage> WitnessLog::QueryBySimilarity(const WitnessQuery& qu
   };
   RETURN_IF_ERROR(
       database_.ScanBackward(ColumnFamily::kWitness, range.start, range.end, look, broken));
+  page.truncated = page.truncated || late > limits::kMaxLateEmbeddings;
   std::sort_heap(page.hits.begin(), page.hits.end(), MoreSimilar);
   return page;
 }

@@ -15,6 +15,12 @@
 #include "absl/status/status.h"
 #include "storage/witness/witness_entry.h"
 
+namespace ruvd::limits {
+// The entries that one query by similarity embeds because their requests did not: about a tenth of
+// a second each for a prompt of usual length.
+inline constexpr size_t kMaxLateEmbeddings = 256;
+}  // namespace ruvd::limits
+
 namespace ruvd::storage {
 
 enum class WitnessOutcome : uint8_t { kAny, kOk, kFailed };
@@ -47,6 +53,10 @@ struct WitnessQuery {
   // query has no pages.
   std::span<const float> similar_to = {};
   std::string embedded_by = {};  // id of the model package that made similar_to
+  // Returns the query embedding of an entry that was recorded without one, or an empty vector. It
+  // is asked for at most limits::kMaxLateEmbeddings entries; if there are more, the page is
+  // truncated. Null: such entries are left out.
+  std::function<std::vector<float>(const WitnessEntry&)> embed = nullptr;
   float min_similarity = -1;
   size_t limit = 100;  // 1 to limits::kMaxListPageSize
   bool oldest_first = false;
@@ -62,8 +72,8 @@ struct WitnessHit {
 struct WitnessPage {
   std::vector<WitnessHit> hits;
   std::string next_page_token;  // empty on the last page
-  // A search by similarity looked at limits::kMaxWitnessScan entries and more are left: use a
-  // shorter time range.
+  // A search by similarity looked at limits::kMaxWitnessScan entries, or embedded
+  // limits::kMaxLateEmbeddings of them, and more are left: use a shorter time range.
   bool truncated = false;
   uint64_t undecodable = 0;  // rows that were skipped
 };

@@ -139,6 +139,9 @@ TEST(RulePureParts, DetectsInputAndOutput) {
   EXPECT_EQ(CheckPureParts(One("node/sharing/a.cc", "#include <grpcpp/grpcpp.h>\n")).size(), 1u);
   EXPECT_EQ(CheckPureParts(One("node/learning/a.cc", "#include \"node/runtime/ask.h\"\n")).size(),
             1u);
+  EXPECT_EQ(CheckPureParts(One("node/learning/a.cc", "#include <filesystem>\n")).size(), 1u);
+  EXPECT_EQ(CheckPureParts(One("node/sharing/a.cc", "#include \"base/file.h\"\n")).size(), 1u);
+  EXPECT_EQ(CheckPureParts(One("node/sharing/a.cc", "#include <mutex>\n")).size(), 1u);
   EXPECT_THAT(CheckPureParts(One("inference/gguf/a.cc", "#include \"base/file.h\"\n")), IsEmpty());
 }
 

@@ -26,7 +26,7 @@ namespace {
 
 // The worked example of docs/wire-format.md; the bytes come from Python's struct.
 constexpr char kExample[] =
-    "0200011111111111111111111111111111111111111111111111111111111111"
+    "0100011111111111111111111111111111111111111111111111111111111111"
     "1111112222222222222222222222222222222222222222222222222222222222"
     "2222220300000000000000780000000000000000000000000033333333333333"
     "33333300000000029a99993e9a99193f020000001800626c6b2e302e6174746e"
@@ -236,11 +236,16 @@ const federation::BankValues* BankOfT(const federation::AdapterUpdate& update, f
   return nullptr;
 }
 
+std::vector<float> CommonBoundaries(std::span<const float> a, std::span<const float> b) {
+  std::vector<float> all;
+  std::ranges::set_union(a, b, std::back_inserter(all));
+  return all;
+}
+
 RC_GTEST_PROP(BankAlignment, OntoCommonBoundariesActsAsTheUpdateAtEveryT, (uint64_t seed)) {
   Random random(seed);
   const federation::AdapterUpdate update = RandomUpdate(random, RandomBoundaries(random), 0.8);
-  const std::vector<float> common =
-      federation::CommonBoundaries(update.boundaries, RandomBoundaries(random));
+  const std::vector<float> common = CommonBoundaries(update.boundaries, RandomBoundaries(random));
   const std::vector<federation::AlignedBank> aligned = federation::AlignBanks(update, common);
   for (int i = 0; i < 50; ++i) {
     const auto t = static_cast<float>(random.Uniform());
@@ -261,7 +266,7 @@ RC_GTEST_PROP(BankAlignment, OntoOtherBoundariesIsTheMeanOverT, (uint64_t seed))
   const federation::AdapterUpdate update = RandomUpdate(random, RandomBoundaries(random), 1);
   const std::vector<float> own = RandomBoundaries(random);
   const std::vector<federation::AlignedBank> aligned = federation::AlignBanks(update, own);
-  std::vector<float> edges = federation::CommonBoundaries(update.boundaries, own);
+  std::vector<float> edges = CommonBoundaries(update.boundaries, own);
   edges.insert(edges.begin(), 0);
   edges.push_back(1);
   for (size_t bank = 0; bank <= own.size(); ++bank) {

@@ -16,10 +16,11 @@ namespace ruvd::test {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::string DeltaPayload(uint64_t seed = 1) {
-  return EncodeAdapterDelta(DeltaOf(seed));
+  return EncodeAdapterUpdate(SomeUpdate(seed));
 }
 
 class BadPeer : public testing::Test {
@@ -52,11 +53,57 @@ class BadPeer : public testing::Test {
   CoreUnderTest target_;
 };
 
-TEST_F(BadPeer, OtherProtocolVersion) {
-  TestPeer peer(target_, 1, 7, [](federation::LocalNode& n) {
-    n.version_min = n.version_max = limits::kProtocolVersion + 1;
-  });
-  ExpectRefusedOpening(peer, reasons::kProtocolVersion);
+// Every other version is refused by its name, also that of ruvd 0.1, which stated its versions in
+// other fields.
+TEST_F(BadPeer, AnotherProtocolVersionIsRefusedByName) {
+  struct Case {
+    uint32_t min = 0;
+    uint32_t max = 0;
+    std::string said;
+  };
+  federation::LinkId link = 20;
+  for (const Case& other :
+       {Case{.min = 2, .max = 2, .said = "speaks version 2 of"},
+        Case{.min = 2, .max = 4, .said = "speaks versions 2 to 4 of"},
+        Case{.min = 0, .max = 0, .said = "speaks the version of ruvd 0.1 of"}}) {
+    TestPeer peer(target_, 1, ++link);
+    Frame hello = peer.Hello();
+    hello.mutable_hello()->set_version_min(other.min);
+    hello.mutable_hello()->set_version_max(other.max);
+    federation::Actions actions = target_.core().OnLinkOpened(link, "", target_.now());
+    Answers answers;
+    answers.Add(std::move(actions));
+    answers = peer.Send(hello);
+    EXPECT_EQ(answers.closed, reasons::kProtocolVersion);
+    const Frame* goaway = answers.Find(Frame::kGoaway);
+    ASSERT_NE(goaway, nullptr);
+    EXPECT_EQ(goaway->goaway().reason(), reasons::kProtocolVersion);
+    EXPECT_THAT(goaway->goaway().message(), HasSubstr(other.said));
+    EXPECT_THAT(goaway->goaway().message(), HasSubstr("speaks version 1 only; update ruvd"));
+  }
+}
+
+// A later program that still speaks version 1 is welcome.
+TEST_F(BadPeer, ARangeOfVersionsThatHasThisOneIsNegotiated) {
+  TestPeer peer(target_, 1, 7);
+  Frame hello = peer.Hello();
+  hello.mutable_hello()->set_version_max(limits::kProtocolVersion + 1);
+  target_.core().OnLinkOpened(7, "", target_.now());
+  const Answers answers = peer.Send(hello);
+  ASSERT_NE(answers.Find(Frame::kHelloAck), nullptr);
+  EXPECT_EQ(answers.Find(Frame::kHelloAck)->hello_ack().version(), limits::kProtocolVersion);
+}
+
+TEST_F(BadPeer, AnAnswerOfAnotherVersionIsRefusedByName) {
+  Answers dialed;
+  dialed.Add(target_.core().OnLinkOpened(7, "node-1:7000", target_.now()));
+  Frame ack;
+  ack.mutable_hello_ack()->set_version(limits::kProtocolVersion + 1);
+  TestPeer peer(target_, 1, 7);
+  const Answers answers = peer.Send(ack);
+  EXPECT_EQ(answers.closed, reasons::kProtocolVersion);
+  ASSERT_NE(answers.Find(Frame::kGoaway), nullptr);
+  EXPECT_THAT(answers.Find(Frame::kGoaway)->goaway().message(), HasSubstr("chose version 2 of"));
 }
 
 TEST_F(BadPeer, OtherModel) {
@@ -247,17 +294,19 @@ TEST_F(BadPeer, ObserversMayNotContribute) {
 TEST_F(BadPeer, ContentThatBreaksTheRules) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  federation::AdapterDelta huge = DeltaOf(1);
-  huge.cores[0].values[0] = 1000;
-  federation::AdapterDelta nan = DeltaOf(2);
-  nan.cores[0].values[0] = std::nanf("");
-  federation::AdapterDelta shape = DeltaOf(3);
-  shape.cores[0].rank = 2;
-  shape.cores[0].values.resize(4);
-  federation::AdapterDelta target = DeltaOf(4);
-  target.cores[0].target = "blk.0.unknown";
-  for (const federation::AdapterDelta& delta : {huge, nan, shape, target}) {
-    const std::string payload = EncodeAdapterDelta(delta);
+  federation::AdapterUpdate huge = SomeUpdate(1);
+  huge.banks[0].values[0] = 1000;
+  federation::AdapterUpdate nan = SomeUpdate(2);
+  nan.banks[0].values[0] = std::nanf("");
+  federation::AdapterUpdate shape = SomeUpdate(3);
+  shape.modules[0].rows = 2;
+  for (federation::BankValues& bank : shape.banks) {
+    bank.values.resize(shape.values_per_bank());
+  }
+  federation::AdapterUpdate target = SomeUpdate(4);
+  target.modules[0].target = "blk.0.unknown";
+  for (const federation::AdapterUpdate& delta : {huge, nan, shape, target}) {
+    const std::string payload = EncodeAdapterUpdate(delta);
     const Answers last =
         peer.Serve(peer.Push(peer.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
     EXPECT_THAT(last.refused, ElementsAre(reasons::kUpdateInvalid));

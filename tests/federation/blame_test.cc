@@ -41,7 +41,7 @@ class Blame : public testing::Test {
   CoreUnderTest target_;
   TestPeer first_{target_, 1, 7};
   TestPeer second_{target_, 2, 8};
-  const std::string payload_ = federation::EncodeAdapterDelta(DeltaOf(1));
+  const std::string payload_ = federation::EncodeAdapterUpdate(SomeUpdate(1));
 };
 
 // Found by: world --nodes 20 --seeds 1..1 --byzantine none --loss 0 --faults asymmetric-partition
@@ -62,7 +62,7 @@ TEST_F(Blame, AManifestForWhichThereWasNoRoomIsTakenLater) {
   ASSERT_EQ(second_.Dial().closed, "");
   for (size_t i = 0; i < limits::kMaxTransfers; ++i) {
     first_.Push(first_.Manifest(federation::ItemKind::kAdapterDelta,
-                                federation::EncodeAdapterDelta(DeltaOf(100 + i))));
+                                federation::EncodeAdapterUpdate(SomeUpdate(100 + i))));
   }
   const privacy::Envelope envelope = first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
   EXPECT_THAT(first_.Push(envelope).refused, IsEmpty());
@@ -76,7 +76,7 @@ TEST_F(Blame, AManifestForWhichThereWasNoRoomIsTakenLater) {
 // Found by: world --nodes 30 --seeds 1..3 --byzantine equivocator:0.45 --loss 0.05
 TEST_F(Blame, TheSecondItemUnderOneNumberIsNotBlamedOnWhoPassesItOn) {
   const privacy::Envelope one = first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
-  const privacy::Envelope two = Second(first_, one, federation::EncodeAdapterDelta(DeltaOf(2)));
+  const privacy::Envelope two = Second(first_, one, federation::EncodeAdapterUpdate(SomeUpdate(2)));
   ASSERT_EQ(second_.Dial().closed, "");
   second_.Serve(second_.Push(one), payload_);
   for (int i = 0; i < 64; ++i) {

@@ -49,9 +49,7 @@ class ChannelBindingTest : public ::testing::Test {
                .boot_counter = 1,
                .model_hash = config.model_hash,
                .frame_id = config.frame_id,
-               .listen_address = config.listen_address,
-               .version_min = 1,
-               .version_max = 2};
+               .listen_address = config.listen_address};
     }
     privacy::NodeKey key;
     LocalNode local;

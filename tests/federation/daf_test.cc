@@ -12,7 +12,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/daf/adapter_delta.h"
+#include "federation/daf/core_delta.h"
 #include "federation/daf/robust_rules.h"
 #include "federation/limits.h"
 #include "tests/federation/fixture.h"
@@ -28,46 +28,55 @@ std::vector<float> Combined(const std::vector<std::vector<float>>& updates,
   return out;
 }
 
-TEST(AdapterDelta, RoundTripsAndRefusesEveryTruncation) {
-  const federation::AdapterDelta delta = DeltaOf(1);
-  const std::string bytes = federation::EncodeAdapterDelta(delta);
-  const auto decoded = federation::DecodeAdapterDelta(AsBytes(bytes));
+absl::StatusOr<std::vector<federation::CoreDelta>> Read(std::string_view bytes) {
+  ByteReader reader(AsBytes(bytes));
+  return federation::ReadCores(reader);
+}
+
+std::string Written(std::span<const federation::CoreDelta> cores) {
+  ByteWriter writer;
+  federation::WriteCores(cores, writer);
+  return writer.Take();
+}
+
+TEST(CoreDelta, RoundTripsAndRefusesEveryTruncation) {
+  const std::vector<federation::CoreDelta> cores = SomeCores(1);
+  const std::string bytes = Written(cores);
+  const auto decoded = Read(bytes);
   ASSERT_TRUE(decoded.ok()) << decoded.status();
-  EXPECT_EQ(*decoded, delta);
+  EXPECT_EQ(*decoded, cores);
   for (size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_EQ(ReasonOf(federation::DecodeAdapterDelta(AsBytes(bytes.substr(0, length))).status()),
-              reasons::kUpdateInvalid);
+    EXPECT_EQ(ReasonOf(Read(bytes.substr(0, length)).status()), reasons::kUpdateInvalid);
   }
-  EXPECT_FALSE(federation::DecodeAdapterDelta(AsBytes(bytes + "x")).ok());
 }
 
-TEST(AdapterDelta, HugeDeclaredSizesAreRefusedBeforeAllocation) {
+TEST(CoreDelta, HugeDeclaredSizesAreRefusedBeforeAllocation) {
   ByteWriter count;
-  count.Write(uint16_t{1}).Write(UINT32_MAX);
-  EXPECT_FALSE(federation::DecodeAdapterDelta(AsBytes(count.str())).ok());
+  count.Write(UINT32_MAX);
+  EXPECT_FALSE(Read(count.str()).ok());
   ByteWriter rank;
-  rank.Write(uint16_t{1}).Write(uint32_t{1}).Write(uint16_t{1}).WriteText("a").Write(uint32_t{0});
+  rank.Write(uint32_t{1}).Write(uint16_t{1}).WriteText("a").Write(uint32_t{0});
   rank.Write(UINT32_MAX);
-  EXPECT_FALSE(federation::DecodeAdapterDelta(AsBytes(rank.str())).ok());
+  EXPECT_FALSE(Read(rank.str()).ok());
 }
 
-TEST(AdapterDelta, UnsortedOrDoubleCoresAreNotCanonical) {
-  federation::AdapterDelta delta = DeltaOf(1);
-  std::swap(delta.cores[0], delta.cores[1]);
-  EXPECT_FALSE(federation::DecodeAdapterDelta(AsBytes(federation::EncodeAdapterDelta(delta))).ok());
-  EXPECT_EQ(ReasonOf(federation::CheckCores(delta.cores, Updates())), reasons::kUpdateInvalid);
-  federation::SortCores(delta.cores);
-  EXPECT_TRUE(federation::CheckCores(delta.cores, Updates()).ok());
-  delta.cores.push_back(delta.cores.back());
-  EXPECT_FALSE(federation::DecodeAdapterDelta(AsBytes(federation::EncodeAdapterDelta(delta))).ok());
-  EXPECT_EQ(ReasonOf(federation::CheckCores(delta.cores, Updates())), reasons::kUpdateInvalid);
+TEST(CoreDelta, UnsortedOrDoubleCoresAreNotCanonical) {
+  std::vector<federation::CoreDelta> cores = SomeCores(1);
+  std::swap(cores[0], cores[1]);
+  EXPECT_FALSE(Read(Written(cores)).ok());
+  EXPECT_EQ(ReasonOf(federation::CheckCores(cores, Updates())), reasons::kUpdateInvalid);
+  federation::SortCores(cores);
+  EXPECT_TRUE(federation::CheckCores(cores, Updates()).ok());
+  cores.push_back(cores.back());
+  EXPECT_FALSE(Read(Written(cores)).ok());
+  EXPECT_EQ(ReasonOf(federation::CheckCores(cores, Updates())), reasons::kUpdateInvalid);
 }
 
-TEST(AdapterDelta, ChecksShapeBankFinitenessAndNorm) {
+TEST(CoreDelta, ChecksShapeBankFinitenessAndNorm) {
   const auto reason_of = [](auto change) {
-    federation::AdapterDelta delta = DeltaOf(1);
-    change(delta.cores[0]);
-    return ReasonOf(federation::CheckCores(delta.cores, Updates()));
+    std::vector<federation::CoreDelta> cores = SomeCores(1);
+    change(cores[0]);
+    return ReasonOf(federation::CheckCores(cores, Updates()));
   };
   EXPECT_EQ(reason_of([](federation::CoreDelta&) {}), "");
   EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.target = "blk.0.none"; }),

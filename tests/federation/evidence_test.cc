@@ -26,10 +26,6 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-void SpeakNewest(federation::LocalNode& local) {
-  local.version_max = limits::kProtocolVersion;
-}
-
 // Two manifests of one node under one number.
 struct Pair {
   privacy::Envelope one;
@@ -39,10 +35,10 @@ struct Pair {
 Pair PairOf(TestPeer& signer, uint64_t seed,
             federation::ItemKind kind = federation::ItemKind::kAdapterDelta) {
   const privacy::Envelope one =
-      signer.Manifest(kind, federation::EncodeAdapterDelta(DeltaOf(seed)));
+      signer.Manifest(kind, federation::EncodeAdapterUpdate(SomeUpdate(seed)));
   privacy::EnvelopeHeader header = *privacy::ParseHeader(AsBytes(one.header));
   const std::string body =
-      signer.Manifest(kind, federation::EncodeAdapterDelta(DeltaOf(seed + 1))).body;
+      signer.Manifest(kind, federation::EncodeAdapterUpdate(SomeUpdate(seed + 1))).body;
   return {.one = one, .two = *SealEnvelope(header, body, signer.key())};
 }
 
@@ -67,12 +63,12 @@ class EvidenceTest : public testing::Test {
   }
 
   CoreUnderTest target_;
-  TestPeer liar_{target_, 1, 7, SpeakNewest};
-  TestPeer witness_{target_, 2, 8, SpeakNewest};
+  TestPeer liar_{target_, 1, 7};
+  TestPeer witness_{target_, 2, 8};
 };
 
 TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
-  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(50));
+  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(50));
   liar_.Serve(liar_.Push(liar_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
   ASSERT_EQ(target_.core().Items().size(), 1U);
   const Answers answers = witness_.Send(Genuine());
@@ -95,7 +91,7 @@ TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
 // Regression test: proofs were in memory only, so a node that started again linked to liars until a
 // peer told it.
 TEST_F(EvidenceTest, ANodeThatStartsAgainKnowsThemBeforeAnyPeerTellsIt) {
-  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(50));
+  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(50));
   liar_.Serve(liar_.Push(liar_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
   const std::vector<federation::Item> items = target_.core().Items();
   ASSERT_EQ(items.size(), 1U);
@@ -123,15 +119,13 @@ TEST_F(EvidenceTest, ANodeThatStartsAgainKnowsThemBeforeAnyPeerTellsIt) {
   restored.Add(again.core().Restore(items, again.now()));
   EXPECT_THAT(restored.dropped, ElementsAre(items[0].id));
   EXPECT_EQ(restored.withdrawn, restored.dropped);
-  TestPeer liar(again, 1, 7, SpeakNewest);
+  TestPeer liar(again, 1, 7);
   EXPECT_EQ(liar.Dial().closed, reasons::kGraylisted);
-  TestPeer later(again, 4, 10, SpeakNewest);
+  TestPeer later(again, 4, 10);
   EXPECT_NE(later.Dial().Find(Frame::kEvidence), nullptr) << "it tells others, too";
 }
 
 TEST_F(EvidenceTest, WhoFindsItTellsItsNeighboursAndNewOnes) {
-  TestPeer older(target_, 3, 9);  // speaks version 1
-  ASSERT_EQ(older.Dial().closed, "");
   const Pair pair = PairOf(liar_, 1);
   witness_.Push(pair.one);
   Answers found = witness_.Push(pair.two);
@@ -139,48 +133,28 @@ TEST_F(EvidenceTest, WhoFindsItTellsItsNeighboursAndNewOnes) {
   EXPECT_EQ(std::ranges::count_if(found.frames, &Frame::has_evidence),
             1);  // the witness alone
   EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
-  TestPeer later(target_, 4, 10, SpeakNewest);
+  TestPeer later(target_, 4, 10);
   const Answers greeted = later.Dial();
   ASSERT_NE(greeted.Find(Frame::kEvidence), nullptr);
   CoreUnderTest elsewhere(20);
-  TestPeer teller(elsewhere, 4, 7, SpeakNewest);
+  TestPeer teller(elsewhere, 4, 7);
   teller.Dial();
   EXPECT_THAT(teller.Send(*greeted.Find(Frame::kEvidence)).refused, IsEmpty());
   EXPECT_THAT(elsewhere.core().Graylisted(), ElementsAre(liar_.key().id()));
 }
 
-// An earlier version takes messages of masked rounds for what no honest node sends, and so a proof
-// about two of them for a forgery of the peer that passes it on.
-TEST_F(EvidenceTest, APeerOfBeforeMaskedRoundsIsSentNoProofAboutThem) {
-  const auto speak_before = [](federation::LocalNode& local) {
-    local.version_max = limits::kVersionWithMasking - 1;
-  };
-  TestPeer before(target_, 3, 9, speak_before);
-  ASSERT_EQ(before.Dial().closed, "");
+TEST_F(EvidenceTest, AProofAboutMessagesOfMaskedRoundsConvictsToo) {
   const Pair pair = PairOf(liar_, 1, federation::ItemKind::kMaskKey);
   const Answers told = witness_.Send(EvidenceFrame(
       liar_.local().certificate, federation::EquivocationOf(pair.one, pair.two)->Encode()));
   ASSERT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
   EXPECT_EQ(told.Find(Frame::kEvidence), nullptr) << "nobody else is left to tell";
-  TestPeer later(target_, 4, 10, speak_before);
-  EXPECT_EQ(later.Dial().Find(Frame::kEvidence), nullptr);
-  TestPeer newest(target_, 5, 11, SpeakNewest);
-  EXPECT_NE(newest.Dial().Find(Frame::kEvidence), nullptr);
-  // The peer is told about other messages, together with those that it is not told about.
-  TestPeer other(target_, 6, 12, SpeakNewest);
-  ASSERT_EQ(other.Dial().closed, "");
-  const Pair plain = PairOf(other, 1);
-  const Answers passed_on = witness_.Send(EvidenceFrame(
-      other.local().certificate, federation::EquivocationOf(plain.one, plain.two)->Encode()));
-  EXPECT_EQ(std::ranges::count_if(passed_on.frames, &Frame::has_evidence), 3);
-  TestPeer last(target_, 7, 13, speak_before);
-  const Answers greeted = last.Dial();
-  ASSERT_NE(greeted.Find(Frame::kEvidence), nullptr);
-  EXPECT_EQ(greeted.Find(Frame::kEvidence)->evidence().proofs_size(), 1);
+  TestPeer later(target_, 4, 10);
+  EXPECT_NE(later.Dial().Find(Frame::kEvidence), nullptr);
 }
 
 TEST_F(EvidenceTest, AStoredItemUnderASecondNumberConvictsToo) {
-  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
+  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
   const Pair pair = PairOf(liar_, 1);
   witness_.Serve(witness_.Push(pair.one), payload);
   ASSERT_EQ(target_.core().Items().size(), 1U);
@@ -327,7 +301,7 @@ class SwarmWithEquivocator {
       return node == kLiar && Serve(link, frame);
     };
   }
-  void LieByItems() { SendHalves(ItemFrame(DeltaOf(1)), ItemFrame(DeltaOf(2))); }
+  void LieByItems() { SendHalves(ItemFrame(SomeUpdate(1)), ItemFrame(SomeUpdate(2))); }
   void LieByRecords() { SendHalves(RecordFrame("here:1"), RecordFrame("there:1")); }
   // Whether every node but the liar keeps out the liar and no other node.
   bool AllKnow() {
@@ -354,8 +328,8 @@ class SwarmWithEquivocator {
     header.body_type = body_type;
     return header;
   }
-  Frame ItemFrame(const federation::AdapterDelta& delta) {
-    const std::string payload = federation::EncodeAdapterDelta(delta);
+  Frame ItemFrame(const federation::AdapterUpdate& delta) {
+    const std::string payload = federation::EncodeAdapterUpdate(delta);
     federation::Manifest manifest;
     manifest.certificate = config_.certificate;
     manifest.kind = federation::ItemKind::kAdapterDelta;
@@ -424,29 +398,6 @@ TEST(Evidence, AnEquivocatorIsKeptOutByAllWithinFiveSecondsAndNobodyElseIs) {
       }
     }
   }
-}
-
-// Nodes of the previous version neither send evidence nor are sent any, and are linked as before.
-TEST(Evidence, TheVersionBeforeWorksWithThisOne) {
-  SwarmWithEquivocator cluster(3, /*loss=*/0, [](size_t node, federation::GossipConfig& config) {
-    if (node % 2 == 0) {
-      config.version_max = limits::kVersionWithEvidence - 1;
-    }
-  });
-  cluster.LieByRecords();
-  cluster.swarm().Run(seconds(10));
-  Swarm& swarm = cluster.swarm();
-  size_t knowing = 0;
-  for (size_t i = 0; i < swarm.size(); ++i) {
-    knowing += swarm.core(i).Graylisted().empty() ? 0 : 1;
-    if (i != SwarmWithEquivocator::kLiar) {
-      EXPECT_GT(swarm.core(i).active_links(), 2U) << "node " << i;
-    }
-    for (const auto& [reason, count] : swarm.core(i).counters().refused) {
-      EXPECT_EQ(reason, reasons::kDuplicateLink) << "node " << i;
-    }
-  }
-  EXPECT_GE(knowing, 9U);
 }
 
 }  // namespace

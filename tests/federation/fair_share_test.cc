@@ -87,9 +87,9 @@ TEST_F(OnePeerOfTwo, AnnouncementsOfOneLeaveRoomForTheOther) {
 TEST_F(OnePeerOfTwo, ManifestsOfOneLeaveTransfersForTheOther) {
   for (uint64_t i = 0; i < limits::kMaxTransfers; ++i) {
     greedy_.Push(greedy_.Manifest(federation::ItemKind::kAdapterDelta,
-                                  federation::EncodeAdapterDelta(DeltaOf(i))));
+                                  federation::EncodeAdapterUpdate(SomeUpdate(i))));
   }
-  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1'000'000));
+  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1'000'000));
   const Answers asked =
       modest_.Push(modest_.Manifest(federation::ItemKind::kAdapterDelta, payload));
   ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
@@ -98,7 +98,7 @@ TEST_F(OnePeerOfTwo, ManifestsOfOneLeaveTransfersForTheOther) {
 
 // Regression test: a few large payloads took all the memory for payloads.
 TEST_F(OnePeerOfTwo, PayloadsOfOneLeaveMemoryForTheOther) {
-  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
+  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
   for (uint64_t i = 0; i < 2 * limits::kMaxPayloadMemory / limits::kMaxPayloadBytes; ++i) {
     greedy_.Push(greedy_.Manifest(
         federation::ItemKind::kAdapterDelta, payload,

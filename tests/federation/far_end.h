@@ -9,15 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "federation/limits.h"
 #include "federation/relay/relayed_links.h"
 #include "ruvd/federation/v1/federation.pb.h"
 #include "tests/federation/test_peer.h"
 
 namespace ruvd::test {
 
-inline void SpeakNewest(federation::LocalNode& local) {
-  local.version_max = limits::kProtocolVersion;
+inline void CarryCircuits(federation::LocalNode& local) {
   local.relays = true;
 }
 

@@ -52,12 +52,12 @@ TEST(GossipCore, RefusesAWrongIdentityAtItsStart) {
 
 TEST(GossipCore, OffersAreCheckedBeforeTheyAreSigned) {
   CoreUnderTest node;
-  EXPECT_EQ(ReasonOf(node.core().OfferAdapterDelta(1, DeltaOf(1), node.now()).status()),
+  EXPECT_EQ(ReasonOf(node.core().OfferUpdate(1, SomeUpdate(1), node.now()).status()),
             reasons::kConsentMissing);
   Consent(node, privacy::ConsentTier::kPublic);
-  federation::AdapterDelta bad = DeltaOf(1);
-  bad.cores[0].values[0] = 1e6F;
-  EXPECT_EQ(ReasonOf(node.core().OfferAdapterDelta(1, bad, node.now()).status()),
+  federation::AdapterUpdate bad = SomeUpdate(1);
+  bad.banks[0].values[0] = 1e6F;
+  EXPECT_EQ(ReasonOf(node.core().OfferUpdate(1, bad, node.now()).status()),
             reasons::kUpdateInvalid);
   federation::SharedPattern pattern = PatternOf(1);
   pattern.centroid.pop_back();
@@ -65,23 +65,23 @@ TEST(GossipCore, OffersAreCheckedBeforeTheyAreSigned) {
             reasons::kWrongDimension);
   EXPECT_TRUE(node.core().Items().empty());
   Answers answers;
-  answers.Add(*node.core().OfferAdapterDelta(4, DeltaOf(1), node.now()));
+  answers.Add(*node.core().OfferUpdate(4, SomeUpdate(1), node.now()));
   ASSERT_EQ(answers.accepted.size(), 1U);
   EXPECT_EQ(answers.accepted[0].round, 4U);
   EXPECT_EQ(answers.accepted[0].origin, node.key().id());
-  EXPECT_EQ(*federation::DecodeAdapterDelta(AsBytes(*answers.accepted[0].payload)), DeltaOf(1));
+  EXPECT_EQ(*federation::DecodeAdapterUpdate(AsBytes(*answers.accepted[0].payload)), SomeUpdate(1));
 }
 
 TEST(GossipCore, UnderTheTierDpOnlyNoisedUpdatesAreOfferedAndKept) {
   CoreUnderTest node;
   Consent(node, privacy::ConsentTier::kDp);
-  EXPECT_EQ(ReasonOf(node.core().OfferAdapterDelta(1, DeltaOf(1), node.now()).status()),
+  EXPECT_EQ(ReasonOf(node.core().OfferUpdate(1, SomeUpdate(1), node.now()).status()),
             reasons::kConsentMissing);
   EXPECT_EQ(ReasonOf(node.core().OfferPattern(PatternOf(1), node.now()).status()),
             reasons::kConsentMissing);
   Answers offered;
-  offered.Add(*node.core().OfferAdapterDelta(1, DeltaOf(1), node.now(),
-                                             privacy::ShareableKind::kDpAdapterDelta));
+  offered.Add(*node.core().OfferUpdate(1, SomeUpdate(1), node.now(),
+                                       privacy::ShareableKind::kDpAdapterDelta));
   ASSERT_EQ(offered.accepted.size(), 1U);
   EXPECT_THAT(Consent(node, privacy::ConsentTier::kDp).dropped, IsEmpty()) << "it is paid for";
   EXPECT_THAT(Consent(node, privacy::ConsentTier::kPublic).dropped, IsEmpty());
@@ -154,7 +154,7 @@ TEST(GossipCore, AWithdrawnPatternIsGivenToNobody) {
   offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
   offered.Add(*node.core().OfferPattern(later, node.now()));
   offered.Add(*node.core().OfferPattern(PatternOf(2), node.now()));
-  offered.Add(*node.core().OfferAdapterDelta(1, DeltaOf(1), node.now()));
+  offered.Add(*node.core().OfferUpdate(1, SomeUpdate(1), node.now()));
   Answers withdrawn;
   withdrawn.Add(node.core().WithdrawPattern(PatternOf(1).id));
   EXPECT_THAT(withdrawn.dropped,
@@ -183,9 +183,9 @@ TEST(GossipCore, StoredPartsThatDoNotBelongTogetherAreRefused) {
 TEST(GossipCore, NewestDeltasTakesTheHighestRoundOfEachOrigin) {
   CoreUnderTest node;
   Consent(node, privacy::ConsentTier::kPublic);
-  ASSERT_TRUE(node.core().OfferAdapterDelta(2, DeltaOf(2), node.now()).ok());
-  ASSERT_TRUE(node.core().OfferAdapterDelta(3, DeltaOf(3), node.now()).ok());
-  ASSERT_TRUE(node.core().OfferAdapterDelta(1, DeltaOf(1), node.now()).ok());
+  ASSERT_TRUE(node.core().OfferUpdate(2, SomeUpdate(2), node.now()).ok());
+  ASSERT_TRUE(node.core().OfferUpdate(3, SomeUpdate(3), node.now()).ok());
+  ASSERT_TRUE(node.core().OfferUpdate(1, SomeUpdate(1), node.now()).ok());
   const std::vector<federation::Item> newest = node.core().NewestDeltas();
   ASSERT_EQ(newest.size(), 1U);
   EXPECT_EQ(newest[0].round, 3U);

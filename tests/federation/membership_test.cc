@@ -290,7 +290,7 @@ class Detector : public testing::Test {
   void MakeDetector(bool lifeguard, size_t links) {
     detector_ = std::make_unique<federation::FailureDetector>(lifeguard, outbox_, Random(1));
     for (size_t i = 1; i <= links; ++i) {
-      detector_->LinkUp(i, Peer(i), /*can_check=*/true, now_);
+      detector_->LinkUp(i, Peer(i), now_);
     }
   }
   static privacy::NodeId Peer(size_t link) {

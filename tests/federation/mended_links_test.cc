@@ -70,16 +70,15 @@ TEST(MendedLinks, TheEndOfAFormerCertificateCostsNoLongWait) {
 // list came were dropped.
 TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
   for (const bool revoked : {false, true}) {
-    CoreUnderTest target(0, [](federation::GossipConfig& config) {
-      config.update_rules.rank_of_target[kTarget] = 240;
-    });
+    federation::UpdateRules rules = Updates();
+    rules.rank_of_target[kTarget] = 170;
+    rules.max_norm = 100;
+    CoreUnderTest target(
+        0, [&rules](federation::GossipConfig& config) { config.update_rules = rules; });
     TestPeer author(target, 1, 7);
     TestPeer holder(target, 2, 8);
     ASSERT_EQ(holder.Dial().closed, "");
-    federation::AdapterDelta delta;
-    delta.cores.push_back({.target = kTarget, .bank = 1, .rank = 240, .values = {}});
-    delta.cores[0].values.assign(size_t{240} * 240, 0.001F);
-    const std::string payload = federation::EncodeAdapterDelta(delta);
+    const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1, rules));
     ASSERT_GT(payload.size(), limits::kChunkBytes);
     // Another member passes it on.
     const privacy::Envelope envelope =

@@ -32,7 +32,7 @@ class MeshTest : public testing::Test {
  protected:
   void Up(federation::LinkId first, federation::LinkId last, bool outbound, bool graft = true) {
     for (federation::LinkId link = first; link <= last; ++link) {
-      mesh_.LinkUp(link, Peer(link), outbound, /*fixed=*/false, now_);
+      mesh_.LinkUp(link, Peer(link), outbound, now_);
       if (graft) {
         mesh_.Graft(link);
       }
@@ -117,16 +117,6 @@ TEST_F(MeshTest, IdleLinksEndAndUsedOnesDoNot) {
   EXPECT_THAT(mesh_.Heartbeat(100, kNeutral, now_ + seconds(9)).idle, ElementsAre(7));
   mesh_.LinkDown(7);
   EXPECT_THAT(mesh_.Heartbeat(100, kNeutral, now_ + seconds(61)).idle, ElementsAre(8));
-}
-
-TEST_F(MeshTest, APeerWithoutAMeshIsAlwaysInIt) {
-  mesh_.LinkUp(1, Peer(1), /*outbound=*/false, /*fixed=*/true, now_);
-  EXPECT_TRUE(mesh_.Contains(1));
-  mesh_.OnPrune(1, limits::kPruneBackoff, now_);
-  EXPECT_TRUE(mesh_.Contains(1));
-  Up(2, 30, /*outbound=*/false);
-  mesh_.Heartbeat(100, kNeutral, now_);
-  EXPECT_TRUE(mesh_.Contains(1));
 }
 
 TEST_F(MeshTest, NowAndThenOneNeighbourMore) {

@@ -153,7 +153,7 @@ TEST(MeshOpportunity, NeighboursThatGiveNothingGetBetterCompany) {
   federation::Mesh mesh{Random(1)};
   const TimePoint start{};
   for (federation::LinkId link = 1; link <= 8; ++link) {
-    mesh.LinkUp(link, Id(link), /*outbound=*/true, /*fixed=*/false, start);
+    mesh.LinkUp(link, Id(link), /*outbound=*/true, start);
   }
   for (federation::LinkId link = 1; link <= 6; ++link) {
     mesh.Graft(link);
@@ -220,9 +220,7 @@ class ScoredPeer : public testing::Test {
   double Score() { return target_.core().ScoreOf(peer_.key().id()); }
 
   CoreUnderTest target_;
-  TestPeer peer_{target_, 1, 7, [](federation::LocalNode& local) {
-                   local.version_max = limits::kProtocolVersion;
-                 }};
+  TestPeer peer_{target_, 1, 7};
   int announced_ = 0;
 };
 
@@ -247,7 +245,7 @@ TEST_F(ScoredPeer, WhoAnnouncesAndNeverDeliversIsPrunedThenKeptOut) {
 // Regression test: any chunk of an item kept the promise of all of them.
 TEST_F(ScoredPeer, AChunkThatNobodyAskedForKeepsNoPromise) {
   for (uint64_t i = 0; i < 3; ++i) {
-    const std::string payload = federation::EncodeAdapterDelta(DeltaOf(i));
+    const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(i));
     const Answers asked = peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload));
     ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
     Frame other = TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload);
@@ -262,7 +260,7 @@ TEST_F(ScoredPeer, AChunkThatNobodyAskedForKeepsNoPromise) {
 TEST_F(ScoredPeer, ALateChunkIsCheckedToo) {
   TestPeer second(target_, 2, 8);
   ASSERT_EQ(second.Dial().closed, "");
-  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
+  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
   const privacy::Envelope envelope = peer_.Manifest(federation::ItemKind::kAdapterDelta, payload);
   const Answers asked = peer_.Push(envelope);
   ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
@@ -296,7 +294,7 @@ TEST_F(ScoredPeer, WhoSpeaksAndAnswersNoPingLosesItsLink) {
 TEST_F(ScoredPeer, WhoAsksForWhatWasDroppedIsTold) {
   std::vector<std::string> ids;
   for (uint64_t i = 0; i <= limits::kMaxDeltasPerOrigin; ++i) {
-    const std::string payload = federation::EncodeAdapterDelta(DeltaOf(i));
+    const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(i));
     const privacy::Envelope envelope = peer_.Manifest(federation::ItemKind::kAdapterDelta, payload);
     peer_.Serve(peer_.Push(envelope), payload);
     ids.emplace_back(AsText(privacy::MessageId(envelope)));
@@ -316,7 +314,7 @@ TEST_F(ScoredPeer, WhoAsksForWhatWasDroppedIsTold) {
 TEST_F(ScoredPeer, WhoAsksForWhatIsGoneAgainAndAgainGetsFewAnswers) {
   std::vector<privacy::Envelope> envelopes;
   for (uint64_t i = 0; i <= limits::kMaxDeltasPerOrigin; ++i) {
-    const std::string payload = federation::EncodeAdapterDelta(DeltaOf(i));
+    const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(i));
     envelopes.push_back(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload));
     peer_.Serve(peer_.Push(envelopes.back()), payload);
     target_.Advance(milliseconds(1));
@@ -335,7 +333,7 @@ TEST_F(ScoredPeer, WhoAsksForWhatIsGoneAgainAndAgainGetsFewAnswers) {
 // A hundred items were withdrawn while this node asked for them.
 TEST_F(ScoredPeer, WhatIsMissingTakesWhatWasEarnedAndNoMore) {
   for (uint64_t i = 0; i < 10; ++i) {
-    const std::string payload = federation::EncodeAdapterDelta(DeltaOf(i));
+    const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(i));
     peer_.Serve(peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
   }
   const double earned = Score();
@@ -363,7 +361,7 @@ TEST_F(ScoredPeer, WhatIsMissingTakesWhatWasEarnedAndNoMore) {
 
 TEST_F(ScoredPeer, WhoDeliversKeepsItsPlace) {
   for (uint64_t i = 0; i < 30; ++i) {
-    const std::string payload = federation::EncodeAdapterDelta(DeltaOf(i));
+    const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(i));
     peer_.Serve(peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
     EXPECT_EQ(Second().closed, "");
     EXPECT_GE(Score(), 0);
@@ -395,7 +393,7 @@ TEST_F(ScoredPeer, WhoFloodsTwiceIsKeptOut) {
 
 TEST_F(ScoredPeer, AScoreSurvivesAReconnect) {
   privacy::Envelope bad = peer_.Manifest(federation::ItemKind::kAdapterDelta,
-                                         federation::EncodeAdapterDelta(DeltaOf(1)));
+                                         federation::EncodeAdapterUpdate(SomeUpdate(1)));
   bad.signature[0] ^= 1;
   peer_.Push(bad);
   peer_.Push(bad);
@@ -435,7 +433,7 @@ TEST(PeerScores, LossAloneCostsNobodyItsScore) {
       if (second >= 20 && second < 40) {
         const size_t node = static_cast<size_t>(second) - 20;
         swarm.Share(node);
-        auto offered = swarm.core(node).OfferAdapterDelta(1, DeltaOf(node), swarm.now());
+        auto offered = swarm.core(node).OfferUpdate(1, SomeUpdate(node), swarm.now());
         ASSERT_TRUE(offered.ok());
         swarm.Apply(node, *std::move(offered));
       }

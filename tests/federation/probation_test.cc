@@ -32,7 +32,6 @@ class Probation : public testing::Test {
   std::unique_ptr<TestPeer> Peer(CoreUnderTest& target, uint64_t number, int64_t since_ms) {
     auto peer =
         std::make_unique<TestPeer>(target, number, number + 6, [&](federation::LocalNode& local) {
-          local.version_max = limits::kProtocolVersion;
           local.certificate = CertificateSince(*local.key, "peer", since_ms);
         });
     EXPECT_EQ(peer->Dial().closed, "");
@@ -121,7 +120,7 @@ TEST(ProbationInASwarm, ANewcomerIsOutsideAndYetLearnsEverything) {
   EXPECT_TRUE(swarm.RunUntil([&] { return KnowEachOther(swarm); }, seconds(30)));
   swarm.Run(seconds(30));
   swarm.Share(0);
-  auto offered = swarm.core(0).OfferAdapterDelta(1, DeltaOf(1), swarm.now());
+  auto offered = swarm.core(0).OfferUpdate(1, SomeUpdate(1), swarm.now());
   ASSERT_TRUE(offered.ok());
   swarm.Apply(0, *std::move(offered));
   EXPECT_TRUE(swarm.RunUntil([&] { return swarm.Converged(1); }, seconds(60)));

@@ -41,7 +41,7 @@ class RelayAbuseTest : public testing::Test {
   }
 
   CoreUnderTest target_;
-  TestPeer relay_{target_, 1, 7, SpeakNewest};
+  TestPeer relay_{target_, 1, 7, CarryCircuits};
   const privacy::NodeId stranger_ = privacy::NodeKey::FromSeed(SeedOf(9)).id();
 };
 
@@ -135,19 +135,6 @@ TEST_F(RelayAbuseTest, ACopyOfAnOpeningBeginsNothing) {
   const uint64_t before = target_.core().counters().duplicates;
   EXPECT_THAT(Open(1, relay_.key().id(), stranger_).frames, IsEmpty());
   EXPECT_EQ(target_.core().counters().duplicates, before + 1);
-}
-
-TEST_F(RelayAbuseTest, AnOlderPeerHasNoCircuits) {
-  TestPeer older(target_, 3, 9, [](federation::LocalNode& local) {
-    local.version_max = limits::kVersionWithRelay - 1;
-  });
-  ASSERT_EQ(older.Dial().closed, "");
-  Frame frame;
-  frame.mutable_relay_open()->set_circuit(1);
-  frame.mutable_relay_open()->set_source(Text(older.key().id()));
-  frame.mutable_relay_open()->set_target(Text(relay_.key().id()));
-  EXPECT_THAT(older.Send(frame).refused, ElementsAre(reasons::kEnvelopeMalformed));
-  EXPECT_EQ(CloseReason(Open(1, relay_.key().id(), older.key().id())), reasons::kNoRelay);
 }
 
 TEST_F(RelayAbuseTest, CircuitsPerSecondAndThroughOneRelayAreLimited) {

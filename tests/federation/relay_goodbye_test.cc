@@ -47,7 +47,7 @@ class RelayGoodbyeTest : public testing::Test {
   }
 
   CoreUnderTest target_;
-  TestPeer relay_{target_, 1, 7, SpeakNewest};
+  TestPeer relay_{target_, 1, 7, CarryCircuits};
   FarEnd far_{target_, relay_, 2, 1};
 };
 

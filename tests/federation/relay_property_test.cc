@@ -81,7 +81,7 @@ class RelayFuzz {
  private:
   void Connect(size_t peer) {
     const federation::LinkId link = next_link_++;
-    auto made = std::make_unique<TestPeer>(target_, peer + 1, link, SpeakNewest);
+    auto made = std::make_unique<TestPeer>(target_, peer + 1, link, CarryCircuits);
     open_.insert(link);
     if (!made->Dial().closed.empty()) {
       open_.erase(link);

@@ -40,7 +40,7 @@ SwarmOptions Behind(size_t relays, size_t nodes, uint64_t seed) {
 
 void Offer(Swarm& swarm, size_t node) {
   swarm.Share(node);
-  auto offered = swarm.core(node).OfferAdapterDelta(1, DeltaOf(node), swarm.now());
+  auto offered = swarm.core(node).OfferUpdate(1, SomeUpdate(node), swarm.now());
   ASSERT_TRUE(offered.ok());
   swarm.Apply(node, *std::move(offered));
 }
@@ -97,7 +97,7 @@ TEST_F(RelayTest, TwoMembersThatCannotDialEachOtherLinkAndExchangeAnItem) {
   EXPECT_EQ(swarm_.core(kRelay).circuits(), 1U);
   EXPECT_EQ(swarm_.core(kOne).relayed_links(), 1U);
   KeepItemsFromRelay();
-  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(kOne));
+  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(kOne));
   bool seen = false;
   bool carried = false;
   OnFrame = [&](size_t node, federation::LinkId /*link*/, const Frame& frame) {
@@ -298,34 +298,6 @@ TEST(Relay, ANodeThatDoesNotRelayIsNotAsked) {
   swarm.Run(seconds(60));
   EXPECT_EQ(swarm.core(1).relayed_links(), 0U);
   EXPECT_EQ(swarm.core(0).counters().circuits_refused, 0U);
-}
-
-// Version 4 has no circuits: such a node is neither asked nor told, and everything works as before.
-TEST(Relay, AMemberOfTheVersionBeforeSeesNothingOfIt) {
-  for (const size_t older : {size_t{0}, size_t{2}}) {
-    SwarmOptions options = Behind(1, 4, 7);
-    options.configure = [configure = options.configure, older](size_t node,
-                                                               federation::GossipConfig& config) {
-      configure(node, config);
-      config.version_max = node == older ? limits::kVersionWithRelay - 1 : config.version_max;
-    };
-    Swarm swarm(std::move(options));
-    bool told = false;
-    swarm.intercept = [&](size_t node, federation::LinkId /*link*/, const Frame& frame) {
-      told |= node == older &&
-              (frame.has_relay_open() || frame.has_relay_frame() || frame.has_relay_close());
-      return false;
-    };
-    Offer(swarm, 1);
-    EXPECT_TRUE(swarm.RunUntil([&] { return swarm.Converged(1); }, seconds(60)));
-    swarm.Run(seconds(30));
-    EXPECT_FALSE(told);
-    EXPECT_EQ(swarm.core(older).relayed_links(), 0U);
-    EXPECT_EQ(swarm.core(1).relayed_links() > 0, older != 0);
-    for (size_t node = 0; node < swarm.size(); ++node) {
-      EXPECT_TRUE(swarm.core(node).counters().refused.empty()) << node;
-    }
-  }
 }
 
 struct Cluster {

@@ -135,10 +135,9 @@ TEST_F(RevocationTest, TheRecordOfARevokedMemberWasOfferedToWhoMustRefuseIt) {
 // Regression test: the revoked member's items stayed, were passed on and counted in every round;
 // members listed it as alive.
 TEST_F(RevocationTest, WhatARevokedMemberSentIsUsedNoMore) {
-  TestPeer peer(At(0), 1, 900,
-                [](federation::LocalNode& local) { local.version_max = limits::kProtocolVersion; });
+  TestPeer peer(At(0), 1, 900);
   ASSERT_EQ(peer.Dial().closed, "");
-  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
+  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
   const privacy::Envelope manifest = peer.Manifest(federation::ItemKind::kAdapterDelta, payload);
   ASSERT_EQ(peer.Serve(peer.Push(manifest), payload).accepted.size(), 1u);
   const std::vector<federation::Item> stored = At(0).core().Items();
@@ -225,8 +224,7 @@ TEST_F(RevocationTest, AForgedListOverAnOpenLinkIsCountedAgainstThePeer) {
     frame.mutable_revocations()->set_list(list.Encode());
     return frame;
   };
-  TestPeer liar(At(0), 1, 900,
-                [](federation::LocalNode& local) { local.version_max = limits::kProtocolVersion; });
+  TestPeer liar(At(0), 1, 900);
   ASSERT_EQ(liar.Dial().closed, "");
   privacy::RevocationList forged = ListOf({2});
   forged.nodes = {At(3).key().id()};
@@ -239,18 +237,6 @@ TEST_F(RevocationTest, AForgedListOverAnOpenLinkIsCountedAgainstThePeer) {
   EXPECT_EQ(liar.Send(frame_of(ListOf({3}, ListOf({4})))).refused,
             std::vector<std::string>{reasons::kRevocationInvalid});
   EXPECT_EQ(At(0).core().ScoreOf(liar.key().id()), score);
-}
-
-// The previous version has no such frame; its links stay and receive the list when they open.
-TEST_F(RevocationTest, APeerOfTheVersionBeforeIsSentNoList) {
-  TestPeer older(At(0), 1, 900, [](federation::LocalNode& local) {
-    local.version_max = limits::kVersionWithRevocations - 1;
-  });
-  ASSERT_EQ(older.Dial().closed, "");
-  Answers answers;
-  answers.Add(At(0).core().SetRevocations(ListOf({3}), At(0).now()).value());
-  EXPECT_EQ(answers.Find(Frame::kRevocations), nullptr);
-  EXPECT_EQ(answers.closed, "");
 }
 
 // A node that was away for a long time does not know which members were revoked meanwhile.

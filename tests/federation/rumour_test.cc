@@ -107,14 +107,10 @@ class Rumour {
   uint64_t accused() { return target_.core().counters().suspicions; }
 
  private:
-  static void SpeakNewest(federation::LocalNode& local) {
-    local.version_max = limits::kProtocolVersion;
-  }
-
   std::string address_;
   privacy::NodeKey suspect_ = privacy::NodeKey::FromSeed(SeedOf(kSuspect));
   CoreUnderTest target_;
-  TestPeer peer_{target_, 1, 7, SpeakNewest};
+  TestPeer peer_{target_, 1, 7};
   size_t asked_ = 0;
 };
 

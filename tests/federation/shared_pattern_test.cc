@@ -16,7 +16,7 @@ namespace {
 
 TEST(SharedPattern, RoundTripsAndRefusesEveryTruncation) {
   federation::SharedPattern pattern = PatternOf(1);
-  pattern.cores = DeltaOf(2).cores;
+  pattern.cores = SomeCores(2);
   const std::string bytes = federation::EncodeSharedPattern(pattern);
   const auto decoded = federation::DecodeSharedPattern(AsBytes(bytes));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
@@ -56,36 +56,10 @@ TEST(SharedPattern, ChecksEveryField) {
   EXPECT_EQ(reason_of([](auto& p) { p.task = "a\nb"; }), reasons::kUpdateInvalid);
   EXPECT_EQ(reason_of([](auto& p) { p.task = std::string(65, 'a'); }), reasons::kUpdateInvalid);
   EXPECT_EQ(reason_of([](auto& p) {
-              p.cores = DeltaOf(1).cores;
+              p.cores = SomeCores(1);
               p.cores[0].values[0] = 1e9F;
             }),
             reasons::kUpdateInvalid);
-}
-
-TEST(SharedPattern, TravelsOnlyIfItsTierAndTheOperatorAllowIt) {
-  EXPECT_TRUE(
-      federation::MayTravel(privacy::ConsentTier::kPublic, privacy::ConsentTier::kPublic).ok());
-  for (privacy::ConsentTier tier :
-       {privacy::ConsentTier::kPrivate, privacy::ConsentTier::kMasked, privacy::ConsentTier::kDp}) {
-    EXPECT_EQ(ReasonOf(federation::MayTravel(tier, privacy::ConsentTier::kPublic)),
-              reasons::kConsentMissing);
-    EXPECT_EQ(ReasonOf(federation::MayTravel(privacy::ConsentTier::kPublic, tier)),
-              reasons::kConsentMissing);
-  }
-}
-
-TEST(SharedPattern, MergeIsTheSameInEveryOrder) {
-  const federation::SharedPattern old_one = PatternOf(1);
-  federation::SharedPattern new_one = old_one;
-  new_one.created_ms += 1;
-  EXPECT_EQ(MergePattern(nullptr, old_one), federation::PatternMerge::kInsert);
-  EXPECT_EQ(MergePattern(&old_one, new_one), federation::PatternMerge::kReplace);
-  EXPECT_EQ(MergePattern(&new_one, old_one), federation::PatternMerge::kKeep);
-  EXPECT_EQ(MergePattern(&old_one, old_one), federation::PatternMerge::kKeep);
-  federation::SharedPattern twin = old_one;
-  twin.quality = 0.5F;
-  EXPECT_NE(MergePattern(&old_one, twin) == federation::PatternMerge::kReplace,
-            MergePattern(&twin, old_one) == federation::PatternMerge::kReplace);
 }
 
 }  // namespace

@@ -116,15 +116,19 @@ class TestPeer {
   federation::LocalNode& local() { return local_; }
   federation::LinkId link() const { return link_; }
 
-  // Dials the core, announcing `revocations` as its list. Returns the answers of the last step: the
-  // link is open if nothing closed it.
-  Answers Dial(const std::string& revocations = "") {
+  // Begins to open a link and returns the first frame.
+  Frame Hello(const std::string& revocations = "") {
     handshake_ = std::make_unique<federation::Handshake>(local_, /*dialed=*/true,
                                                          federation::Handshake::Nonce{1});
     handshake_->Announce(revocations);
+    return handshake_->Hello();
+  }
+  // Dials the core, announcing `revocations` as its list. Returns the answers of the last step: the
+  // link is open if nothing closed it.
+  Answers Dial(const std::string& revocations = "") {
     Answers answers;
     answers.Add(target_->core().OnLinkOpened(link_, "", target_->now()));
-    answers.Add(target_->core().OnFrame(link_, handshake_->Hello(), target_->now()));
+    answers.Add(target_->core().OnFrame(link_, Hello(revocations), target_->now()));
     const Frame* ack = answers.Find(Frame::kHelloAck);
     if (ack == nullptr) {
       return answers;
@@ -191,9 +195,7 @@ class TestPeer {
             .boot_counter = 1,
             .model_hash = config.model_hash,
             .frame_id = config.frame_id,
-            .listen_address = config.listen_address,
-            .version_min = 1,
-            .version_max = 1};
+            .listen_address = config.listen_address};
   }
 
   CoreUnderTest* target_;

@@ -38,23 +38,22 @@ TEST(PartialPayloads, KeepWhatWasKeptLast) {
   EXPECT_EQ(partials.bytes(), 0U);
 }
 
-// A delta of three chunks and a half.
-federation::AdapterDelta LargeDelta() {
-  federation::AdapterDelta delta;
-  delta.cores.push_back({.target = kTarget, .bank = 1, .rank = 240, .values = {}});
-  delta.cores[0].values.assign(240 * 240, 0.001F);
-  return delta;
+federation::UpdateRules LargeRules() {
+  federation::UpdateRules rules = Updates();
+  rules.rank_of_target[kTarget] = 170;
+  return rules;
 }
 
 TEST(Transfer, GoesOnWhereTheLostSourceEnded) {
   CoreUnderTest target(0, [](federation::GossipConfig& config) {
-    config.update_rules.rank_of_target[kTarget] = 240;
+    config.update_rules = LargeRules();
+    config.update_rules.max_norm = 100;
   });
   TestPeer first(target, 1, 7);
   TestPeer second(target, 2, 8);
   ASSERT_EQ(first.Dial().closed, "");
   ASSERT_EQ(second.Dial().closed, "");
-  const std::string payload = federation::EncodeAdapterDelta(LargeDelta());
+  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1, LargeRules()));
   ASSERT_GT(payload.size(), 3 * limits::kChunkBytes);
   const privacy::Envelope envelope = first.Manifest(federation::ItemKind::kAdapterDelta, payload);
   Answers asked = first.Push(envelope);

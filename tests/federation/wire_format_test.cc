@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "federation/daf/adapter_delta.h"
+#include "federation/daf/adapter_update.h"
 #include "federation/gossip/manifest.h"
 #include "federation/gossip/merkle.h"
 #include "privacy/envelope/envelope.h"
@@ -29,22 +29,24 @@ constexpr char kCertificate[] =
     "d5767e9908784352f5f5ca82912d05cf1905c5ff1a2624aa318a05ca76b13d17660f9e282cb54f6fa5c17113"
     "1e2e5917507efbbd2abcefc0fe2f58b9327209";
 constexpr char kPayload[] =
-    "0100010000001800626c6b2e302e6174746e5f6f75747075742e77656967687400000000020000000000803f"
-    "00000000000000bf0000803e";
+    "0100011111111111111111111111111111111111111111111111111111111111111111222222222222222222"
+    "2222222222222222222222222222222222222222222222000000000000000000000000000000000000000000"
+    "00000000000000000000000000000000010000001800626c6b2e302e6174746e5f6f75747075742e77656967"
+    "6874020000000200000001000000000000000000803f00000000000000bf0000803e";
 constexpr char kBodyTail[] =
-    "013800000000000000a17620e591a749b34e147fdc6757ef8865f1f4cb0297c80ea2ebac09c197a19a111111"
+    "01a6000000000000004cb5ef77eb9cb852338345ca6d2179faf18e0df460f7e7293ca0597ee3e87540111111"
     "1111111111111111111111111111111111111111111111111111111111222222222222222222222222222222"
     "2222222222222222222222222222222222";
 constexpr char kHeader[] =
     "525556444c4c4d2d454e562d763100029fac6c61cf054345db6c4d6dbdbbe0e6a1a130c8e37339e6e3bba3ab"
     "c6842fb73cdecbba6d1d31589fd826b2e2a734ea7e71682bbd123669e4709aaca38453c80000000005000000"
     "00000000117d0de50999f4e409000000000000000300000000000000e8535c18a301000000ac821da3010000"
-    "33333333333333333333333333333333020058010000ef5bd36fb24fb501896919d779bb79c00b20b4921a96"
-    "a68a199db487036cfc48";
+    "333333333333333333333333333333330200580100006ea728d26ba1862ffb13612d8e8d9602c254001a2c6c"
+    "1cbdcb2af27885b6f671";
 constexpr char kSignature[] =
-    "1e7b3397073390bc5ac6d5ae85a6a5a097ba94ce0874b7fef971ea08686d306ae92578fa5636cee433b43c0d"
-    "42d8dc50d0f90a807b4a46f0fd93c1f5e4207908";
-constexpr char kMessageId[] = "858ce4dde2f9f734b0eda2ea22aa2128c83ae1082a1e1e21c2ce47367948aca2";
+    "9309055a83ce853ba83fdf528f3aae8497d19ba1a83211ba8093fd2ec6021c28b629e50e3ea103f25b05875e"
+    "d08b10aeeea6af9a9394a4843f2cc429e43eba0f";
+constexpr char kMessageId[] = "848ff9828fe7ee2a7c9f7af610889fcfd2a70e793177569bbc3779d1dccd0ea2";
 
 privacy::KeySeed SeedOfBytes(uint8_t byte) {
   privacy::KeySeed seed;
@@ -63,10 +65,13 @@ class WireFormat : public testing::Test {
                                       .serial = 7});
   }
   static std::string Payload() {
-    return EncodeAdapterDelta({.cores = {{.target = "blk.0.attn_output.weight",
-                                          .bank = 0,
-                                          .rank = 2,
-                                          .values = {1, 0, -0.5F, 0.25F}}}});
+    AdapterUpdate update{
+        .boundaries = {},
+        .modules = {{.target = "blk.0.attn_output.weight", .rows = 2, .columns = 2}},
+        .banks = {{.bank = 0, .values = {1, 0, -0.5F, 0.25F}}}};
+    update.model_hash.fill(0x11);
+    update.frame_id.fill(0x22);
+    return EncodeAdapterUpdate(update);
   }
   privacy::Envelope Sealed() const {
     Manifest manifest;

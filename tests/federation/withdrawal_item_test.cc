@@ -27,16 +27,13 @@ using testing::IsEmpty;
 
 class WithdrawalItemTest : public ::testing::Test {
  protected:
-  static void SpeakNew(federation::LocalNode& local) {
-    local.version_max = limits::kVersionWithWithdrawals;
-  }
   // A push whose payload is asked for and served; what the last chunk caused.
   Answers Give(TestPeer& peer, federation::ItemKind kind, const std::string& payload) {
     return peer.Serve(peer.Push(peer.Manifest(kind, payload)), payload);
   }
   Answers GiveDelta(TestPeer& peer, uint64_t seed) {
     return Give(peer, federation::ItemKind::kAdapterDelta,
-                federation::EncodeAdapterDelta(DeltaOf(seed)));
+                federation::EncodeAdapterUpdate(SomeUpdate(seed)));
   }
   Answers GivePattern(TestPeer& peer, int64_t created_ms) {
     federation::SharedPattern pattern = PatternOf(1);
@@ -51,13 +48,6 @@ class WithdrawalItemTest : public ::testing::Test {
     EXPECT_TRUE(withdrawal.ok()) << withdrawal.status();
     return Give(peer, federation::ItemKind::kWithdrawal, withdrawal->Encode());
   }
-  // Returns what the node sends to a peer without any items that compares its own.
-  static Answers Compare(TestPeer& peer) {
-    const std::map<Digest, federation::Item> none;
-    Frame frame;
-    *frame.mutable_recon_open() = federation::OpenReconciliation(federation::ItemSource(none));
-    return peer.Send(frame);
-  }
   std::vector<federation::ItemKind> Kinds() {
     std::vector<federation::ItemKind> kinds;
     for (const federation::Item& item : node_.core().Items()) {
@@ -67,13 +57,13 @@ class WithdrawalItemTest : public ::testing::Test {
   }
 
   CoreUnderTest node_;
-  TestPeer peer_{node_, 1, 1, SpeakNew};
-  TestPeer other_{node_, 2, 2, SpeakNew};
+  TestPeer peer_{node_, 1, 1};
+  TestPeer other_{node_, 2, 2};
 };
 
 TEST_F(WithdrawalItemTest, WhatItsSenderTakesBackIsDroppedAndStaysAway) {
   ASSERT_EQ(peer_.Dial().closed, "");
-  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
+  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
   const privacy::Envelope manifest = peer_.Manifest(federation::ItemKind::kAdapterDelta, payload);
   const Answers given = peer_.Serve(peer_.Push(manifest), payload);
   ASSERT_EQ(given.accepted.size(), 1u);
@@ -91,7 +81,7 @@ TEST_F(WithdrawalItemTest, WhatItsSenderTakesBackIsDroppedAndStaysAway) {
 
 TEST_F(WithdrawalItemTest, AWithdrawalThatComesFirstKeepsTheItemOutAndBlamesNobody) {
   ASSERT_EQ(peer_.Dial().closed, "");
-  const std::string payload = federation::EncodeAdapterDelta(DeltaOf(1));
+  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
   const privacy::Envelope manifest = peer_.Manifest(federation::ItemKind::kAdapterDelta, payload);
   TakeBack(peer_, {privacy::MessageId(manifest)});
   ASSERT_EQ(other_.Dial().closed, "");
@@ -158,34 +148,6 @@ TEST_F(WithdrawalItemTest, ARestartActsOnAWithdrawalThatWasStoredOnly) {
   restored.Add(again.core().Restore(stored, again.now()));
   EXPECT_THAT(restored.withdrawn, ElementsAre(stored[0].id));
   EXPECT_THAT(restored.dropped, ElementsAre(stored[0].id));
-}
-
-TEST_F(WithdrawalItemTest, APeerOfBeforeWithdrawalsIsSentNone) {
-  TestPeer old(node_, 3, 3, [](federation::LocalNode& local) {
-    local.version_max = limits::kVersionWithWithdrawals - 1;
-  });
-  TestPeer oldest(node_, 4, 4);
-  for (TestPeer* const peer : {&peer_, &old, &oldest}) {
-    ASSERT_EQ(peer->Dial().closed, "");
-    Frame graft;
-    graft.mutable_graft();
-    if (peer != &oldest) {
-      peer->Send(graft);
-    }
-  }
-  const auto withdrawal = privacy::Withdrawal::Sign({Digest{1}}, false, kWallStart, node_.key());
-  ASSERT_TRUE(withdrawal.ok());
-  auto actions = node_.core().OfferWithdrawal(*withdrawal, node_.now());
-  ASSERT_TRUE(actions.ok()) << actions.status();
-  std::set<federation::LinkId> told;
-  for (const federation::Action& action : *actions) {
-    if (const auto* send = std::get_if<federation::SendFrame>(&action)) {
-      told.insert(send->link);
-    }
-  }
-  EXPECT_THAT(told, ElementsAre(peer_.link()));
-  EXPECT_THAT(Compare(old).frames, IsEmpty()) << "both hold the same";
-  EXPECT_NE(Compare(peer_).Find(Frame::kReconMessage), nullptr);
 }
 
 }  // namespace

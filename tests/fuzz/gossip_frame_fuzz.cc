@@ -35,8 +35,6 @@ void Open(federation::GossipCore& core, const privacy::NodeKey& key, federation:
                                     .model_hash = config.model_hash,
                                     .frame_id = config.frame_id,
                                     .listen_address = config.listen_address,
-                                    .version_min = limits::kProtocolVersionMin,
-                                    .version_max = limits::kProtocolVersion,
                                     .relays = true};
   federation::CertificateStore certificates(config.certificate.issuer);
   federation::Handshake handshake(local, /*dialed=*/true, federation::Handshake::Nonce{});

@@ -9,7 +9,6 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "federation/daf/adapter_delta.h"
 #include "federation/daf/adapter_update.h"
 #include "federation/daf/bank_alignment.h"
 #include "federation/gossip/manifest.h"
@@ -20,9 +19,6 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ruvd;
   const std::span<const uint8_t> bytes(data, size);
-  if (const auto delta = ruvd::federation::DecodeAdapterDelta(bytes); delta.ok()) {
-    RUVD_CHECK(ruvd::federation::EncodeAdapterDelta(*delta) == AsText(bytes));
-  }
   if (const auto update = ruvd::federation::DecodeAdapterUpdate(bytes); update.ok()) {
     RUVD_CHECK(ruvd::federation::EncodeAdapterUpdate(*update) == AsText(bytes));
     const std::vector<float> boundaries = {0.3F, 0.6F};

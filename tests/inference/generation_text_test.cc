@@ -179,8 +179,10 @@ TEST_F(GenerationShippedModelTest, EndOfTextEndsTheText) {
                           .completion = tokenizer.Encode(" good night.")};
   example.completion.push_back(*tokenizer.eos_id());
   const std::vector<TrainingExample> examples = {example};
-  const auto trained = TrainLastLayerLora(
-      transformer, examples, nullptr,
+  const train::Site site{static_cast<size_t>(model_->config().layers) - 1,
+                         train::Linear::kAttentionOutput};
+  const auto trained = TrainLora(
+      transformer, std::span(&site, 1), examples, {}, nullptr,
       {.rank = 8, .steps = 60, .batch = 2, .learning_rate = 0.03F, .held_out_samples = 1});
   ASSERT_TRUE(trained.ok()) << trained.status();
   const AdapterMix mix{.parts = {{trained->adapter, 1.0F}}};

@@ -81,7 +81,7 @@ TEST(GgufReaderTest, ReadsWhatTheWriterWrote) {
   EXPECT_EQ(reader->GetUnsigned("dream.block_count").value(), 7U);
   EXPECT_EQ(reader->GetFloat("eps").value(), 0.5);
   EXPECT_TRUE(reader->GetBool("flag").value());
-  EXPECT_THAT(reader->GetStringArray("words").value(),
+  EXPECT_THAT(reader->GetStringViews("words").value(),
               testing::ElementsAre("a", "", "long \xFF bytes"));
   EXPECT_THAT(reader->GetIntArray("types").value(), testing::ElementsAre(1, -2, 3));
   EXPECT_THAT(reader->GetFloatArray("scores").value(), testing::ElementsAre(0.25F, -1.0F));
@@ -105,7 +105,7 @@ TEST(GgufReaderTest, NamesTheKeyThatIsMissingOrOfAnotherKind) {
   EXPECT_FALSE(reader->GetFloat("flag").ok());
   EXPECT_FALSE(reader->GetBool("eps").ok());
   EXPECT_FALSE(reader->GetString("words").ok());
-  EXPECT_FALSE(reader->GetStringArray("types").ok());
+  EXPECT_FALSE(reader->GetStringViews("types").ok());
   EXPECT_FALSE(reader->GetIntArray("scores").ok());
   EXPECT_FALSE(reader->GetFloatArray("types").ok());
 }

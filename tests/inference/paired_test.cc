@@ -150,38 +150,5 @@ TEST_F(EvaluateNelboTest, RefusesBadInput) {
   EXPECT_EQ(reason(documents_, cancelled), reasons::kCancelled);
 }
 
-NelboTable Table(std::vector<double> nats) {
-  NelboTable table;
-  table.nats = std::move(nats);
-  table.tokens.assign(table.nats.size(), 10);
-  return table;
-}
-
-TEST(PairedDifferenceTest, IsWeightedByTokens) {
-  NelboTable baseline = Table({1.0, 2.0});
-  NelboTable arm = Table({0.5, 2.1});
-  baseline.tokens = arm.tokens = {30, 10};
-  const Interval interval = PairedDifference(baseline, arm, 1000, 1);
-  EXPECT_NEAR(interval.mean, (-0.5 * 30 + 0.1 * 10) / 40, 1e-12);
-  EXPECT_NEAR(interval.low, -0.5, 1e-9);
-  EXPECT_NEAR(interval.high, 0.1, 1e-9);
-}
-
-// The interval of a mean of normal differences is about 1.96 standard errors wide on each side, and
-// what all documents share does not widen it.
-TEST(PairedDifferenceTest, CoversTheStandardError) {
-  Random random(5);
-  std::vector<double> baseline(400);
-  std::vector<double> arm(400);
-  for (size_t i = 0; i < baseline.size(); ++i) {
-    baseline[i] = 5 + 3 * random.Normal();
-    arm[i] = baseline[i] - 0.2 + 0.4 * random.Normal();
-  }
-  const Interval interval = PairedDifference(Table(baseline), Table(arm), 4000, 2);
-  EXPECT_NEAR(interval.mean, -0.2, 0.06);
-  EXPECT_NEAR(interval.high - interval.mean, 1.96 * 0.4 / 20, 0.008);
-  EXPECT_NEAR(interval.mean - interval.low, 1.96 * 0.4 / 20, 0.008);
-}
-
 }  // namespace
 }  // namespace ruvd::inference

@@ -13,7 +13,6 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "inference/tokenizer/stream_decoder.h"
 #include "tests/inference/test_vocabulary.h"
 
 namespace ruvd::inference {
@@ -250,60 +249,6 @@ RC_GTEST_PROP(SentencePieceProperty, DecodingGivesBackEveryText, (const std::str
   static const auto kTokenizer = SmallPieces().vocabulary.Build().value();
   RC_PRE(text.find("▁") == std::string::npos);
   RC_ASSERT(kTokenizer->Decode(kTokenizer->Encode(text)) == text);
-}
-
-// Streams of random tokens come out whole and equal to what Decode joins, whatever they decode to.
-void CheckStream(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens) {
-  StreamDecoder decoder(tokenizer);
-  std::string streamed;
-  for (const TokenId token : tokens) {
-    const std::string part = decoder.Append(token);
-    for (std::string_view rest = part; !rest.empty();) {
-      const Utf8Char next = FirstUtf8Char(rest);
-      RC_ASSERT(next.state == Utf8Char::State::kValid);
-      rest.remove_prefix(next.length);
-    }
-    streamed += part;
-  }
-  streamed += decoder.Finish();
-  Utf8Assembler assembler;
-  std::string whole = assembler.Append(tokenizer.Decode(tokens));
-  whole += assembler.Finish();
-  RC_ASSERT(streamed == whole);
-}
-
-RC_GTEST_PROP(StreamDecoderProperty, NeverEmitsHalfACharacter, ()) {
-  static const auto kPieces = [] {
-    SmallPieces small;
-    small.vocabulary.Add("▁é🙂", 1, 2);
-    small.vocabulary.Add("[u]", TestVocabulary::kUserDefined);
-    return small.vocabulary.Build().value();
-  }();
-  static const auto kBytes = TestVocabulary::Bytes().Build().value();
-  for (const Tokenizer* tokenizer : {kPieces.get(), kBytes.get()}) {
-    // Takes tokens of real text, cut anywhere and shuffled a little, and arbitrary ones.
-    std::vector<TokenId> tokens = tokenizer->Encode(*rc::gen::element<std::string>(
-        "naïve 🙂🙂 ab", "日本語 ab [u] é", " \xF0\x9F\x99\xE2\x82 a", "🏳️‍🌈"));
-    tokens.resize(tokens.size() - *rc::gen::inRange<size_t>(0, tokens.size()));
-    const auto more = *rc::gen::container<std::vector<TokenId>>(
-        rc::gen::inRange<TokenId>(0, static_cast<TokenId>(tokenizer->size() + 2)));
-    tokens.insert(tokens.end(), more.begin(), more.end());
-    CheckStream(*tokenizer, tokens);
-  }
-}
-
-TEST(StreamDecoderTest, ASpaceAtTheBeginningOfAContinuationStays) {
-  const SmallPieces small;
-  const auto tokenizer = small.vocabulary.Build().value();
-  StreamDecoder alone(*tokenizer);
-  EXPECT_EQ(alone.Append(small.space_a), "a");
-  EXPECT_EQ(alone.Append(small.space_a), " a");
-  StreamDecoder continued(*tokenizer, /*continues_text=*/true);
-  EXPECT_EQ(continued.Append(small.space_a), " a");
-  EXPECT_EQ(continued.Append(Byte(0xC3)), "");
-  EXPECT_EQ(continued.Append(Byte(0xA9)), "é");
-  EXPECT_EQ(continued.Append(Byte(0xC3)), "");
-  EXPECT_EQ(continued.Finish(), "\uFFFD");
 }
 
 }  // namespace

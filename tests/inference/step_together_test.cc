@@ -18,11 +18,13 @@
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/limits.h"
 #include "inference/transformer/cpu_transformer.h"
+#include "tests/inference/counting_transformer.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd::inference {
 namespace {
 
+using test::CountingTransformer;
 using test::TextModel;
 using test::TinyTextModel;
 
@@ -148,41 +150,6 @@ RC_GTEST_PROP(StepTogetherTest, GivesEveryOneWhatItWouldHaveGotAlone, (uint64_t 
     RC_ASSERT(outcomes[i] == RunAlone(requests[i], transformer));
   }
 }
-
-// Passes everything on and notes the size of each call.
-class CountingTransformer final : public Transformer {
- public:
-  explicit CountingTransformer(Transformer& inner) : inner_(inner) {}
-  const std::shared_ptr<const Model>& shared_model() const override {
-    return inner_.shared_model();
-  }
-  Precision precision() const override { return inner_.precision(); }
-  absl::Status Forward(std::span<const ForwardInput> batch,
-                       std::span<ForwardOutput> outputs) override {
-    sequences.push_back(batch.size());
-    for (const ForwardInput& input : batch) {
-      wanted_rows += input.rows.has_value() ? input.rows->size() : input.tokens.size();
-    }
-    return inner_.Forward(batch, outputs);
-  }
-  void Logits(std::span<const LogitsInput> batch, std::span<float> logits) override {
-    const auto width = static_cast<size_t>(model().config().width);
-    size_t rows = 0;
-    for (const LogitsInput& input : batch) {
-      rows += input.hidden.size() / width;
-    }
-    logit_rows.push_back(rows);
-    inner_.Logits(batch, logits);
-  }
-  ParallelRunner& runner() override { return inner_.runner(); }
-
-  std::vector<size_t> sequences;  // by forward
-  size_t wanted_rows = 0;
-  std::vector<size_t> logit_rows;  // by call
-
- private:
-  Transformer& inner_;
-};
 
 TEST(StepTogetherTest, OneForwardServesAllAndLogitsComeInBoundedChunks) {
   CpuTransformer inner(TinyTextModel(), SerialRunner());

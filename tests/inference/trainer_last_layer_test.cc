@@ -38,6 +38,16 @@ TrainingExample Example(const std::string& prompt, const std::string& completion
   return {.prompt = tokens(prompt), .completion = tokens(completion)};
 }
 
+// Trains a LoRA on the attention's output of the last layer.
+absl::StatusOr<TrainingResult> TrainLastLayerLora(Transformer& transformer,
+                                                  std::span<const TrainingExample> examples,
+                                                  const AdapterMix* base,
+                                                  const TrainingOptions& options) {
+  const train::Site site{static_cast<size_t>(transformer.model().config().layers) - 1,
+                         train::Linear::kAttentionOutput};
+  return TrainLora(transformer, std::span(&site, 1), examples, {}, base, options);
+}
+
 TEST(TrainerTest, LowersTheHeldOutLossOnATinyModel) {
   CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example("say", " hello world"),
@@ -60,14 +70,18 @@ TEST(TrainerTest, LowersTheHeldOutLossOnATinyModel) {
 TEST(TrainerTest, TheAdapterDoesWhatTheScoreSays) {
   CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
-  for (const char* target : {"attn_output", "ffn_gate", "ffn_up", "ffn_down", "output"}) {
-    TrainingOptions options{
-        .rank = 3, .steps = 10, .batch = 2, .learning_rate = 0.03F, .target = target};
-    const auto first = TrainLastLayerLora(transformer, examples, nullptr, options);
+  const TrainingOptions options{.rank = 3, .steps = 10, .batch = 2, .learning_rate = 0.03F};
+  const auto layers = static_cast<size_t>(transformer.model().config().layers);
+  for (const auto linear : {train::Linear::kAttentionOutput, train::Linear::kGate,
+                            train::Linear::kUp, train::Linear::kDown, train::Linear::kHead}) {
+    const std::string target(train::LinearName(linear));
+    const train::Site site{linear == train::Linear::kHead ? layers : layers - 1, linear};
+    const std::span<const train::Site> sites(&site, 1);
+    const auto first = TrainLora(transformer, sites, examples, {}, nullptr, options);
     ASSERT_TRUE(first.ok()) << first.status();
     EXPECT_LT(first->held_out_after, first->held_out_before) << target;
     const AdapterMix mix{.parts = {{first->adapter, 1.0F}}};
-    const auto second = TrainLastLayerLora(transformer, examples, &mix, options);
+    const auto second = TrainLora(transformer, sites, examples, {}, &mix, options);
     EXPECT_NEAR(second->held_out_before, first->held_out_after, 1e-4) << target;
     EXPECT_LT(second->held_out_after, second->held_out_before) << target;
   }
@@ -214,7 +228,6 @@ TEST(TrainerTest, RefusesBadInput) {
   EXPECT_EQ(reason({good}, {.batch = 100000}), invalid);
   EXPECT_EQ(reason({good}, {.learning_rate = -1}), invalid);
   EXPECT_EQ(reason({good}, {.weight_clamp = 0}), invalid);
-  EXPECT_EQ(reason({good}, {.target = "attn_q"}), invalid);
   EXPECT_EQ(reason({good}, {.held_out_samples = 0}), invalid);
   Frame foreign = RandomFrame(transformer.model(), 4, 1).value();
   foreign.model_hash[0] ^= 1;

@@ -13,6 +13,8 @@
 
 #include "base/clock.h"
 #include "storage/db/database.h"
+#include "storage/state/state_rows.h"
+#include "storage/state/state_store.h"
 
 namespace ruvd {
 
@@ -35,6 +37,18 @@ class DatabaseTest : public ::testing::Test {
             .clock = &clock_,
             .soft_reserve_bytes = 0,
             .hard_reserve_bytes = 0};
+  }
+
+  // Whether the state has a value of this name, and damages it.
+  template <typename Message>
+  bool HasState(const storage::StateName<Message>& name) const {
+    return storage::StateStore(*database_).Contains(name).value_or(false);
+  }
+  template <typename Message>
+  void DamageState(const storage::StateName<Message>& name) {
+    storage::Batch batch;
+    batch.Put(storage::ColumnFamily::kState, storage::state_rows::HeadKey(name.text), "damaged");
+    ASSERT_TRUE(database_->Write(std::move(batch), storage::Durability::kProcessCrash).ok());
   }
 
   const std::filesystem::path folder_ = FolderOfTest();

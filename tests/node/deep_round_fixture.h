@@ -47,6 +47,8 @@ class DeepRoundFixture : public DatabaseTest {
     auto database = storage::Database::Open(Options());
     ASSERT_TRUE(database.ok()) << database.status();
     database_ = *std::move(database);
+    state_ = std::make_unique<storage::StateStore>(*database_);
+    memories_ = std::make_unique<learning::DeepMemories>(*state_);
     trajectories_ = storage::TrajectoryStore::Open(*database_, {}).value();
     patterns_ = storage::PatternStore::Open(
                     *database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
@@ -59,15 +61,15 @@ class DeepRoundFixture : public DatabaseTest {
     changes_.reset();
     patterns_.reset();
     trajectories_.reset();
+    memories_.reset();
+    state_.reset();
     database_.reset();
   }
   std::unique_ptr<serving::AdapterCatalog> MakeCatalog() {
     return std::make_unique<serving::AdapterCatalog>(
-        *model_,
-        serving::AdapterCatalogOptions{.learned_folder = (shared_folder_ / "learned").string(),
-                                       .learned_key = seal_key_,
-                                       .package_id = kDeepTestPackage,
-                                       .reach_similarity = reach_similarity_});
+        *model_, serving::AdapterCatalogOptions{.state = state_.get(),
+                                                .package_id = kDeepTestPackage,
+                                                .reach_similarity = reach_similarity_});
   }
   void AddLesson(const std::string& id, const std::string& user = "") {
     ASSERT_TRUE(trajectories_
@@ -91,13 +93,12 @@ class DeepRoundFixture : public DatabaseTest {
                          .cancelled = cancelled_};
     services.catalog = catalog_.get();
     services.gate = &gate_;
-    services.checkpoint_path = Checkpoint();
-    services.checkpoint_key = seal_key_;
-    services.memories = &memories_;
+    services.state = state_.get();
+    services.memories = memories_.get();
     services.general = general_ ? &*general_ : nullptr;
     return services;
   }
-  std::string Checkpoint() const { return (shared_folder_ / "checkpoint").string(); }
+  bool HasCheckpoint() const { return HasState(storage::state::DeepCheckpoint()); }
   std::unique_ptr<learning::DeepRound> Begin(uint64_t seed = 1) {
     Random random(seed);
     auto round = learning::DeepRound::Begin(Services(), options_, random);
@@ -143,12 +144,13 @@ class DeepRoundFixture : public DatabaseTest {
   };
   std::shared_ptr<const inference::Model> model_;
   std::unique_ptr<inference::CpuTransformer> transformer_;
+  std::unique_ptr<storage::StateStore> state_;
+  std::unique_ptr<learning::DeepMemories> memories_;
   std::unique_ptr<storage::TrajectoryStore> trajectories_;
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<storage::ChangeStore> changes_;
   std::unique_ptr<serving::AdapterCatalog> catalog_;
   learning::GeneralTextGate gate_;
-  const learning::DeepMemories memories_{shared_folder_.string(), seal_key_};
   std::optional<learning::GeneralPassages> general_;
 };
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,8 +16,8 @@
 #include "base/bytes.h"
 #include "base/parallel.h"
 #include "base/status.h"
-#include "federation/daf/adapter_delta.h"
-#include "federation/daf/update_payload.h"
+#include "federation/daf/adapter_update.h"
+#include "federation/daf/core_delta.h"
 #include "inference/train/trainer.h"
 #include "inference/transformer/cpu_transformer.h"
 #include "node/learning/general_text.h"
@@ -47,9 +48,7 @@ class FederatedModelTest : public DatabaseTest {
     options_.layout = {.frame = &frame_, .model_hash = kModelTestPackage, .boundaries = {0.5F}};
     options_.self = IdOf(0);
     options_.general = learning::BuiltInPassages(*model_).measured;
-    options_.path = (folder_ / "global-adapter").string();
-    options_.key = key_;
-    options_.reputations = sharing::ReputationFile((folder_ / "reputations").string(), key_);
+    options_.state = &state_.emplace(*database_);
   }
   static privacy::NodeId IdOf(uint8_t number) {
     privacy::NodeId id{};
@@ -167,7 +166,7 @@ class FederatedModelTest : public DatabaseTest {
                              : mix.parts[0].adapter->targets.at(frame_.target).b;
   }
 
-  const privacy::SealKey key_ = privacy::SealKey::Generate();
+  std::optional<storage::StateStore> state_;
   std::shared_ptr<const inference::Model> model_;
   std::unique_ptr<inference::CpuTransformer> transformer_;
   inference::Frame frame_;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "node/serving/request_router.h"
+#include "node/serving/extensions/request_router.h"
 #include "storage/trajectories/trajectory_store.h"
 
 namespace ruvd::test {

@@ -4,6 +4,7 @@
 // Byzantine members that try to exhaust the resources of honest nodes: memory, room for transfers,
 // links; and members that serve another adapter frame.
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -76,10 +77,9 @@ class Bomber : public Adversary {
   // Returns a small payload in which every length field asks for as much as it can. Its hash is
   // right, so only the check of its content protects the memory.
   Frame Nested(SimNode& node) {
-    nested_ = federation::EncodeAdapterDelta(WorldDelta(1, /*large=*/false));
-    for (size_t i = 0; i < 16 && i < nested_.size(); ++i) {
-      nested_[i] = i < 4 ? nested_[i] : '\xff';
-    }
+    nested_ = federation::EncodeAdapterUpdate(WorldUpdate(1));
+    constexpr size_t kModules = 108;  // the number of modules, after the header and one boundary
+    std::fill_n(nested_.begin() + kModules, 16, '\xff');
     const privacy::Envelope envelope =
         SealOwn(node, privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest,
                 ++sequence_, federation::EncodeManifest(ManifestOf(node, nested_)));
@@ -130,7 +130,7 @@ class WrongFrame : public Adversary {
     }
     next_ = node.now().now + seconds(5);
     federation::Manifest manifest =
-        ManifestOf(node, federation::EncodeAdapterDelta(WorldDelta(1, /*large=*/false)));
+        ManifestOf(node, federation::EncodeAdapterUpdate(WorldUpdate(1)));
     manifest.frame_id.fill(0x99);
     node.SendFrame(
         *link, std::make_shared<const Frame>(PushOf(

@@ -172,8 +172,7 @@ class Replayer : public Adversary {
  private:
   // Returns a good item of its own, but for another cluster.
   static privacy::Envelope OfOtherCluster(SimNode& node) {
-    const std::string payload =
-        federation::EncodeAdapterDelta(WorldDelta(node.random().Next(), false));
+    const std::string payload = federation::EncodeAdapterUpdate(WorldUpdate(node.random().Next()));
     privacy::EnvelopeHeader header = HeaderOf(node, privacy::EnvelopePurpose::kAdapterDelta,
                                               federation::kBodyManifest, kOwnSequence);
     header.cluster_id.fill(0x77);
@@ -224,8 +223,7 @@ class Equivocator : public Adversary {
   static constexpr uint64_t kMaxPairs = limits::kMaxDeltasPerOrigin / 2 - 1;
 
   Frame Item(SimNode& node, uint64_t seq) {
-    const std::string payload =
-        federation::EncodeAdapterDelta(WorldDelta(node.random().Next(), false));
+    const std::string payload = federation::EncodeAdapterUpdate(WorldUpdate(node.random().Next()));
     const auto envelope = SealEnvelope(
         HeaderOf(node, privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest, seq),
         federation::EncodeManifest(ManifestOf(node, payload)), node.identity().key);

@@ -9,11 +9,12 @@
 #include <utility>
 
 #include "tests/federation/fixture.h"
+#include "tests/sim/learning.h"
 
 namespace ruvd::test {
 namespace {
 
-// The core of this target has 150 x 150 floats, which are 90 kB.
+// The core of this target, which some patterns have, is of 150 x 150 floats, which are 90 kB.
 constexpr char kLargeTarget[] = "blk.2.ffn_down.weight";
 constexpr uint32_t kLargeRank = 150;
 
@@ -35,7 +36,8 @@ const Identity& IdentityOf(size_t number) {
     const size_t next = pool.identities.size();
     privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(next + 1'000'000));
     federation::GossipConfig config = ConfigFor(key, next);
-    config.update_rules.rank_of_target[kLargeTarget] = kLargeRank;
+    config.update_rules = Learning::Layout();
+    config.pattern_rules.cores.rank_of_target[kLargeTarget] = kLargeRank;
     pool.numbers[key.id()] = next;
     pool.identities.push_back({.key = std::move(key), .config = std::move(config)});
   }
@@ -47,21 +49,21 @@ std::optional<size_t> NumberOf(const privacy::NodeId& id) {
   return found == ThePool().numbers.end() ? std::nullopt : std::optional(found->second);
 }
 
-federation::AdapterDelta WorldDelta(uint64_t content_seed, bool large) {
-  federation::AdapterDelta delta = DeltaOf(content_seed);
+federation::AdapterUpdate WorldUpdate(uint64_t content_seed) {
+  return SomeUpdate(content_seed, Learning::Layout());
+}
+
+federation::SharedPattern WorldPattern(uint64_t content_seed, bool large) {
+  federation::SharedPattern pattern = PatternOf(content_seed);
   if (large) {
     Random random(content_seed);
     federation::CoreDelta core{.target = kLargeTarget, .bank = 0, .rank = kLargeRank, .values = {}};
     for (uint32_t i = 0; i < kLargeRank * kLargeRank; ++i) {
       core.values.push_back(static_cast<float>(0.02 * random.Uniform()));
     }
-    delta.cores.push_back(std::move(core));
+    pattern.cores.push_back(std::move(core));
   }
-  return delta;
-}
-
-federation::SharedPattern WorldPattern(uint64_t content_seed) {
-  return PatternOf(content_seed);
+  return pattern;
 }
 
 }  // namespace ruvd::test

@@ -21,9 +21,9 @@ const Identity& IdentityOf(size_t number);
 // Returns the number behind an id that IdentityOf has made; nullopt for another id.
 std::optional<size_t> NumberOf(const privacy::NodeId& id);
 
-// Return an update and its payload, within the rules of every identity. `large` ones have two
-// chunks.
-federation::AdapterDelta WorldDelta(uint64_t content_seed, bool large);
-federation::SharedPattern WorldPattern(uint64_t content_seed);
+// Return an update of two banks and a pattern within the rules of every identity. `large` patterns
+// have two chunks.
+federation::AdapterUpdate WorldUpdate(uint64_t content_seed);
+federation::SharedPattern WorldPattern(uint64_t content_seed, bool large);
 
 }  // namespace ruvd::test

@@ -34,53 +34,49 @@ double NormOf(std::span<const float> values) {
   return std::sqrt(square);
 }
 
-federation::AdapterDelta DeltaOfValues(std::vector<float> values) {
+federation::AdapterUpdateRules Rules() {
+  return federation::BankedRules(Learning::Layout(), IdentityOf(0).config.model_hash,
+                                 IdentityOf(0).config.frame_id);
+}
+
+// Returns the update of a round, with one bank for all t.
+federation::AdapterUpdate UpdateOfValues(uint64_t round, std::vector<float> values) {
+  const federation::AdapterUpdateRules rules = Rules();
   // No node accepts a longer update.
-  const double longest = 0.999 * Updates().max_norm;
+  const double longest = 0.999 * rules.max_norm;
   if (const double norm = NormOf(values); norm > longest) {
     for (float& value : values) {
       value = static_cast<float>(value * longest / norm);
     }
   }
-  federation::AdapterDelta delta;
-  delta.cores.push_back(
-      {.target = kLearnedTarget, .bank = 0, .rank = kLearnedRank, .values = std::move(values)});
-  return delta;
-}
-
-federation::AdapterUpdateRules Rules() {
-  federation::AdapterUpdateRules rules;
-  rules.model_hash = IdentityOf(0).config.model_hash;
-  rules.frame_id = IdentityOf(0).config.frame_id;
-  rules.modules = {{.target = kLearnedTarget, .rows = kLearnedRank, .columns = kLearnedRank}};
-  rules.max_norm = Updates().max_norm;
-  return rules;
+  return {.model_hash = rules.model_hash,
+          .frame_id = rules.frame_id,
+          .round = round - 1,
+          .boundaries = {},
+          .modules = rules.modules,
+          .banks = {{.bank = 0, .values = std::move(values)}}};
 }
 
 // One update of each origin, by origin; if an origin has several in a round, the newest.
 using RoundUpdates = std::map<privacy::NodeId, std::pair<Digest, federation::AdapterUpdate>>;
 
+// Returns the updates that belong to the learning; updates of other attackers have two banks
+// (WorldUpdate).
 std::map<uint64_t, RoundUpdates> UpdatesByRound(std::span<const federation::Item> held) {
-  const federation::AdapterUpdateRules rules = Rules();
   std::map<uint64_t, RoundUpdates> rounds;
   for (const federation::Item& item : held) {
     if (item.kind != federation::ItemKind::kAdapterDelta || item.round < 1 ||
         item.round > Learning::kRounds) {
       continue;
     }
-    auto delta = federation::DecodeAdapterDelta(AsBytes(*item.payload));
-    if (!delta.ok() || delta->cores.size() != 1 || delta->cores[0].target != kLearnedTarget) {
+    auto update = federation::DecodeAdapterUpdate(AsBytes(*item.payload));
+    if (!update.ok() || !update->boundaries.empty()) {
       continue;
     }
-    federation::AdapterUpdate update{
-        .model_hash = rules.model_hash,
-        .frame_id = rules.frame_id,
-        .round = item.round - 1,
-        .modules = rules.modules,
-        .banks = {{.bank = 0, .values = std::move(delta->cores[0].values)}}};
+    update->round = item.round - 1;
     auto& kept = rounds[item.round][item.origin];
     if (kept.first < item.id) {
-      kept = {item.id, std::move(update)};
+      kept = {item.id, *std::move(update)};
     }
   }
   return rounds;
@@ -98,6 +94,10 @@ Learning::Learning(size_t nodes, uint64_t seed, const federation::AggregationRul
   }
 }
 
+federation::UpdateRules Learning::Layout() {
+  return {.rank_of_target = {{kLearnedTarget, kLearnedRank}}, .max_norm = Updates().max_norm};
+}
+
 std::vector<float> Learning::Wanted(size_t node) const {
   Random own(own_[node]);
   std::vector<float> wanted = shared_;
@@ -107,8 +107,8 @@ std::vector<float> Learning::Wanted(size_t node) const {
   return wanted;
 }
 
-federation::AdapterDelta Learning::Train(size_t node, uint64_t round,
-                                         std::span<const federation::Item> held) {
+federation::AdapterUpdate Learning::Train(size_t node, uint64_t round,
+                                          std::span<const federation::Item> held) {
   const std::vector<float>& adapter = AdapterToTrain(held);
   std::vector<float> update = Wanted(node);
   for (size_t i = 0; i < kValues; ++i) {
@@ -116,16 +116,16 @@ federation::AdapterDelta Learning::Train(size_t node, uint64_t round,
     update[i] = static_cast<float>(kTrainedShare * (update[i] - adapter[i]) + noise);
   }
   honest_[round].push_back(update);
-  return DeltaOfValues(std::move(update));
+  return UpdateOfValues(round, std::move(update));
 }
 
-federation::AdapterDelta Learning::Lie(bench::UpdateAttack attack, uint64_t round) {
+federation::AdapterUpdate Learning::Lie(bench::UpdateAttack attack, uint64_t round) {
   std::vector<float>& lie = lies_[{round, attack}];
   const auto honest = honest_.find(round);
   if (lie.empty() && honest != honest_.end()) {
     lie = bench::Attack(attack, honest->second, 1, random_).front();
   }
-  return DeltaOfValues(lie.empty() ? std::vector<float>(kValues) : lie);
+  return UpdateOfValues(round, lie.empty() ? std::vector<float>(kValues) : lie);
 }
 
 const std::vector<float>& Learning::AdapterToTrain(std::span<const federation::Item> held) {

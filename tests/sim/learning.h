@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "bench/update_attacks.h"
-#include "federation/daf/adapter_delta.h"
+#include "federation/daf/adapter_update.h"
 #include "federation/daf/aggregation_rule.h"
 #include "federation/events/item.h"
 
@@ -31,13 +31,15 @@ class Learning {
   // `rule` null means DefaultRule.
   Learning(size_t nodes, uint64_t seed, const federation::AggregationRule* rule);
 
+  // Returns the rules of updates in a world: one core of kValues values.
+  static federation::UpdateRules Layout();
   // Returns the update that an honest node trains in a round, 1 to kRounds, from the items it
   // holds.
-  federation::AdapterDelta Train(size_t node, uint64_t round,
-                                 std::span<const federation::Item> held);
+  federation::AdapterUpdate Train(size_t node, uint64_t round,
+                                  std::span<const federation::Item> held);
   // Returns what a Byzantine node sends that knows all honest updates of the round. It is one
   // update for each attack, so that attackers of one kind agree.
-  federation::AdapterDelta Lie(bench::UpdateAttack attack, uint64_t round);
+  federation::AdapterUpdate Lie(bench::UpdateAttack attack, uint64_t round);
 
   std::vector<float> AdapterOf(std::span<const federation::Item> held) const;
   // Returns the distance of an adapter to the mean of what these nodes want, over the norm of that

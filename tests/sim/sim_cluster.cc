@@ -273,7 +273,7 @@ void SimCluster::Consent(size_t i, privacy::ConsentTier tier) {
 
 absl::Status SimCluster::OfferDelta(size_t i, uint64_t round, uint64_t content_seed) {
   ASSIGN_OR_RETURN(federation::Actions actions,
-                   nodes_[i].core->OfferAdapterDelta(round, DeltaOf(content_seed), now()));
+                   nodes_[i].core->OfferUpdate(round, SomeUpdate(content_seed), now()));
   Apply(i, std::move(actions));
   return absl::OkStatus();
 }

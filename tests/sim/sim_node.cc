@@ -309,7 +309,7 @@ void SimNode::Hold(const Digest& id, bool held) {
   }
 }
 
-absl::Status SimNode::OfferDelta(uint64_t round, const federation::AdapterDelta& delta) {
+absl::Status SimNode::OfferUpdate(uint64_t round, const federation::AdapterUpdate& update) {
   if (core_ == nullptr || paused_) {
     return absl::UnavailableError("process does not run");
   }
@@ -319,7 +319,7 @@ absl::Status SimNode::OfferDelta(uint64_t round, const federation::AdapterDelta&
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(ledger_->Spend(reservation));
-  ASSIGN_OR_RETURN(federation::Actions actions, core_->OfferAdapterDelta(round, delta, now()));
+  ASSIGN_OR_RETURN(federation::Actions actions, core_->OfferUpdate(round, update, now()));
   Apply(std::move(actions));
   return Survives() ? ledger_->Release(reservation) : absl::OkStatus();
 }

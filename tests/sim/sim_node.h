@@ -65,7 +65,7 @@ class SimNode final : public NetworkEndpoint {
   void StepClock(int64_t millis) { setup_.clock_offset_ms += millis; }
 
   // These are inputs of the node's owner. Every update is charged in the ledger.
-  absl::Status OfferDelta(uint64_t round, const federation::AdapterDelta& delta);
+  absl::Status OfferUpdate(uint64_t round, const federation::AdapterUpdate& update);
   absl::Status OfferPattern(const federation::SharedPattern& pattern);
 
   // ---- NetworkEndpoint

@@ -203,11 +203,11 @@ void World::OfferItem(size_t attempt) {
   // More updates of one node would displace its older ones, by design.
   size_t& deltas = deltas_of_[node.number()];
   if (!learning_ && random_.Chance(0.5) && deltas < limits::kMaxDeltasPerOrigin) {
-    const bool large = options_.nodes <= kMaxNodesWithLargeItems && random_.Chance(0.05);
-    offered = node.OfferDelta(1 + random_.Below(3), WorldDelta(random_.Next(), large));
+    offered = node.OfferUpdate(1 + random_.Below(3), WorldUpdate(random_.Next()));
     deltas += offered.ok() ? 1 : 0;
   } else {
-    offered = node.OfferPattern(WorldPattern(random_.Next()));
+    const bool large = options_.nodes <= kMaxNodesWithLargeItems && random_.Chance(0.05);
+    offered = node.OfferPattern(WorldPattern(random_.Next(), large));
   }
   if (!offered.ok() && attempt < 10) {  // it is down
     queue_.After(milliseconds(100), [this, attempt] { OfferItem(attempt + 1); });
@@ -234,12 +234,12 @@ void World::TrainRound(SimNode& node, uint64_t round) {
   if (node.up() && !node.paused()) {
     const std::vector<federation::Item> held = node.core().Items();
     // A node that dies meanwhile or has no budget left trains again in the next round.
-    node.OfferDelta(round, learning_->Train(node.number(), round, held)).IgnoreError();
+    node.OfferUpdate(round, learning_->Train(node.number(), round, held)).IgnoreError();
   }
 }
 
 void World::LieRound(SimNode& node, uint64_t round) {
-  node.OfferDelta(round, learning_->Lie(update_liars_.at(node.number()), round)).IgnoreError();
+  node.OfferUpdate(round, learning_->Lie(update_liars_.at(node.number()), round)).IgnoreError();
 }
 
 // Equal items give equal adapters, close to what honest nodes want unless there are more liars than

@@ -427,7 +427,7 @@ TEST_F(BackupTest, AnInterruptedRestoreLeavesTheOldStore) {
 }
 
 TEST_F(BackupTest, TheManifestDecodesOnlyWhatWasEncoded) {
-  BackupManifest manifest{.schema = 2,
+  BackupManifest manifest{.schema = kSchemaVersion,
                           .store_id = std::string(16, 's'),
                           .created_ms = 5,
                           .sequence = 9,

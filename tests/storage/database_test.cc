@@ -14,6 +14,8 @@
 
 #include "ruvd/storage/v1/storage.pb.h"
 #include "storage/db/row_key.h"
+#include "storage/db/row_sweep.h"
+#include "storage/reasons.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ruvd::storage {
@@ -89,8 +91,7 @@ TEST_F(DatabaseTest, ABatchDeletesAndPutsTogether) {
   batch.Put(ColumnFamily::kOplog, RowKey().U64(1).Take(), "moved");
   ASSERT_TRUE(database->Write(std::move(batch), Durability::kPowerLoss).ok());
   EXPECT_THAT(Keys(*database, ColumnFamily::kMeta), ElementsAre("new"));
-  EXPECT_EQ(database->LastKey(ColumnFamily::kOplog).value(), RowKey().U64(1).Take());
-  EXPECT_EQ(database->LastKey(ColumnFamily::kPeers).value(), std::nullopt);
+  EXPECT_THAT(Keys(*database, ColumnFamily::kOplog), ElementsAre(RowKey().U64(1).Take()));
 }
 
 TEST_F(DatabaseTest, ARangeIsDeletedInTheOrderOfItsBatch) {
@@ -173,29 +174,36 @@ TEST_F(DatabaseTest, IsBoundToTheModelOfItsFirstOpen) {
   EXPECT_EQ(ReasonOf(Database::Open(options).status()), reasons::kStoreForOtherModel);
 }
 
-TEST_F(DatabaseTest, RefusesASchemaThatIsTooNewAndOpensACompatibleOne) {
+TEST_F(DatabaseTest, RefusesEveryOtherSchema) {
   OpenStore().reset();
-  const auto write_schema = [this](uint32_t version, uint32_t min_reader) {
-    WithRawStore([&](rocksdb::DB& raw, auto&) {
-      v1::SchemaInfo schema;
-      schema.set_version(version);
-      schema.set_min_reader(min_reader);
-      ASSERT_TRUE(raw.Put({}, "schema", schema.SerializeAsString()).ok());
-    });
-  };
-  write_schema(kSchemaVersion + 1, kSchemaVersion + 1);
+  WithRawStore([](rocksdb::DB& raw, auto&) {
+    v1::StoreFormat format;
+    format.set_schema(kSchemaVersion + 1);
+    ASSERT_TRUE(raw.Put({}, kFormatRow, format.SerializeAsString()).ok());
+  });
   const auto refused = Database::Open(Options());
   EXPECT_EQ(ReasonOf(refused.status()), reasons::kSchemaTooNew);
-  EXPECT_THAT(MessageOf(refused.status()), HasSubstr("upgrade"));
-  write_schema(kSchemaVersion + 1, kSchemaVersion);
-  EXPECT_TRUE(Database::Open(Options()).ok());
+  EXPECT_THAT(MessageOf(refused.status()), HasSubstr("has schema 2"));
 }
 
-TEST_F(DatabaseTest, RefusesADamagedOrMissingSchemaRow) {
+// ruvd 0.1 named its schema in the row "schema", as a protobuf with fields 1 and 2: "08 02 10 02".
+TEST_F(DatabaseTest, RefusesAStoreOfVersion01AndSaysWhatToDo) {
   OpenStore().reset();
-  WithRawStore([](rocksdb::DB& raw, auto&) { ASSERT_TRUE(raw.Put({}, "schema", "\xFF").ok()); });
+  WithRawStore([](rocksdb::DB& raw, auto&) {
+    ASSERT_TRUE(raw.Delete({}, kFormatRow).ok());
+    ASSERT_TRUE(raw.Put({}, "schema", "\x08\x02\x10\x02").ok());
+  });
+  const auto refused = Database::Open(Options());
+  EXPECT_EQ(ReasonOf(refused.status()), reasons::kSchemaTooOld);
+  EXPECT_THAT(MessageOf(refused.status()), HasSubstr("was written by ruvd 0.1"));
+  EXPECT_THAT(MessageOf(refused.status()), HasSubstr("`ruvd pattern export`"));
+}
+
+TEST_F(DatabaseTest, RefusesADamagedOrMissingFormatRow) {
+  OpenStore().reset();
+  WithRawStore([](rocksdb::DB& raw, auto&) { ASSERT_TRUE(raw.Put({}, kFormatRow, "\xFF").ok()); });
   EXPECT_EQ(ReasonOf(Database::Open(Options()).status()), reasons::kStoreCorrupt);
-  WithRawStore([](rocksdb::DB& raw, auto&) { ASSERT_TRUE(raw.Delete({}, "schema").ok()); });
+  WithRawStore([](rocksdb::DB& raw, auto&) { ASSERT_TRUE(raw.Delete({}, kFormatRow).ok()); });
   EXPECT_EQ(ReasonOf(Database::Open(Options()).status()), reasons::kStoreCorrupt);
 }
 

@@ -229,10 +229,6 @@ TEST_F(GraphStoreTest, ACallReadsABoundedNumberOfRows) {
   const auto around = store_->Neighbours(Session("hub"), {});
   ASSERT_TRUE(around.ok()) << around.status();
   EXPECT_TRUE(around->truncated);
-  const auto hops = store_->WithinHops(Session("hub"), {.direction = EdgeDirection::kOut});
-  ASSERT_TRUE(hops.ok()) << hops.status();
-  EXPECT_FALSE(hops->truncated);
-  EXPECT_EQ(hops->nodes.size(), 1U);
 }
 
 // Found by review: the removal, which frees space, needs a row of its own.
@@ -243,40 +239,6 @@ TEST_F(GraphStoreTest, RemovesANodeBelowTheSoftReserve) {
   EXPECT_EQ(ReasonOf(store_->Put(Edge("a", "c"), 1)), reasons::kDiskFull);
   ASSERT_TRUE(store_->RemoveNode(Session("a")).ok());
   EXPECT_EQ(store_->RemoveSome(10).value(), 1U);
-}
-
-TEST_F(GraphStoreTest, HopsFindEveryNodeOnceOverTheHeaviestEdges) {
-  //      a -> b -> d -> f
-  //      a -> c -> d      (c lighter than b), d -> a closes a circle
-  for (const auto& [from, to, weight] :
-       std::vector<std::tuple<std::string, std::string, float>>{{"a", "b", 0.8F},
-                                                                {"a", "c", 0.5F},
-                                                                {"b", "d", 0.5F},
-                                                                {"c", "d", 1.0F},
-                                                                {"d", "f", 0.5F},
-                                                                {"d", "a", 1.0F}}) {
-    ASSERT_TRUE(store_->Put(Edge(from, to), weight).ok());
-  }
-  const auto ids = [this](const HopQuery& query) {
-    std::vector<std::string> found;
-    const auto result = store_->WithinHops(Session("a"), query);
-    EXPECT_TRUE(result.ok()) << result.status();
-    for (const HopNode& node : result->nodes) {
-      found.push_back(fmt::format("{}{}", node.node.id, node.depth));
-    }
-    return found;
-  };
-  const auto out = EdgeDirection::kOut;
-  EXPECT_THAT(ids({.direction = out, .depth = 1}), ElementsAre("b1", "c1"));
-  EXPECT_THAT(ids({.direction = out, .depth = 3}), ElementsAre("b1", "c1", "d2", "f3"));
-  EXPECT_THAT(ids({.direction = out, .depth = 3, .fan_out = 1}), ElementsAre("b1", "d2"));
-  EXPECT_THAT(ids({.direction = EdgeDirection::kBoth, .depth = 1}), ElementsAre("d1", "b1", "c1"));
-  EXPECT_THAT(ids({.direction = out, .min_weight = 0.6F, .depth = 3}), ElementsAre("b1"));
-  EXPECT_THAT(ids({.direction = out, .depth = 3, .total = 2}), ElementsAre("b1", "c1"));
-  EXPECT_TRUE(store_->WithinHops(Session("a"), {.depth = 3, .total = 2})->truncated);
-  const auto result = store_->WithinHops(Session("a"), {.direction = out, .depth = 2});
-  EXPECT_FLOAT_EQ(result->nodes[2].path_weight, 0.4F);
-  EXPECT_FALSE(result->truncated);
 }
 
 TEST_F(GraphStoreTest, ANodeIsHiddenAtOnceAndItsEdgesGoInSteps) {
@@ -319,11 +281,6 @@ TEST_F(GraphStoreTest, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(store_->Put({Session("a"), EdgeType::kUsed, PatternNode("a")}, -0.0F).ok());
   EXPECT_EQ(ReasonOf(store_->Neighbours(Session("a"), {.limit = 0}).status()),
             reasons::kInvalidArgument);
-  EXPECT_EQ(ReasonOf(store_->WithinHops(Session("a"), {.depth = 99}).status()),
-            reasons::kInvalidArgument);
-  const auto fan = store_->WithinHops(Session("a"), {.fan_out = 0});
-  EXPECT_EQ(ReasonOf(fan.status()), reasons::kInvalidArgument);
-  EXPECT_THAT(MessageOf(fan.status()), testing::HasSubstr("fan-out"));
   EXPECT_EQ(ReasonOf(store_->RemoveSome(0).status()), reasons::kInvalidArgument);
 }
 

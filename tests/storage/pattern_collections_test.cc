@@ -28,10 +28,6 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-constexpr std::array<ColumnFamily, 5> kFamilies = {ColumnFamily::kSlot, ColumnFamily::kVec,
-                                                   ColumnFamily::kMeta, ColumnFamily::kPayload,
-                                                   ColumnFamily::kGraph};
-
 class PatternCollectionsTest : public PatternTest {
  protected:
   void SetUp() override {
@@ -62,20 +58,6 @@ class PatternCollectionsTest : public PatternTest {
       ASSERT_TRUE(pattern.ok()) << pattern.status();
       ExpectSame(*pattern, MakePattern(n));
       EXPECT_EQ(Found(MakePattern(n)).at(0), n);
-    }
-  }
-  // Seals as programs did before collections had keys of their own.
-  void SealByFamily() {
-    for (const ColumnFamily family : kFamilies) {
-      Batch batch;
-      ASSERT_TRUE(database_
-                      ->Scan(family, "", "",
-                             [&](const RowView& row) -> absl::StatusOr<bool> {
-                               batch.Put(family, row.key, row.value, row.generation);
-                               return true;
-                             })
-                      .ok());
-      ASSERT_TRUE(database_->Write(std::move(batch), Durability::kPowerLoss).ok());
     }
   }
   // Returns the stored value of the family `key` for a scope: the data key that the node's key
@@ -173,25 +155,6 @@ TEST_F(PatternCollectionsTest, AnErasureThatIsInterruptedHasBegunANewLife) {
   database_ = OpenStore();
   EXPECT_NE(StoreLife(*database_).value(), life);
   ASSERT_TRUE(ErasePatternCollection(*database_, 0).ok());
-}
-
-TEST_F(PatternCollectionsTest, RowsUnderTheKeysOfTheirFamiliesGoToo) {
-  PutInTwo();
-  store_.reset();
-  SealByFamily();
-  std::vector<std::string> wrapped;
-  for (const ColumnFamily family : kFamilies) {
-    wrapped.push_back(WrappedKeyOf("family/" + std::string(InfoOf(family).name)));
-    ASSERT_THAT(FilesContaining(folder_, wrapped.back()), Not(IsEmpty()));
-  }
-  ASSERT_TRUE(ErasePatternCollection(*database_, 0).ok());
-  for (const std::string& key : wrapped) {
-    EXPECT_THAT(FilesContaining(folder_, key), IsEmpty());
-  }
-  Serve("other model");
-  ExpectAll(10, 2);
-  Serve("model");
-  ExpectAll(0, 0);
 }
 
 TEST_F(PatternCollectionsTest, AnInterruptedErasureIsDoneWhenCalledAgain) {

@@ -27,14 +27,21 @@ using testing::IsEmpty;
 
 constexpr int64_t kMonthMs = milliseconds(limits::kPatternHalfLife).count();
 
+// The formula of PatternRank at one moment.
+double PatternValue(const PatternMerit& merit, int64_t now_ms, int64_t half_life_ms) {
+  const auto age = static_cast<double>(now_ms - merit.touched_ms);
+  return static_cast<double>(merit.quality) * (1 + std::log2(1.0 + merit.uses)) *
+         std::exp2(-age / static_cast<double>(half_life_ms));
+}
+
 TEST(PatternValueTest, GrowsWithQualityAndUsesAndHalvesWithTime) {
   const PatternMerit merit{.quality = 0.5F, .uses = 3, .touched_ms = 1000};
-  EXPECT_DOUBLE_EQ(PatternValue(merit, 1000, 100), 0.5 * 3);
-  EXPECT_DOUBLE_EQ(PatternValue(merit, 1100, 100), 0.5 * 3 / 2);
-  EXPECT_DOUBLE_EQ(PatternValue(merit, 1300, 100), 0.5 * 3 / 8);
-  EXPECT_DOUBLE_EQ(PatternValue(merit, 500, 100), 0.5 * 3) << "the future counts as now";
-  EXPECT_DOUBLE_EQ(PatternValue({.quality = 0.25F}, 0, 100), 0.25);
-  EXPECT_EQ(PatternValue({.quality = 0}, 0, 100), 0);
+  EXPECT_DOUBLE_EQ(PatternRank(merit, 100), std::log2(0.5 * 3) + 10);
+  EXPECT_DOUBLE_EQ(PatternRank({.quality = 0.5F, .uses = 3, .touched_ms = 900}, 100),
+                   PatternRank(merit, 100) - 1);
+  EXPECT_GT(PatternRank({.quality = 1.0F, .uses = 3, .touched_ms = 1000}, 100),
+            PatternRank(merit, 100));
+  EXPECT_EQ(PatternRank({.quality = 0}, 100), -INFINITY);
 }
 
 RC_GTEST_PROP(PatternValueTest, RanksAsValuesDoAtEveryMoment, ()) {

@@ -169,7 +169,6 @@ TEST_F(PolicyStoreTest, ADamagedPolicyHidesNoOther) {
   for (const int n : {1, 2, 3}) {
     ASSERT_TRUE(store_->Put(MakePolicy(static_cast<uint8_t>(n))).ok());
   }
-  ASSERT_TRUE(store_->SaveAccessTimes(10).ok());
   store_.reset();
   database_.reset();
   DamageRows(Options().path, {{ColumnFamily::kPolicy, policies::PolicyKey(Id(2))},
@@ -179,7 +178,7 @@ TEST_F(PolicyStoreTest, ADamagedPolicyHidesNoOther) {
   EXPECT_THAT(List(PolicyKind::kEwc), ElementsAre(1, 3));
 }
 
-TEST_F(PolicyStoreTest, TheLeastRecentlyAccessedMakesRoomAlsoAfterARestart) {
+TEST_F(PolicyStoreTest, TheLeastRecentlyAccessedMakesRoom) {
   options_.capacity = 3;
   Reopen();
   for (uint8_t i = 1; i <= 3; ++i) {
@@ -188,9 +187,6 @@ TEST_F(PolicyStoreTest, TheLeastRecentlyAccessedMakesRoomAlsoAfterARestart) {
   }
   ASSERT_TRUE(store_->Get(Id(1)).ok());
   clock_.Advance(seconds(1));
-  EXPECT_EQ(store_->SaveAccessTimes(10).value(), 1U);
-  EXPECT_EQ(store_->SaveAccessTimes(10).value(), 0U);
-  Reopen();
   ASSERT_TRUE(store_->Put(MakePolicy(4)).ok());
   EXPECT_THAT(List(PolicyKind::kEwc), ElementsAre(1, 3, 4));
   EXPECT_EQ(ReasonOf(store_->Get(Id(2)).status()), reasons::kNotFound);
@@ -317,9 +313,7 @@ TEST_F(PolicyStoreTest, AgreesWithAModel) {
         EXPECT_EQ(store_->FisherDiagonal(Id(number)).value_or(std::vector<float>{}),
                   model[Id(number)].second);
       }
-    } else if (what < 19) {
-      ASSERT_TRUE(store_->SaveAccessTimes(3).ok());
-    } else {
+    } else if (what == 19) {
       Reopen();
     }
     ASSERT_EQ(store_->size(), model.size()) << step;

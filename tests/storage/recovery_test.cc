@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests the high-water mark, migrations and failures of the disk.
+// Tests the high-water mark and failures of the disk.
 
 #include <algorithm>
 #include <fstream>
@@ -9,7 +9,6 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "ruvd/storage/v1/storage.pb.h"
 #include "storage/counters/store_life.h"
 #include "storage/db/high_water.h"
 #include "storage/db/row_key.h"
@@ -313,111 +312,6 @@ TEST_F(RecoveryTest, AMarkIsWholeFromTheMomentItHasItsName) {
   const auto opened = db::HighWaterFile::Open(files, Options().path);
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->mark, (db::HighWater{.counter = 1, .sequence = 0, .clean = false}));
-}
-
-// A store as a program of schema 1 left it: values are sealed by the node's key, and there is no
-// family "key".
-class MigrationTest : public RecoveryTest {
- protected:
-  static constexpr uint32_t kRows = 5 * limits::kMaxSweepRows;
-
-  void MakeOldStore(size_t item_bytes = 5000) {
-    fs::create_directories(Options().path);
-    std::vector<std::string> names;
-    for (size_t i = 0; i <= static_cast<size_t>(ColumnFamily::kItem); ++i) {
-      names.emplace_back(kColumnFamilies[i].name);
-    }
-    WithRocks(Options().path, names, [&](rocksdb::DB& raw, RawHandles& handles) {
-      v1::SchemaInfo schema;
-      schema.set_version(1);
-      schema.set_min_reader(1);
-      ASSERT_TRUE(raw.Put({}, "schema", schema.SerializeAsString()).ok());
-      const auto put = [&](ColumnFamily family, const std::string& key, std::string_view value,
-                           uint32_t generation) {
-        ASSERT_TRUE(raw.Put({}, handles[static_cast<size_t>(family)], key,
-                            EncodeStoredValue(key_, family, key, 1, generation, value))
-                        .ok());
-      };
-      put(ColumnFamily::kDefault, "node", std::string(16, 'n'), 0);
-      put(ColumnFamily::kDefault, "counter/boot", "12345678", 0);
-      for (uint32_t i = 0; i < kRows; ++i) {
-        put(ColumnFamily::kMeta, RowKey().U32(i).Take(), "value " + std::to_string(i), i);
-      }
-      put(ColumnFamily::kItem, "item", std::string(item_bytes, 'i'), 0);
-    });
-  }
-  void ExpectEverything(const Database& database) {
-    for (uint32_t i = 0; i < kRows; ++i) {
-      EXPECT_EQ(database.Get(ColumnFamily::kMeta, RowKey().U32(i).Take(), i).value(),
-                "value " + std::to_string(i));
-    }
-    EXPECT_EQ(database.Get(ColumnFamily::kItem, "item").value(), std::string(5000, 'i'));
-    EXPECT_EQ(database.Get(ColumnFamily::kDefault, "counter/boot").value(), "12345678");
-    EXPECT_FALSE(database.recovery().loss());
-  }
-  // Returns the number of remaining values of schema 1, in any family.
-  size_t OldValues() {
-    std::vector<std::string> names;
-    for (const ColumnFamilyInfo& info : kColumnFamilies) {
-      names.emplace_back(info.name);
-    }
-    size_t old = 0;
-    WithRocks(Options().path, names, [&](rocksdb::DB& raw, RawHandles& handles) {
-      for (rocksdb::ColumnFamilyHandle* handle : handles) {
-        std::unique_ptr<rocksdb::Iterator> rows(raw.NewIterator({}, handle));
-        for (rows->SeekToFirst(); rows->Valid(); rows->Next()) {
-          const std::string key = rows->key().ToString();
-          const bool of_the_store = handle->GetName() == "key" || key == "schema" ||
-                                    (handle->GetName() == "default" && key == "node");
-          old += !of_the_store && rows->value().ToString().front() == 1 ? 1 : 0;
-        }
-      }
-    });
-    return old;
-  }
-};
-
-TEST_F(MigrationTest, AStoreOfSchema1IsSealedAnewAtOpen) {
-  MakeOldStore();
-  ExpectEverything(*OpenStore());
-  EXPECT_EQ(OldValues(), 0U);
-  ExpectEverything(*OpenStore());
-}
-
-TEST_F(MigrationTest, ARowThatFillsAStepAndEndsItsFamilyDoesNotKeepTheStoreFromOpening) {
-  MakeOldStore(9 << 20);
-  const auto database = OpenStore();
-  EXPECT_EQ(database->Get(ColumnFamily::kItem, "item").value(), std::string(9 << 20, 'i'));
-}
-
-TEST_F(MigrationTest, GoesOnWhereItWasInterrupted) {
-  MakeOldStore();
-  const fs::path original = folder_ / "original";
-  fs::rename(Options().path, original);
-  int interrupted = 0;
-  // The disk becomes full after this many bytes of log and tables, a little later every time.
-  for (uint64_t bytes = 2'000;; bytes += 40'000) {
-    fs::remove_all(Options().path);
-    fs::copy(original, Options().path, fs::copy_options::recursive);
-    DatabaseOptions options = Options();
-    options.file_system = std::make_shared<campaign::FullDiskFiles>(bytes);
-    if (auto opened = Database::Open(options); opened.ok()) {
-      break;
-    }
-    ++interrupted;
-    ExpectEverything(*OpenStore());
-    EXPECT_EQ(OldValues(), 0U);
-  }
-  EXPECT_GE(interrupted, 3);
-}
-
-TEST_F(MigrationTest, AnotherSealKeyChangesNothing) {
-  MakeOldStore();
-  const privacy::SealKey right = key_;
-  key_ = privacy::SealKey::Generate();
-  EXPECT_EQ(ReasonOf(Database::Open(Options()).status()), reasons::kSealBroken);
-  key_ = right;
-  ExpectEverything(*OpenStore());
 }
 
 TEST_F(RecoveryTest, AFullDiskRefusesWritesServesReadsAndComesBackWhenReopened) {

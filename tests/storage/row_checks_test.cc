@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ruvd/storage/v1/state.pb.h"
 #include "storage/consent/consent_store.h"
 #include "storage/consent/user_consent_store.h"
 #include "storage/consent/withdrawal_store.h"
@@ -20,6 +21,8 @@
 #include "storage/policies/policy_rows.h"
 #include "storage/policies/policy_store.h"
 #include "storage/sessions/session_index.h"
+#include "storage/state/state_rows.h"
+#include "storage/state/state_store.h"
 #include "storage/trajectories/trajectory_rows.h"
 #include "storage/witness/witness_rows.h"
 #include "tests/storage/witness_fixture.h"
@@ -158,6 +161,23 @@ TEST_F(RowChecksTest, ADamagedConsentOrWithdrawalIsAProblem) {
               HasSubstr("under the key of another one"));
   EXPECT_THAT(Problem(ColumnFamily::kConsent, "w/x", "x"), HasSubstr("STORE_CORRUPT"));
   EXPECT_THAT(Problem(ColumnFamily::kConsent, "x", ""), HasSubstr("not a key of a consent"));
+  EXPECT_TRUE(Check().ok());
+}
+
+TEST_F(RowChecksTest, ADamagedValueOfTheStateIsAProblem) {
+  StateStore state(*database_);
+  v1::DeepCheckpoint checkpoint;
+  checkpoint.set_run("state of a run");
+  ASSERT_TRUE(state.Put(state::DeepCheckpoint(), checkpoint).ok());
+  EXPECT_TRUE(Check().ok());
+  const std::string name = state::DeepCheckpoint().text;
+  EXPECT_THAT(Problem(ColumnFamily::kState, state_rows::HeadKey(name), "x"),
+              HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kState, state_rows::ChunkKey(name, 1, 0), "x"),
+              HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Without(ColumnFamily::kState, state_rows::ChunkKey(name, 1, 0)),
+              HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kState, "x", "x"), HasSubstr("not a key of the state"));
   EXPECT_TRUE(Check().ok());
 }
 

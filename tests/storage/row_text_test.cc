@@ -124,7 +124,7 @@ TEST_F(RowTextTest, AnEntryWithOtherBytesIsRefusedAndCounted) {
   EXPECT_EQ(log_->counts().queued, 0U);
 }
 
-// A row of a store that an older program wrote.
+// A row whose text is not UTF-8, as a damaged program would write it.
 class UndecodableWitnessTest : public WitnessTest {
  protected:
   void SetUp() override {

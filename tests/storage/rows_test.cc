@@ -67,16 +67,16 @@ TEST(StoreFormatTest, TheHeaderIsPartOfTheSeal) {
   }
 }
 
-// This is the embedding of the example above sealed by data key 7 (bytes 80 to 9f) at schema 2, and
+// This is the embedding of the example above sealed by data key 7 (bytes 80 to 9f), and
 // the row that keeps this key, sealed by the node's key. The bytes come from the independent
 // implementation as well.
 constexpr char kKeyedStored[] =
-    "0202000000030000000700000000000000404142434445464748494a4b4c4d4e4f50515253545556"
-    "57f00d73f459f0f45afb12f7ecf6ae9d9527f28cb4ac428186ff9f82f51270f0fd";
+    "0201000000030000000700000000000000404142434445464748494a4b4c4d4e4f50515253545556"
+    "57f00d73f459f0f45afb12f7ecf6ae9d9511389fa71227d20af5fcd1589d7fec8b";
 constexpr char kWrappedKey[] =
-    "010200000000000000404142434445464748494a4b4c4d4e4f5051525354555657eb3c7fe2113a8a"
+    "010100000000000000404142434445464748494a4b4c4d4e4f5051525354555657eb3c7fe2113a8a"
     "06fe6454b87016ed5e67a07fcaeca6a9c9f9ac481bde49f50ed63c4157c87ceb264dab3118826d8a"
-    "4c44edd8f648eed1f40e88d173ee0f7b2165afda4a09bb";
+    "4c44edd8f648ee67ebf3956c4ac79365c933beafcc01a8";
 
 TEST(StoreFormatTest, TheWorkedExampleOfDataKeysOpens) {
   const privacy::SealKey node_key = ExampleKey();
@@ -163,14 +163,10 @@ TEST(RowsTest, ChangesAndCheckpointsReadAsTheyWereWritten) {
       .epoch = 5, .building = 6, .chunks = 7, .bytes = 8, .rows = 9, .created_ms = 10, .m = 11};
   EXPECT_EQ(patterns::DecodeCheckpointRow(patterns::EncodeCheckpointRow(checkpoint)).value(),
             checkpoint);
-  // Older programs wrote changes with wall time alone.
-  v1::OplogEntry old;
-  old.set_op(2);
-  old.set_pattern_id(std::string(16, 'i'));
-  old.set_wall_ms(5000);
-  EXPECT_EQ(patterns::DecodeOplogRow(old.SerializeAsString())->time.packed, uint64_t{5000} << 16);
-  old.set_op(5);
-  EXPECT_FALSE(patterns::DecodeOplogRow(old.SerializeAsString()).ok());
+  v1::OplogEntry unknown;
+  unknown.set_pattern_id(std::string(16, 'i'));
+  unknown.set_op(5);
+  EXPECT_FALSE(patterns::DecodeOplogRow(unknown.SerializeAsString()).ok());
 }
 
 TEST(RowsTest, EveryOtherLengthOfAVecRowIsRefused) {

@@ -114,8 +114,7 @@ TEST_F(StoresConcurrencyTest, ACachedPolicyIsNeverOlderThanAFinishedWrite) {
                  written.store(round);
                },
                read, read,
-               [&](int) { EXPECT_TRUE(store->Search(PolicyKind::kEwc, query, 3).ok()); },
-               [&](int) { EXPECT_TRUE(store->SaveAccessTimes(5).ok()); }});
+               [&](int) { EXPECT_TRUE(store->Search(PolicyKind::kEwc, query, 3).ok()); }});
 }
 
 TEST_F(StoresConcurrencyTest, EdgesAreAddedNudgedWalkedAndRemoved) {
@@ -128,7 +127,7 @@ TEST_F(StoresConcurrencyTest, EdgesAreAddedNudgedWalkedAndRemoved) {
   };
   RunTogether({[&](int round) { graph->Put(key(round), 0.5F).IgnoreError(); },
                [&](int round) { (void)graph->Nudge(key(round), 1); },
-               [&](int round) { EXPECT_TRUE(graph->WithinHops(node(round % 5), {}).ok()); },
+               [&](int round) { EXPECT_TRUE(graph->Neighbours(node(round % 5), {}).ok()); },
                [&](int round) {
                  if (round % 10 == 0) {
                    EXPECT_TRUE(graph->RemoveNode(node(round % 5)).ok());

@@ -72,6 +72,28 @@ TEST_F(WitnessTest, SimilarEntriesComeFirstAndHonourTheFilter) {
       IdsOf(log_->Query({.similar_to = query, .min_similarity = 0.999F, .limit = 50})).size(), 1U);
 }
 
+TEST_F(WitnessTest, EntriesWithoutAnEmbeddingAreEmbeddedForTheQuery) {
+  std::vector<WitnessEntry> entries;
+  for (size_t i = 0; i < limits::kMaxLateEmbeddings + 1; ++i) {
+    entries.push_back(MakeEntry(fmt::format("{:03}", i), static_cast<int64_t>(i)));
+    entries.back().query_embedding.clear();
+  }
+  Store(entries);
+  const std::vector<float> query = {1, 0};
+  EXPECT_THAT(IdsOf(log_->Query({.similar_to = query})), IsEmpty());
+  std::vector<std::string> embedded;
+  const auto page = log_->Query(
+      {.similar_to = query, .embed = [&embedded](const WitnessEntry& entry) -> std::vector<float> {
+         embedded.push_back(entry.request_id);
+         // The trajectory of most entries is gone.
+         return entry.request_id == "200" ? std::vector<float>{3, 0} : std::vector<float>{};
+       }});
+  EXPECT_THAT(IdsOf(page), ElementsAre("200"));
+  EXPECT_EQ(embedded.size(), limits::kMaxLateEmbeddings);
+  EXPECT_EQ(embedded.front(), entries.back().request_id) << "the newest first";
+  EXPECT_TRUE(page->truncated);
+}
+
 TEST_F(WitnessTest, RefusesQueriesThatMakeNoSense) {
   Store({MakeEntry("a", 5)});
   const std::vector<float> vector = {1, 2};

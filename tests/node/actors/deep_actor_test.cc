@@ -7,20 +7,18 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/bytes.h"
-#include "base/file.h"
 #include "base/parallel.h"
 #include "base/random.h"
 #include "base/reasons.h"
 #include "base/sim_executor.h"
 #include "base/status.h"
 #include "inference/transformer/cpu_transformer.h"
-#include "privacy/seal/seal.h"
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 
@@ -41,8 +39,7 @@ class DeepActorTest : public DatabaseTest {
                     .value();
     changes_ = storage::ChangeStore::Open(*database_).value();
     catalog_ = std::make_unique<serving::AdapterCatalog>(
-        *model_, serving::AdapterCatalogOptions{.learned_folder = (folder_ / "learned").string(),
-                                                .learned_key = privacy::SealKey::Generate()});
+        *model_, serving::AdapterCatalogOptions{.state = &state_.emplace(*database_)});
     for (size_t i = 0; i < kLessons; ++i) {
       AddCompletion(fmt::format("lesson {:02}", i), {});
       ASSERT_TRUE(
@@ -77,8 +74,7 @@ class DeepActorTest : public DatabaseTest {
                                  }};
     options.services.catalog = catalog_.get();
     options.services.gate = &gate_;
-    options.services.checkpoint_path = (folder_ / "checkpoint").string();
-    options.services.checkpoint_key = key_;
+    options.services.state = &*state_;
     options.round = {
         .rank = 2, .steps = 6, .batch = 2, .learning_rate = 1e-3, .checkpoint_every = 1};
     options.enabled = enabled_;
@@ -116,7 +112,6 @@ class DeepActorTest : public DatabaseTest {
   }
 
   SimExecutor executor_{1};
-  const privacy::SealKey key_ = privacy::SealKey::Generate();
   const Digest package_ = Sha256("package");
   bool enabled_ = true;
   int stop_after_polls_ = 0;  // 0: never
@@ -128,6 +123,7 @@ class DeepActorTest : public DatabaseTest {
   std::unique_ptr<storage::TrajectoryStore> trajectories_;
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<storage::ChangeStore> changes_;
+  std::optional<storage::StateStore> state_;
   std::unique_ptr<serving::AdapterCatalog> catalog_;
   learning::GeneralTextGate gate_;
   std::unique_ptr<runtime::ActorSystem> system_;
@@ -309,11 +305,11 @@ TEST(DeepRatingsTest, AVersionThatIsMuchWorseIsFound) {
 }
 
 TEST_F(DeepActorTest, ARoundThatFailsIsTriedLessAndLessOften) {
-  // What is learned cannot be published, because a file is in the place of its folder.
-  ASSERT_TRUE(WriteFileAtomically((folder_ / "learned").string(), "", 0600).ok());
+  // What is learned cannot be published without a store for it.
+  catalog_ = std::make_unique<serving::AdapterCatalog>(*model_, serving::AdapterCatalogOptions{});
   Start();
   EXPECT_FALSE(Run().ok());
-  ASSERT_TRUE(std::filesystem::exists(folder_ / "checkpoint"));
+  ASSERT_TRUE(HasState(storage::state::DeepCheckpoint()));
   int tried = 0;
   for (int i = 0; i < 240; ++i) {  // two hours
     const int before = polls_;

@@ -7,11 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "base/file.h"
 #include "inference/train/ewc.h"
 #include "node/actors/deep_actor.h"
 #include "node/learning/deep_round.h"
@@ -36,13 +34,10 @@ class DeepGuardTest : public DeepRoundFixture {
     const auto round = Begin(6);
     const bool goes_on = round->step() == 2;
     options_ = before;
-    EXPECT_TRUE(learning::RemoveDeepCheckpoint(Checkpoint()).ok());
+    EXPECT_TRUE(learning::RemoveDeepCheckpoint(*state_).ok());
     return goes_on;
   }
-  std::string MemoryFile(uint32_t version) const {
-    return (shared_folder_ / fmt::format("memory-{}", version)).string();
-  }
-  bool Remembers(uint32_t version) const { return std::filesystem::exists(MemoryFile(version)); }
+  bool Remembers(uint32_t version) const { return HasState(storage::state::DeepMemory(version)); }
   std::shared_ptr<const inference::Talora> Served() {
     const auto served = catalog_->Find(serving::kDeepAdapter, std::nullopt);
     return served.ok() ? served->adapter : nullptr;
@@ -74,18 +69,18 @@ TEST_F(DeepGuardTest, EwcHoldsTheNextRoundWhereTheLastOneEnded) {
   const auto moved_by = [&](double strength) {
     options_.ewc_strength = strength;
     options_.learning_rate = 1e-4;
-    const auto memory = memories_.Find(1);
+    const auto memory = memories_->Find(1);
     EXPECT_TRUE(memory.has_value());
     const auto round = Begin(2);
     EXPECT_TRUE(round->Work(std::chrono::hours(1)).ok());
-    const auto checkpoint = learning::ReadDeepCheckpoint(Checkpoint(), seal_key_);
+    const auto checkpoint = learning::ReadDeepCheckpoint(*state_);
     const auto state = inference::train::DecodeRunState(AsBytes((*checkpoint)->run));
     double weighted = 0;
     for (size_t i = 0; i < state->parameters.size(); ++i) {
       const double away = static_cast<double>(state->parameters[i] - memory->ewc.anchor[i]);
       weighted += memory->ewc.fisher[i] * away * away;
     }
-    EXPECT_TRUE(learning::RemoveDeepCheckpoint(Checkpoint()).ok());
+    EXPECT_TRUE(learning::RemoveDeepCheckpoint(*state_).ok());
     return weighted;
   };
   const double freely = moved_by(0);
@@ -112,9 +107,9 @@ TEST_F(DeepGuardTest, TwoVersionsAtMostAreRemembered) {
   options_.ewc_strength = 0;
   const auto round = Begin(2);
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
-  learning::DeepMemory old = memories_.Find(1).value();
+  learning::DeepMemory old = memories_->Find(1).value();
   old.version = 0;
-  ASSERT_TRUE(memories_.Keep(old).ok());
+  ASSERT_TRUE(memories_->Keep(old).ok());
   ASSERT_EQ(round->Finish()->outcome, learning::DeepOutcome::kPublished);
   EXPECT_FALSE(Remembers(0));
   EXPECT_TRUE(Remembers(1) && Remembers(2));
@@ -126,7 +121,7 @@ TEST_F(DeepGuardTest, WhatIsRememberedOfAnErasedUserGoes) {
   ASSERT_EQ(Run().outcome, learning::DeepOutcome::kPublished);
   learning::SweepDeepMemories(Services());
   ASSERT_TRUE(Remembers(1));
-  EXPECT_EQ(memories_.Find(1)->responses, std::vector<std::string>{"hers"});
+  EXPECT_EQ(memories_->Find(1)->responses, std::vector<std::string>{"hers"});
   ASSERT_TRUE(database_->Erase(storage::KeyScope::User("alice")).ok());
   learning::SweepDeepMemories(Services());
   EXPECT_FALSE(Remembers(1));
@@ -135,7 +130,7 @@ TEST_F(DeepGuardTest, WhatIsRememberedOfAnErasedUserGoes) {
 TEST_F(DeepGuardTest, ADamagedMemoryCostsThePenaltyOnly) {
   options_.guard = learning::DeepGuard::kEwc;
   ASSERT_EQ(Run().outcome, learning::DeepOutcome::kPublished);
-  ASSERT_TRUE(WriteFileAtomically(MemoryFile(1), "damaged", 0600).ok());
+  DamageState(storage::state::DeepMemory(1));
   const auto round = Begin(2);
   EXPECT_TRUE(round->Work(std::chrono::hours(1)).ok());
   EXPECT_FALSE(Remembers(1)) << "said once, not in every round";

@@ -152,8 +152,7 @@ class LearningActorTest : public DatabaseTest {
         serving::RequestRouterOptions{.exploration = 0.2, .seed = 1});
     router_learner_ =
         learning::RouterLearner::Open(
-            {.router = router_.get(), .folder = folder_, .key = privacy::SealKey::Generate()},
-            *trajectories_)
+            {.router = router_.get(), .state = &state_.emplace(*database_)}, *trajectories_)
             .value();
     test::RouterWorld world(1);
     for (int i = 0; i < served; ++i) {
@@ -182,6 +181,7 @@ class LearningActorTest : public DatabaseTest {
   std::unique_ptr<storage::AnswerStore> answers_;
   std::unique_ptr<serving::InstantLoop> instant_;
   std::unique_ptr<serving::RequestRouter> router_;
+  std::optional<storage::StateStore> state_;
   std::unique_ptr<learning::RouterLearner> router_learner_;
   std::unique_ptr<runtime::ActorSystem> system_;
   std::unique_ptr<learning::LearningActor> learning_;

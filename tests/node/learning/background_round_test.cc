@@ -319,6 +319,22 @@ TEST_F(BackgroundRoundTest, FreshLessonsThatFindNoRoomWaitForTheNextRound) {
       << "the oldest: whoever waits sent a newer one";
 }
 
+// Its request searched nothing, so it stored no embedding.
+TEST_F(BackgroundRoundTest, ALessonWithoutAnEmbeddingIsEmbeddedInTheRound) {
+  const std::string prompt = "The lighthouse keeper";
+  AddLesson("late", {}, prompt);
+  const BackgroundRound round = Run({"late"});
+  ASSERT_TRUE(round.status.ok()) << round.status;
+  ASSERT_EQ(round.patterns.size(), 1u);
+  const std::vector<float> centroid = patterns_->Get(round.patterns.front().id)->embedding;
+  const std::vector<float> embedding =
+      EmbedText(*transformer_, model_->tokenizer().EncodePrompt(prompt), nullptr).value();
+  ASSERT_EQ(centroid.size(), embedding.size());
+  for (size_t i = 0; i < centroid.size(); ++i) {
+    EXPECT_NEAR(centroid[i], embedding[i], 1e-6);
+  }
+}
+
 // Regression test: the prompt fitted the context of the earlier model only, so every round failed
 // and nothing was learned any more.
 TEST_F(BackgroundRoundTest, ALongPromptOfAFormerModelIsCut) {

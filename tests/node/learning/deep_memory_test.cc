@@ -3,15 +3,16 @@
 
 #include "node/learning/deep_memory.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <limits>
+#include <memory>
 #include <string>
 
 #include "base/bytes.h"
-#include "base/file.h"
+#include "node/learning/deep_limits.h"
+#include "ruvd/storage/v1/state.pb.h"
+#include "tests/node/database_fixture.h"
 
 namespace ruvd::learning {
 namespace {
@@ -23,61 +24,58 @@ DeepMemory Sample() {
           .ewc = {.anchor = {1, -2, 0.5F}, .fisher = {0, 0.25, 4}}};
 }
 
-class DeepMemoriesTest : public ::testing::Test {
+class DeepMemoriesTest : public DatabaseTest {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
+    DatabaseTest::SetUp();
+    state_ = std::make_unique<storage::StateStore>(*database_);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  DeepMemories Memories(const char* key = "key") const {
-    return {folder_.string(), privacy::SealKey::FromBytes(Sha256(key)).value()};
-  }
-  std::filesystem::path PathOf(uint32_t version) const {
-    return folder_ / fmt::format("memory-{}", version);
-  }
-  std::filesystem::path folder_;
+  DeepMemories Memories() const { return DeepMemories(*state_); }
+  std::unique_ptr<storage::StateStore> state_;
 };
 
-TEST(DeepMemoryTest, BytesThatAreNoneAreRefused) {
-  const std::string bytes = EncodeDeepMemory(Sample());
-  EXPECT_EQ(DecodeDeepMemory(AsBytes(bytes)).value(), Sample());
-  for (size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_FALSE(DecodeDeepMemory(AsBytes(bytes.substr(0, length))).ok()) << length;
+TEST(DeepMemoryTest, OtherLengthsAreRefused) {
+  const storage::v1::DeepMemory stored = ToStored(Sample());
+  EXPECT_EQ(FromStored(stored).value(), Sample());
+  for (std::string* (storage::v1::DeepMemory::*field)() :
+       {&storage::v1::DeepMemory::mutable_adapter, &storage::v1::DeepMemory::mutable_anchor,
+        &storage::v1::DeepMemory::mutable_fisher}) {
+    storage::v1::DeepMemory damaged = stored;
+    (damaged.*field)()->pop_back();
+    EXPECT_FALSE(FromStored(damaged).ok());
+    (damaged.*field)()->append("12345");
+    EXPECT_FALSE(FromStored(damaged).ok());
   }
-  EXPECT_FALSE(DecodeDeepMemory(AsBytes(bytes + "x")).ok());
-  EXPECT_FALSE(DecodeDeepMemory(AsBytes(bytes + "12345678")).ok());
+  DeepMemory many = Sample();
+  many.responses.assign(limits::kMaxMemoryResponses + 1, "a");
+  EXPECT_FALSE(FromStored(ToStored(many)).ok());
 }
 
 TEST(DeepMemoryTest, NumbersThatNoRunLeavesAreRefused) {
   for (const double fisher : {-1.0, std::numeric_limits<double>::infinity()}) {
     DeepMemory memory = Sample();
     memory.ewc.fisher[1] = fisher;
-    EXPECT_FALSE(DecodeDeepMemory(AsBytes(EncodeDeepMemory(memory))).ok());
+    EXPECT_FALSE(FromStored(ToStored(memory)).ok());
   }
   DeepMemory memory = Sample();
   memory.ewc.anchor[0] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_FALSE(DecodeDeepMemory(AsBytes(EncodeDeepMemory(memory))).ok());
+  EXPECT_FALSE(FromStored(ToStored(memory)).ok());
 }
 
 TEST_F(DeepMemoriesTest, AVersionFindsItsOwn) {
   EXPECT_FALSE(Memories().Find(3).has_value());
   ASSERT_TRUE(Memories().Keep(Sample()).ok());
   EXPECT_EQ(Memories().Find(3).value(), Sample());
-  const std::string sealed = ReadFile(PathOf(3).string(), 1 << 20).value();
-  EXPECT_EQ(sealed.find("RVDM"), std::string::npos) << "it is sealed";
 }
 
-TEST_F(DeepMemoriesTest, AFileOfAnotherStoreOrVersionIsSaidOnceAndRemoved) {
-  ASSERT_TRUE(Memories("other key").Keep(Sample()).ok());
-  EXPECT_FALSE(Memories().Find(3).has_value());
-  EXPECT_FALSE(std::filesystem::exists(PathOf(3)));
+TEST_F(DeepMemoriesTest, ADamagedMemoryOrThatOfAnotherVersionIsSaidOnceAndRemoved) {
   ASSERT_TRUE(Memories().Keep(Sample()).ok());
-  std::filesystem::rename(PathOf(3), PathOf(4));
+  DamageState(storage::state::DeepMemory(3));
+  EXPECT_FALSE(Memories().Find(3).has_value());
+  EXPECT_FALSE(HasState(storage::state::DeepMemory(3)));
+  ASSERT_TRUE(state_->Put(storage::state::DeepMemory(4), ToStored(Sample())).ok());
   EXPECT_FALSE(Memories().Find(4).has_value());
-  EXPECT_FALSE(std::filesystem::exists(PathOf(4)));
+  EXPECT_FALSE(HasState(storage::state::DeepMemory(4)));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,7 +28,6 @@
 #include "node/learning/stale_patterns.h"
 #include "node/serving/pattern_payload.h"
 #include "node/serving/served_adapters.h"
-#include "privacy/seal/seal.h"
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 
@@ -48,8 +48,7 @@ class PatternBaseTest : public DatabaseTest {
     trajectories_ = storage::TrajectoryStore::Open(*database_, {}).value();
     changes_ = storage::ChangeStore::Open(*database_).value();
     catalog_ = std::make_unique<serving::AdapterCatalog>(
-        *model_, serving::AdapterCatalogOptions{.learned_folder = (folder_ / "learned").string(),
-                                                .learned_key = privacy::SealKey::Generate()});
+        *model_, serving::AdapterCatalogOptions{.state = &state_.emplace(*database_)});
     ASSERT_TRUE(
         trajectories_
             ->Put({.response_id = "r",
@@ -123,6 +122,7 @@ class PatternBaseTest : public DatabaseTest {
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<storage::TrajectoryStore> trajectories_;
   std::unique_ptr<storage::ChangeStore> changes_;
+  std::optional<storage::StateStore> state_;
   std::unique_ptr<serving::AdapterCatalog> catalog_;
 };
 

@@ -8,15 +8,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "base/file.h"
 #include "base/status.h"
 #include "inference/router/limits.h"
 #include "node/learning/learning_undo.h"
+#include "ruvd/storage/v1/state.pb.h"
 #include "storage/reasons.h"
 #include "tests/node/database_fixture.h"
 #include "tests/node/router_world.h"
@@ -38,23 +37,17 @@ class RouterLearnerTest : public DatabaseTest {
     changes_ = storage::ChangeStore::Open(*database_).value();
     services_.trajectories = trajectories_.get();
     services_.changes = changes_.get();
-    std::filesystem::create_directories(Folder());
+    state_ = std::make_unique<storage::StateStore>(*database_);
     ASSERT_TRUE(Start().ok());
   }
-  std::string Folder() const { return folder_ / "learned"; }
-  std::string PathOf(uint32_t version) const {
-    return Folder() + "/router-" + std::to_string(version);
-  }
+  bool Stores(uint32_t version) const { return HasState(storage::state::StoredRouter(version)); }
   absl::Status Start(inference::ScorerKind kind = inference::ScorerKind::kLogistic) {
     learner_.reset();
     router_ = std::make_unique<serving::RequestRouter>(
         serving::RequestRouterOptions{.kind = kind, .exploration = 0.2, .seed = 1});
-    auto learner = RouterLearner::Open({.router = router_.get(),
-                                        .folder = Folder(),
-                                        .key = key_,
-                                        .value = 10,
-                                        .min_rating = kMinRating},
-                                       *trajectories_);
+    auto learner = RouterLearner::Open(
+        {.router = router_.get(), .state = state_.get(), .value = 10, .min_rating = kMinRating},
+        *trajectories_);
     RETURN_IF_ERROR(learner.status());
     learner_ = *std::move(learner);
     return absl::OkStatus();
@@ -96,11 +89,11 @@ class RouterLearnerTest : public DatabaseTest {
   }
 
   RouterWorld world_{1};
-  privacy::SealKey key_ = privacy::SealKey::Generate();
   Random random_{2};
   int served_ = 0;
   std::unique_ptr<storage::TrajectoryStore> trajectories_;
   std::unique_ptr<storage::ChangeStore> changes_;
+  std::unique_ptr<storage::StateStore> state_;
   std::unique_ptr<serving::RequestRouter> router_;
   std::unique_ptr<RouterLearner> learner_;
   LearningServices services_{.clock = &clock_};
@@ -208,14 +201,14 @@ TEST_F(RouterLearnerTest, AnUndoBesideADamagedFileLeavesNoRouter) {
   world_.Change();
   Serve(6000);
   const storage::LearningChange second = Train().change.value();
-  ASSERT_TRUE(WriteFileAtomically(PathOf(1), "no router").ok());
+  DamageState(storage::state::StoredRouter(1));
   ASSERT_TRUE(Undo(second).ok());
   EXPECT_EQ(learner_->status().version, 0u);
   EXPECT_EQ(HalfSteps(), 0);
 }
 
 TEST_F(RouterLearnerTest, ARouterThatOutcomesSpeakAgainstIsTakenBack) {
-  serving::RouterFiles files(Folder(), key_, {});
+  serving::RouterFiles files(*state_, {});
   ASSERT_TRUE(files
                   .Write(1, {.trained_ms = 0,
                              .outcomes = 9,
@@ -263,23 +256,21 @@ TEST_F(RouterLearnerTest, ACompletionThatIsRatedTwiceCountsOnce) {
   EXPECT_EQ(learner_->status().waiting, 1u);
 }
 
-TEST_F(RouterLearnerTest, BrokenBytesSayNothingOfTrainings) {
+TEST_F(RouterLearnerTest, ADamagedTrainingStateIsRefused) {
   const serving::RouterTrainingState state{
       .kind = inference::ScorerKind::kCascade, .trained_ms = 7, .outcomes = 8, .counted_from = 9};
-  const std::string bytes = serving::EncodeTrainingState(state);
-  EXPECT_EQ(serving::DecodeTrainingState(bytes).value(), state);
-  for (size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_TRUE(
-        absl::IsInvalidArgument(serving::DecodeTrainingState(bytes.substr(0, size)).status()));
-  }
-  EXPECT_FALSE(serving::DecodeTrainingState(bytes + "x").ok());
-  for (const size_t at : {0, 4, 6, 14, 30}) {
-    std::string other = bytes;
-    other[at] ^= static_cast<char>(0x80);
-    EXPECT_FALSE(serving::DecodeTrainingState(other).ok()) << at;
-  }
-  ASSERT_TRUE(WriteFileAtomically(Folder() + "/router-state", "no state").ok());
-  EXPECT_THAT(MessageOf(Start()), HasSubstr("router-state"));
+  EXPECT_EQ(serving::FromStored(serving::ToStored(state)).value(), state);
+  storage::v1::RouterTrainingState damaged = serving::ToStored(state);
+  damaged.set_scorer_kind(200);
+  EXPECT_TRUE(absl::IsInvalidArgument(serving::FromStored(damaged).status()));
+  damaged = serving::ToStored(state);
+  damaged.set_trained_ms(-1);
+  EXPECT_TRUE(absl::IsInvalidArgument(serving::FromStored(damaged).status()));
+  damaged = serving::ToStored(state);
+  damaged.set_counted_from_ms(-1);
+  EXPECT_TRUE(absl::IsInvalidArgument(serving::FromStored(damaged).status()));
+  DamageState(storage::state::RouterTrainingState());
+  EXPECT_THAT(MessageOf(Start()), HasSubstr("training state of the router"));
 }
 
 TEST_F(RouterLearnerTest, WithoutARouterItsTrainingIsNotUndone) {
@@ -287,7 +278,7 @@ TEST_F(RouterLearnerTest, WithoutARouterItsTrainingIsNotUndone) {
   const storage::LearningChange change = Train().change.value();
   learner_.reset();
   EXPECT_EQ(ReasonOf(Undo(change)), reasons::kCannotUndo);
-  EXPECT_TRUE(std::filesystem::exists(PathOf(1)));
+  EXPECT_TRUE(Stores(1));
 }
 
 TEST_F(RouterLearnerTest, AVersionOfAnotherKindWaitsForItsConfiguration) {
@@ -301,22 +292,14 @@ TEST_F(RouterLearnerTest, AVersionOfAnotherKindWaitsForItsConfiguration) {
   EXPECT_EQ(learner_->status().version, 1u);
 }
 
-TEST_F(RouterLearnerTest, ADamagedFileIsNamed) {
+TEST_F(RouterLearnerTest, ADamagedVersionIsNamed) {
   Serve(1200);
   ASSERT_EQ(Train().verdict, RouterVerdict::kPublished);
-  std::string bytes = ReadFile(PathOf(1), limits::kMaxRouterBytes).value();
-  bytes[bytes.size() / 2] ^= 1;
-  ASSERT_TRUE(WriteFileAtomically(PathOf(1), bytes).ok());
+  DamageState(storage::state::StoredRouter(1));
   const absl::Status damaged = Start();
   EXPECT_FALSE(damaged.ok());
-  EXPECT_THAT(MessageOf(damaged), HasSubstr(PathOf(1)));
-  EXPECT_THAT(MessageOf(damaged), HasSubstr("remove it"));
-  // A file that is sealed for one version does not open as another.
-  bytes[bytes.size() / 2] ^= 1;
-  ASSERT_TRUE(WriteFileAtomically(PathOf(1), bytes).ok());
-  ASSERT_TRUE(Start().ok());
-  std::filesystem::rename(PathOf(1), PathOf(5));
-  EXPECT_FALSE(Start().ok());
+  EXPECT_THAT(MessageOf(damaged), HasSubstr("version 1 of the router"));
+  EXPECT_THAT(MessageOf(damaged), HasSubstr("restore the store"));
 }
 
 TEST_F(RouterLearnerTest, ATrainingThatIsNotWantedChangesNothing) {
@@ -325,7 +308,7 @@ TEST_F(RouterLearnerTest, ATrainingThatIsNotWantedChangesNothing) {
   EXPECT_TRUE(absl::IsCancelled(learner_->Train(services_, random_).status()));
   EXPECT_TRUE(learner_->due()) << "its outcomes wait";
   EXPECT_EQ(changes_->size(), 0u);
-  EXPECT_FALSE(std::filesystem::exists(PathOf(1)));
+  EXPECT_FALSE(Stores(1));
 }
 
 TEST_F(RouterLearnerTest, WhatAnErasedUserSaidIsNotLearnedFrom) {
@@ -352,30 +335,28 @@ serving::StoredRouter AnyRouter() {
                   .value())};
 }
 
-TEST_F(RouterLearnerTest, BrokenBytesAreNoRouter) {
-  const std::string bytes = serving::EncodeStoredRouter(AnyRouter());
-  const serving::StoredRouter back = serving::DecodeStoredRouter(bytes, {}).value();
+TEST_F(RouterLearnerTest, ADamagedRouterIsRefused) {
+  const storage::v1::StoredRouter stored = serving::ToStored(AnyRouter());
+  const serving::StoredRouter back = serving::FromStored(stored, {}).value();
   EXPECT_EQ(back.trained_ms, 7);
   EXPECT_EQ(back.outcomes, 9u);
-  EXPECT_EQ(serving::EncodeStoredRouter(back), bytes);
-  for (size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_TRUE(
-        absl::IsInvalidArgument(serving::DecodeStoredRouter(bytes.substr(0, size), {}).status()));
-  }
-  for (size_t at = 0; at < 6; ++at) {
-    std::string other = bytes;
-    other[at] ^= 1;
-    EXPECT_FALSE(serving::DecodeStoredRouter(other, {}).ok());
+  EXPECT_EQ(serving::ToStored(back).SerializeAsString(), stored.SerializeAsString());
+  storage::v1::StoredRouter damaged = stored;
+  damaged.set_trained_ms(-1);
+  EXPECT_TRUE(absl::IsInvalidArgument(serving::FromStored(damaged, {}).status()));
+  for (size_t size = 0; size < stored.router().size(); ++size) {
+    damaged = stored;
+    damaged.mutable_router()->resize(size);
+    EXPECT_TRUE(absl::IsInvalidArgument(serving::FromStored(damaged, {}).status())) << size;
   }
 }
 
 TEST_F(RouterLearnerTest, OldVersionsMakePlace) {
-  serving::RouterFiles files(Folder(), key_, {});
+  serving::RouterFiles files(*state_, {});
   for (uint32_t version = 1; version <= serving::RouterFiles::kKept + 2; ++version) {
     ASSERT_TRUE(files.Write(version, AnyRouter()).ok());
   }
-  ASSERT_TRUE(WriteFileAtomically(Folder() + "/router-notes", "x").ok());
-  EXPECT_THAT(files.Versions(), ElementsAre(3, 4, 5, 6, 7, 8, 9, 10));
+  EXPECT_THAT(files.Versions().value(), ElementsAre(3, 4, 5, 6, 7, 8, 9, 10));
   EXPECT_TRUE(absl::IsNotFound(files.Remove(1)));
 }
 

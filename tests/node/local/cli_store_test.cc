@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "storage/counters/store_life.h"
 #include "storage/db/row_key.h"
+#include "storage/db/row_sweep.h"
 #include "storage/patterns/pattern_store.h"
 #include "storage/trajectories/trajectory_store.h"
 #include "storage/witness/witness_log.h"
@@ -18,7 +19,7 @@ TEST_F(CliStoreTest, StatusAndVerifyOfAStoreThatIsWell) {
   Put("a", "1");
   const json status = RunJson({"store", "status"});
   EXPECT_EQ(status["health"], "ok");
-  EXPECT_EQ(status["schema"], 2);
+  EXPECT_EQ(status["schema"], 1);
   EXPECT_EQ(status["data_keys"][0]["scope"], "family/meta");
   EXPECT_EQ(status["data_keys"][0]["state"], "active");
   const json report = RunJson({"store", "verify"});
@@ -42,6 +43,23 @@ TEST_F(CliStoreTest, NoStoreIsAnErrorAndIsNotMade) {
   EXPECT_NE(Run({"store", "status"}), 0);
   EXPECT_THAT(err_.str(), HasSubstr("FILE_NOT_FOUND"));
   EXPECT_FALSE(fs::exists(config_.node.data_dir));
+}
+
+// ruvd 0.1 named the schema of its stores in the row "schema".
+TEST_F(CliStoreTest, AStoreOfVersion01IsRefusedWithWhatToDo) {
+  {
+    const auto database = Open();
+    storage::Batch batch;
+    batch.Delete(storage::ColumnFamily::kDefault, storage::kFormatRow);
+    batch.Put(storage::ColumnFamily::kDefault, "schema", "\x08\x02\x10\x02");
+    ASSERT_TRUE(database->Write(std::move(batch), storage::Durability::kPowerLoss).ok());
+  }
+  for (const char* verb : {"status", "verify"}) {
+    EXPECT_NE(Run({"store", verb}), 0);
+    EXPECT_THAT(err_.str(), HasSubstr("SCHEMA_TOO_OLD"));
+    EXPECT_THAT(err_.str(), HasSubstr("was written by ruvd 0.1"));
+    EXPECT_THAT(err_.str(), HasSubstr("start this ruvd with an empty data folder"));
+  }
 }
 
 TEST_F(CliStoreTest, VerifySaysWhatIsWrong) {

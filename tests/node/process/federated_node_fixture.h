@@ -12,8 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "federation/daf/adapter_delta.h"
-#include "inference/adapter/bank.h"
+#include "federation/daf/adapter_update.h"
 #include "inference/adapter/frame.h"
 #include "inference/package/model_package.h"
 #include "node/process/limits.h"
@@ -106,15 +105,17 @@ class FederatedNodeTest : public NodeTest {
     ASSERT_TRUE(response.learned()) << response.explanation();
   }
   // Returns an update of a peer that has almost no effect, so that every gate accepts it.
-  federation::AdapterDelta SmallDelta() const {
+  federation::AdapterUpdate SmallDelta() const {
+    const inference::ModelPackage package = inference::LoadModelPackage(config_.model.path).value();
     const inference::Frame frame =
-        inference::RandomFrame(*inference::LoadModelPackage(config_.model.path)->model,
-                               config_.federation.core_rank, limits::kFrameSeed)
+        inference::RandomFrame(*package.model, config_.federation.core_rank, limits::kFrameSeed)
             .value();
-    return {.cores = {{.target = frame.target,
-                       .bank = static_cast<uint32_t>(inference::BankOf(1)),
-                       .rank = static_cast<uint32_t>(frame.rank),
-                       .values = std::vector<float>(16, 1e-3F)}}};
+    const auto rank = static_cast<uint32_t>(frame.rank);
+    return {.model_hash = package.id,
+            .frame_id = frame.id,
+            .boundaries = {},
+            .modules = {{.target = frame.target, .rows = rank, .columns = rank}},
+            .banks = {{.bank = 0, .values = std::vector<float>(16, 1e-3F)}}};
   }
   admin::v1::GetConsentResponse Consent() {
     admin::v1::GetConsentResponse response;

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "federation/daf/update_payload.h"
+#include "federation/daf/adapter_update.h"
 #include "federation/limits.h"
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
@@ -97,51 +97,6 @@ TEST_F(NodeBanksTest, WhatANodeLearnedByBankIsServedByAPeerOfOtherBanksAlsoAfter
   EXPECT_EQ(StatusOf(*second_).federated_adapter_version(), 1u) << "before any round";
   status = Await(*second_, [](const auto& seen) { return seen.has_federated_round(); });
   EXPECT_EQ(status.federated_adapter_version(), 1u) << "the stored update says nothing new";
-}
-
-// A node of the previous protocol gets the mean of the banks, and its update counts in all of them.
-TEST_F(NodeBanksTest, APeerThatKnowsVersion1OnlyIsUnderstoodAndUnderstands) {
-  config_.experimental.banks = 3;
-  Start();
-  Teach("", kLesson);
-  Grant(pattern::v1::SHARING_TIER_PUBLIC);
-  federation::GossipConfig config = ConfigOfPeer(config_, CertificateFor(peer_key_, "peer"));
-  config.version_max = limits::kVersionWithBanks - 1;
-  const auto [target, rank] = *config.update_rules.rank_of_target.begin();
-  RecordingPeer peer(std::move(config), peer_key_);
-  const federation::Instant now = federation::Instant::Of(SystemClock());
-  ASSERT_TRUE(peer.core()
-                  .SetConsent(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic,
-                                                           now.wall_ms, peer_key_),
-                              now)
-                  .ok());
-  ASSERT_TRUE(peer.core()
-                  .OfferAdapterDelta(
-                      1,
-                      {.cores = {{.target = target,
-                                  .bank = federation::kVersion1Bank,
-                                  .rank = rank,
-                                  .values = std::vector<float>(size_t{rank} * rank, 1e-3F)}}},
-                      now)
-                  .ok());
-  ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2), [&] {
-    return !peer.accepted().empty() && Status().peers_size() == 2;
-  }));
-  for (const federation::Item& item : peer.accepted()) {
-    EXPECT_FALSE(federation::IsUpdateOfBanks(item));
-    const auto delta = federation::DecodeAdapterDelta(AsBytes(*item.payload));
-    ASSERT_TRUE(delta.ok()) << delta.status();
-    ASSERT_EQ(delta->cores.size(), 1u);
-    EXPECT_EQ(delta->cores[0].bank, federation::kVersion1Bank);
-    EXPECT_GT(federation::NormOf(delta->cores), 0);
-  }
-  EXPECT_TRUE(peer.core().counters().refused.empty());
-  const auto status = Status();
-  for (const auto& effect : status.peers()) {
-    EXPECT_EQ(effect.refusal(), "") << effect.node_id();
-    EXPECT_EQ(effect.banks_size(), 3);
-  }
-  EXPECT_EQ(status.federated_round().banks_size(), 3);
 }
 
 }  // namespace

@@ -5,13 +5,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
 #include "federation/events/outbox.h"
 #include "federation/gossip/manifest.h"
 #include "federation/gossip/merkle.h"
@@ -19,7 +18,6 @@
 #include "federation/membership/evidence.h"
 #include "federation/reasons.h"
 #include "federation/sealer.h"
-#include "node/process/evidence_file.h"
 #include "privacy/reasons.h"
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
@@ -75,13 +73,27 @@ class NodeEvidenceTest : public FederatedNodeTest {
     return frames;
   }
 
+  bool Excludes(const std::string& name) {
+    const admin::v1::ListMembersResponse response = Members();
+    return std::ranges::any_of(response.members(), [&name](const auto& member) {
+      return member.name() == name && member.state() == "excluded";
+    });
+  }
+  admin::v1::ListMembersResponse Members() {
+    admin::v1::ListMembersResponse members;
+    grpc::ClientContext context;
+    EXPECT_TRUE(admin::v1::AdminService::NewStub(channel_)
+                    ->ListMembers(&context, admin::v1::ListMembersRequest(), &members)
+                    .ok());
+    return members;
+  }
+
   const privacy::NodeKey liar_key_ = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
 };
 
 // Regression test: the evidence was forgotten with the process, so a node that started again linked
 // to a peer that had lied to it.
 TEST_F(NodeEvidenceTest, AnEquivocatorIsKeptOutAlsoAfterARestart) {
-  const EvidenceFile file(config_.node.data_dir);
   {
     const federation::GossipConfig config = LiarConfig(1);
     RecordingPeer liar(config, liar_key_);
@@ -92,7 +104,7 @@ TEST_F(NodeEvidenceTest, AnEquivocatorIsKeptOutAlsoAfterARestart) {
           liar.Say(frame);
         }
       }
-      return told && file.Load().value().size() == 1;
+      return told && Excludes("liar");
     }));
   }
   Restart();
@@ -112,14 +124,14 @@ TEST_F(NodeEvidenceTest, WhatAnEquivocatorGaveIsServedNoMore) {
                                                            now.wall_ms, liar_key_),
                               now)
                   .ok());
-  const federation::AdapterDelta delta = SmallDelta();
+  const federation::AdapterUpdate delta = SmallDelta();
   int step = 0;
   EXPECT_TRUE(liar.TakePartUntil(
       node_->federation_address(), std::chrono::minutes(2),
       [&] {
         if (step == 0 && liar.core().active_links() > 0) {
           step = 1;
-          liar.Perform(liar.core().OfferAdapterDelta(1, delta, RecordingPeer::Now()).value());
+          liar.Perform(liar.core().OfferUpdate(1, delta, RecordingPeer::Now()).value());
         } else if (step == 1 && Status().federated_adapter_version() > 0) {
           step = 2;
           for (const federation::v1::Frame& tale : TwoTales(config)) {
@@ -129,37 +141,12 @@ TEST_F(NodeEvidenceTest, WhatAnEquivocatorGaveIsServedNoMore) {
         return step == 2 && Status().federated_adapter_version() == 0;
       }))
       << "at step " << step;
-  admin::v1::ListMembersResponse members;
-  grpc::ClientContext context;
-  ASSERT_TRUE(admin::v1::AdminService::NewStub(channel_)
-                  ->ListMembers(&context, admin::v1::ListMembersRequest(), &members)
-                  .ok());
+  const admin::v1::ListMembersResponse members = Members();
   for (const auto& member : members.members()) {
     EXPECT_THAT(member.state(), testing::AnyOf("self", "excluded")) << member.name();
   }
   EXPECT_EQ(members.members_size(), 2);
   EXPECT_EQ(Status().members_alive(), 1u);
-}
-
-TEST(EvidenceFileTest, KeepsProofsAndKnowsWhatIsNone) {
-  const std::string folder = testing::TempDir() + "/evidence-file-test";
-  std::filesystem::remove_all(folder);
-  ASSERT_TRUE(std::filesystem::create_directories(folder));
-  const EvidenceFile file(folder);
-  EXPECT_TRUE(file.Load().value().empty());
-  const std::vector<std::string> proofs = {
-      std::string(federation::EvidenceTable::kStoredBytes, 'a'),
-      std::string(federation::EvidenceTable::kStoredBytes, 'b')};
-  ASSERT_TRUE(file.Keep(proofs).ok());
-  EXPECT_EQ(file.Load().value(), proofs);
-  const std::string path = folder + "/evidence";
-  const std::string bytes = ReadFile(path, 1 << 20).value();
-  for (const std::string& damaged :
-       {bytes.substr(0, bytes.size() - 1), "X" + bytes.substr(1), std::string()}) {
-    ASSERT_TRUE(WriteFileAtomically(path, damaged).ok());
-    EXPECT_EQ(ReasonOf(file.Load().status()), reasons::kEvidenceInvalid);
-  }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -5,6 +5,9 @@
 
 #include <gmock/gmock.h>
 
+#include "node/process/node_files.h"
+#include "storage/state/state_names.h"
+#include "storage/state/state_rows.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd::node {
@@ -71,13 +74,22 @@ TEST_F(NodeRouterTest, WithoutExplorationNothingChangesBeforeItLearned) {
   EXPECT_EQ(completion.text, text);
 }
 
-TEST_F(NodeRouterTest, ADamagedFileSwitchesItOff) {
+TEST_F(NodeRouterTest, ADamagedVersionSwitchesItOff) {
   config_.experimental.router = "logistic";
   tuning_.router_exploration = 1;
   Start();
   EXPECT_TRUE(Complete().finished.has_route());
   node_.reset();
-  ASSERT_TRUE(WriteFileAtomically(folder_ / "data" / "learned" / "router-1", "no router").ok());
+  {
+    const auto files = OpenNodeFiles(config_);
+    ASSERT_TRUE(files.ok()) << files.status();
+    const auto database = OpenNodeStore(config_, *files->seal_source, SystemClock());
+    ASSERT_TRUE(database.ok()) << database.status();
+    storage::Batch batch;
+    batch.Put(storage::ColumnFamily::kState,
+              storage::state_rows::HeadKey(storage::state::StoredRouter(1).text), "no router");
+    ASSERT_TRUE((*database)->Write(std::move(batch), storage::Durability::kProcessCrash).ok());
+  }
   Start();
   EXPECT_FALSE(Complete().finished.has_route());
   EXPECT_EQ(Router().kind(), "");

@@ -161,7 +161,7 @@ TEST_F(NodeWithdrawalTest, WhatAPeerTakesBackIsNeitherKeptNorServed) {
                                                            now.wall_ms, peer_key_),
                               now)
                   .ok());
-  const federation::AdapterDelta delta = SmallDelta();
+  const federation::AdapterUpdate delta = SmallDelta();
   federation::SharedPattern pattern{
       .id = {7}, .quality = 1, .examples = 10, .created_ms = now.wall_ms};
   pattern.centroid.assign(PeerConfig().pattern_rules.dimension, 0);
@@ -172,7 +172,7 @@ TEST_F(NodeWithdrawalTest, WhatAPeerTakesBackIsNeitherKeptNorServed) {
       [&] {
         if (step == 0 && peer.core().active_links() == 1) {
           step = 1;
-          peer.Perform(peer.core().OfferAdapterDelta(1, delta, RecordingPeer::Now()).value());
+          peer.Perform(peer.core().OfferUpdate(1, delta, RecordingPeer::Now()).value());
           peer.Perform(peer.core().OfferPattern(pattern, RecordingPeer::Now()).value());
         } else if (step == 1 && Status().patterns() == 1 &&
                    Status().federated_adapter_version() > 0) {

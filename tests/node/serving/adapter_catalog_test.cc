@@ -5,7 +5,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -15,11 +14,13 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/adapter_file.h"
-#include "privacy/seal/seal.h"
+#include "ruvd/storage/v1/state.pb.h"
 #include "tests/inference/text_model.h"
+#include "tests/node/database_fixture.h"
 
 namespace ruvd::serving {
 namespace {
@@ -29,10 +30,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class AdapterCatalogTest : public ::testing::Test {
+class AdapterCatalogTest : public DatabaseTest {
  protected:
-  AdapterCatalogTest() { fs::create_directories(folder_); }
-  ~AdapterCatalogTest() override { fs::remove_all(folder_); }
   // A plain file NAME.gguf.
   std::string File(const std::string& name) {
     const std::string target = "blk.1.attn_output.weight";
@@ -44,9 +43,6 @@ class AdapterCatalogTest : public ::testing::Test {
     return path;
   }
 
-  const fs::path folder_ = fs::path(::testing::TempDir()) /
-                           (std::string("adapter_catalog_") + std::to_string(::getpid()) +
-                            ::testing::UnitTest::GetInstance()->current_test_info()->name());
   const std::shared_ptr<const inference::Model> model_ = test::TinyTextModel();
 };
 
@@ -101,9 +97,8 @@ TEST_F(AdapterCatalogTest, SaysWhetherChoosingReadsFiles) {
 
 // Found by review: an imported adapter called deep was taken for what the deep loop had learned.
 TEST_F(AdapterCatalogTest, TheNameOfWhatTheDeepLoopLearnsIsNotFree) {
-  AdapterCatalog catalog(*model_, {.folder = folder_ / "imported",
-                                   .learned_folder = folder_ / "learned",
-                                   .learned_key = privacy::SealKey::Generate()});
+  storage::StateStore state(*database_);
+  AdapterCatalog catalog(*model_, {.folder = folder_ / "imported", .state = &state});
   const std::string file = File("deep");
   const absl::Status loaded = catalog.Load(file, 1).status();
   EXPECT_THAT(MessageOf(loaded), AllOf(HasSubstr("called 'deep'"), HasSubstr("--name")));
@@ -124,49 +119,54 @@ TEST_F(AdapterCatalogTest, TheNameOfWhatTheDeepLoopLearnsIsNotFree) {
           .ok());
 }
 
-TEST_F(AdapterCatalogTest, WhatANodeLearnedLiesSealed) {
-  const AdapterCatalogOptions options{.learned_folder = folder_ / "learned",
-                                      .learned_key = privacy::SealKey::Generate()};
+TEST_F(AdapterCatalogTest, WhatANodeLearnedIsInItsStore) {
+  storage::StateStore state(*database_);
+  const AdapterCatalogOptions options{.budget = 1, .state = &state};
   inference::Adapter own = *test::RandomAdapter(
       *model_,
       {{"blk.1.attn_output.weight", inference::FindMatrix(*model_, "blk.1.attn_output.weight")}},
       1);
   own.name = "deep";
   own.version = 3;
+  const auto learned = inference::StaticTalora(std::make_shared<const inference::Adapter>(own));
   {
     AdapterCatalog catalog(*model_, options);
-    ASSERT_TRUE(
-        catalog
-            .Publish(inference::StaticTalora(std::make_shared<const inference::Adapter>(own)), 1.0F)
-            .ok());
+    const auto published = catalog.Publish(learned, 1.0F);
+    ASSERT_TRUE(published.ok()) << published.status();
+    EXPECT_EQ(published->path, "");
   }
-  const fs::path file = folder_ / "learned" / "deep-3.sealed";
-  const std::string bytes = ReadFile(file, 1 << 24).value();
-  EXPECT_EQ(bytes.find("GGUF"), std::string::npos);
-  EXPECT_EQ(bytes.find("blk.1"), std::string::npos);
+  const auto name = storage::state::LearnedAdapter("deep", 3);
+  EXPECT_TRUE(HasState(name));
   {
     AdapterCatalog again(*model_, options);
     again.LoadLearned();
     ASSERT_EQ(again.List().size(), 1u);
     EXPECT_EQ(again.List().front().info.version, 3u);
-    EXPECT_TRUE(again.Find("deep", 3).ok());
+    EXPECT_TRUE(again.Find("deep", 3).ok()) << "it is read again, because the budget is small";
   }
-  AdapterCatalog other(*model_, {.learned_folder = folder_ / "learned",
-                                 .learned_key = privacy::SealKey::Generate()});
-  other.LoadLearned();
-  EXPECT_TRUE(other.List().empty()) << "it is of another store";
-  fs::copy_file(file, folder_ / "learned" / "deep-9.sealed");
+  // A value under the name of another version is left out.
+  const storage::v1::LearnedAdapter stored = state.Get(name)->value();
+  ASSERT_TRUE(state.Put(storage::state::LearnedAdapter("deep", 9), stored).ok());
   AdapterCatalog renamed(*model_, options);
   renamed.LoadLearned();
-  EXPECT_EQ(renamed.List().size(), 1u) << "a name is part of the seal";
+  EXPECT_EQ(renamed.List().size(), 1u);
+  EXPECT_TRUE(renamed.Unload("deep", 3).ok());
+  EXPECT_FALSE(HasState(name));
+  ASSERT_TRUE(renamed.Publish(learned, 1.0F).ok());
+  DamageState(name);
+  AdapterCatalog damaged(*model_, options);
+  damaged.LoadLearned();
+  EXPECT_TRUE(damaged.List().empty());
+  EXPECT_EQ(ReasonOf(AdapterCatalog(*model_, {}).Publish(learned, 1.0F).status()),
+            reasons::kInvalidArgument)
+      << "there is no store";
 }
 
 // One alpha cannot express two ranks: reading the file back gives other bits, and it was taken for
 // a file that had changed.
 TEST_F(AdapterCatalogTest, APublishedAdapterOfMixedRanksCanBeReadAgain) {
-  AdapterCatalog catalog(*model_, {.budget = 1,
-                                   .learned_folder = folder_ / "learned",
-                                   .learned_key = privacy::SealKey::Generate()});
+  storage::StateStore state(*database_);
+  AdapterCatalog catalog(*model_, {.budget = 1, .state = &state});
   inference::Adapter adapter = *test::RandomAdapter(
       *model_,
       {{"blk.0.attn_output.weight", inference::FindMatrix(*model_, "blk.0.attn_output.weight")},

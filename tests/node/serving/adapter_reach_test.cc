@@ -5,28 +5,26 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/file.h"
 #include "base/random.h"
 #include "inference/adapter/adapter.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/talora.h"
 #include "node/limits.h"
 #include "node/serving/adapter_catalog.h"
+#include "ruvd/storage/v1/state.pb.h"
 #include "tests/inference/text_model.h"
+#include "tests/node/database_fixture.h"
 
 namespace ruvd::serving {
 namespace {
-
-namespace fs = std::filesystem;
 
 const Digest kPackage = Sha256("package");
 constexpr float kNear = 0.8F;
@@ -65,7 +63,7 @@ TEST(AdapterReach, ManyTextsMakeABoundedNumberOfCentroids) {
   EXPECT_EQ(ReachOf(kPackage, texts, 0.99F)->centroids.size(), limits::kMaxReachCentroids);
 }
 
-RC_GTEST_PROP(AdapterReach, BytesComeBackAndNoOthersAreRead, ()) {
+RC_GTEST_PROP(AdapterReach, ComesBackAndNothingElseIsRead, ()) {
   Random random(*rc::gen::arbitrary<uint32_t>());
   AdapterReach reach{.embedded_by = kPackage, .centroids = {}};
   const size_t length = 1 + random.Below(8);
@@ -75,30 +73,50 @@ RC_GTEST_PROP(AdapterReach, BytesComeBackAndNoOthersAreRead, ()) {
       value = static_cast<float>(random.Normal());
     }
   }
-  const std::string bytes = EncodeAdapterReach(reach);
-  const auto read = DecodeAdapterReach(AsBytes(bytes));
+  const storage::v1::AdapterReach stored = ToStored(reach);
+  const auto read = FromStored(stored);
   RC_ASSERT(read.ok());
   RC_ASSERT(*read == reach);
-  const std::string cut = bytes.substr(0, random.Below(bytes.size()));
-  RC_ASSERT(!DecodeAdapterReach(AsBytes(cut)).ok());
-  RC_ASSERT(!DecodeAdapterReach(AsBytes(bytes + "x")).ok());
+  storage::v1::AdapterReach damaged = stored;
+  damaged.mutable_centroids()->pop_back();
+  RC_ASSERT(!FromStored(damaged).ok());
+  damaged = stored;
+  damaged.set_length(stored.length() * static_cast<uint32_t>(reach.centroids.size()) + 1);
+  RC_ASSERT(!FromStored(damaged).ok());
+  damaged = stored;
+  damaged.mutable_embedded_by()->pop_back();
+  RC_ASSERT(!FromStored(damaged).ok());
+}
+
+TEST(AdapterReach, MoreOrLongerCentroidsThanAnyReachHasAreRefused) {
+  storage::v1::AdapterReach stored = ToStored({.embedded_by = kPackage, .centroids = {}});
+  EXPECT_TRUE(FromStored(stored).value().centroids.empty()) << "it covers no prompt";
+  stored.set_centroids(std::string(sizeof(float), '\0'));
+  EXPECT_FALSE(FromStored(stored).ok()) << "a centroid of no length";
+  stored.set_length(1);
+  EXPECT_TRUE(FromStored(stored).ok());
+  stored.set_centroids(std::string((limits::kMaxReachCentroids + 1) * sizeof(float), '\0'));
+  EXPECT_FALSE(FromStored(stored).ok());
+  stored.set_length(limits::kMaxReachLength + 1);
+  stored.set_centroids(std::string((limits::kMaxReachLength + 1) * sizeof(float), '\0'));
+  EXPECT_FALSE(FromStored(stored).ok());
 }
 
 TEST(AdapterReach, ValuesThatAreNotFiniteAreRefused) {
   const AdapterReach reach{.embedded_by = kPackage,
                            .centroids = {{1, std::numeric_limits<float>::quiet_NaN()}}};
-  EXPECT_FALSE(DecodeAdapterReach(AsBytes(EncodeAdapterReach(reach))).ok());
+  EXPECT_FALSE(FromStored(ToStored(reach)).ok());
 }
 
-class ReachedAdapterTest : public ::testing::Test {
+class ReachedAdapterTest : public DatabaseTest {
  protected:
-  ~ReachedAdapterTest() override { fs::remove_all(folder_); }
-
+  void SetUp() override {
+    DatabaseTest::SetUp();
+    state_.emplace(*database_);
+  }
   AdapterCatalog Catalog() {
-    return {*model_, AdapterCatalogOptions{.learned_folder = folder_ / "learned",
-                                           .learned_key = key_,
-                                           .package_id = package_,
-                                           .reach_similarity = kNear}};
+    return {*model_, AdapterCatalogOptions{
+                         .state = &*state_, .package_id = package_, .reach_similarity = kNear}};
   }
   std::shared_ptr<const inference::Talora> Learned(uint32_t version) {
     const std::string target = "blk.1.attn_output.weight";
@@ -121,11 +139,8 @@ class ReachedAdapterTest : public ::testing::Test {
     return catalog.Choose(choices, far)->size() == 1;
   }
 
-  const fs::path folder_ = fs::path(::testing::TempDir()) /
-                           (std::string("adapter_reach_") + std::to_string(::getpid()) +
-                            ::testing::UnitTest::GetInstance()->current_test_info()->name());
   const std::shared_ptr<const inference::Model> model_ = test::TinyTextModel();
-  privacy::SealKey key_ = privacy::SealKey::Generate();
+  std::optional<storage::StateStore> state_;
   Digest package_ = kPackage;
   const AdapterReach reach_ = *ReachOf(kPackage, std::vector<std::vector<float>>{At(0)}, kNear);
 };
@@ -152,11 +167,10 @@ TEST_F(ReachedAdapterTest, WithoutAReachItIsServedToAll) {
 
 TEST_F(ReachedAdapterTest, ADamagedReachIsNobodysAndNotEverybodys) {
   ASSERT_TRUE(Catalog().Publish(Learned(1), 1, reach_).ok());
-  for (const auto& file : fs::directory_iterator(folder_ / "learned")) {
-    if (file.path().extension() == ".reach") {
-      ASSERT_TRUE(WriteFileAtomically(file.path(), "damaged", 0600).ok());
-    }
-  }
+  const auto name = storage::state::LearnedAdapter("deep", 1);
+  storage::v1::LearnedAdapter stored = state_->Get(name)->value();
+  stored.mutable_reach()->mutable_centroids()->pop_back();
+  ASSERT_TRUE(state_->Put(name, stored).ok());
   AdapterCatalog catalog = Catalog();
   catalog.LoadLearned();
   EXPECT_FALSE(Serves(catalog, 0));
@@ -176,7 +190,7 @@ TEST_F(ReachedAdapterTest, NothingOfItStaysWhenItIsUnloaded) {
   AdapterCatalog catalog = Catalog();
   ASSERT_TRUE(catalog.Publish(Learned(1), 1, reach_).ok());
   ASSERT_TRUE(catalog.Unload("deep", 1).ok());
-  EXPECT_TRUE(fs::is_empty(folder_ / "learned"));
+  EXPECT_TRUE(state_->Names("")->empty());
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/serving/generation_task.h"
+#include "node/serving/prompt_tokens.h"
 #include "tests/inference/test_vocabulary.h"
 #include "tests/inference/text_model.h"
 

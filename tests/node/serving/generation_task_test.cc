@@ -8,101 +8,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/parallel.h"
-#include "base/status.h"
-#include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/adapter_file.h"
-#include "inference/adapter/bank.h"
-#include "inference/transformer/cpu_transformer.h"
-#include "node/serving/compute_round.h"
-#include "node/serving/pattern_payload.h"
+#include "node/serving/extensions/embedded_prompts.h"
+#include "node/serving/extensions/guided_retrieval.h"
+#include "node/serving/extensions/pattern_relations.h"
+#include "node/serving/late_embedding.h"
 #include "tests/inference/end_of_turn_model.h"
-#include "tests/node/database_fixture.h"
-#include "tests/node/router_world.h"
+#include "tests/node/serving/generation_fixture.h"
 
 namespace ruvd::serving {
 namespace {
-
-class KeptEnd final : public GenerationListener {
- public:
-  void OnStarted(const GenerationStarted&) override {}
-  void OnStep(const inference::StepResult& step) override { steps.push_back(step); }
-  void OnEnd(const absl::StatusOr<GenerationFinished>& result) override { end = result; }
-  bool cancelled() const override { return false; }
-
-  std::vector<inference::StepResult> steps;
-  absl::StatusOr<GenerationFinished> end = absl::UnknownError("it goes on");
-};
-
-class KeptEntries final : public RequestRecorder {
- public:
-  void Record(storage::WitnessEntry entry) override { entries.push_back(std::move(entry)); }
-  std::vector<storage::WitnessEntry> entries;
-};
-
-class GenerationTaskTest : public DatabaseTest {
- protected:
-  void Use(std::shared_ptr<const inference::Model> model, uint64_t adapter_budget = 1 << 20) {
-    model_ = std::move(model);
-    transformer_ = std::make_unique<inference::CpuTransformer>(model_, SerialRunner());
-    patterns_ = storage::PatternStore::Open(
-                    *database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
-                    .value();
-    trajectories_ = storage::TrajectoryStore::Open(*database_, {}).value();
-    catalog_ =
-        std::make_unique<AdapterCatalog>(*model_, AdapterCatalogOptions{.budget = adapter_budget});
-    adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, inference::SelectionOptions(),
-                                                *catalog_);
-    services_ = {.clock = &clock_,
-                 .adapters = adapters_.get(),
-                 .trajectories = trajectories_.get(),
-                 .model_name = "tiny",
-                 .instant = &instant_,
-                 .usual_entropy = &usual_entropy_};
-  }
-  // Makes a completion that uses a session's memory.
-  std::unique_ptr<GenerationTask> Task(const inference::SamplingOptions& options) {
-    listener_ = std::make_shared<KeptEnd>();
-    GenerationJob job;
-    job.prompt = "once";
-    job.options = options;
-    job.session_id = "s";
-    job.user_id = "ann";
-    job.session_memory = true;
-    job.listener = listener_;
-    return std::make_unique<GenerationTask>(services_, "r", std::move(job));
-  }
-  void RunToEnd(GenerationTask* task) {
-    std::vector<RoundTask> tasks = {{.task = task}};
-    inference::StepScratch scratch;
-    while (RunRound(tasks, 4096, *transformer_, &scratch).turns[0] != Turn::kEnded) {
-    }
-  }
-  GenerationFinished Run(const inference::SamplingOptions& options) {
-    const auto task = Task(options);
-    RunToEnd(task.get());
-    EXPECT_TRUE(listener_->end.ok()) << listener_->end.status();
-    return listener_->end.value_or(GenerationFinished());
-  }
-  // Returns the token that the last run committed first, with its position.
-  inference::Commit First() const { return listener_->steps.front().commits.front(); }
-
-  std::shared_ptr<const inference::Model> model_;
-  std::unique_ptr<inference::Transformer> transformer_;
-  std::unique_ptr<storage::PatternStore> patterns_;
-  std::unique_ptr<storage::TrajectoryStore> trajectories_;
-  std::unique_ptr<AdapterCatalog> catalog_;
-  std::unique_ptr<AdapterSource> adapters_;
-  InstantLoop instant_{{.clock = &clock_}};
-  UsualEntropy usual_entropy_;
-  GenerationServices services_;
-  std::shared_ptr<KeptEnd> listener_;
-};
 
 // Found by review: an edit rejected the token that ended the text, and everything committed after
 // it.
@@ -194,16 +115,47 @@ TEST_F(GenerationTaskTest, AFailedRequestOfAnErasedUserLeavesNoEmbedding) {
 
 TEST_F(GenerationTaskTest, WhatIsUsualIsKnownForEachMode) {
   Use(test::TinyTextModel());
-  services_.dgr =
-      inference::DgrOptions{.strategy = inference::DgrStrategy::kEntropy, .max_retrievals = 0};
+  GuidedRetrieval guided({.strategy = inference::DgrStrategy::kEntropy, .max_retrievals = 0},
+                         *adapters_, nullptr);
+  services_.extensions.push_back(&guided);
+  const auto count = [&guided](inference::DecodingMode mode) {
+    const auto found = guided.usual_entropy().find(mode);
+    return found == guided.usual_entropy().end() ? 0 : found->second.Count(1);
+  };
   Run({.mode = inference::DecodingMode::kAutoregressive,
        .max_tokens = 6,
        .ignore_end_of_text = true});
-  EXPECT_EQ(usual_entropy_[inference::DecodingMode::kAutoregressive].Count(1), 6);
-  EXPECT_EQ(usual_entropy_[inference::DecodingMode::kDiffusion].Count(1), 0);
+  EXPECT_EQ(count(inference::DecodingMode::kAutoregressive), 6);
+  EXPECT_EQ(count(inference::DecodingMode::kDiffusion), 0);
   Run({.mode = inference::DecodingMode::kDiffusion, .max_tokens = 4, .ignore_end_of_text = true});
-  EXPECT_EQ(usual_entropy_[inference::DecodingMode::kAutoregressive].Count(1), 6);
-  EXPECT_EQ(usual_entropy_[inference::DecodingMode::kDiffusion].Count(1), 1);
+  EXPECT_EQ(count(inference::DecodingMode::kAutoregressive), 6);
+  EXPECT_EQ(count(inference::DecodingMode::kDiffusion), 1);
+}
+
+TEST_F(GenerationTaskTest, AnUncertainCompletionGetsOtherAdaptersOnTheWay) {
+  Use(test::TinyTextModel());
+  EmbeddedPrompts embedded;
+  GuidedRetrieval guided({.strategy = inference::DgrStrategy::kHybrid,
+                          .interval = 1,
+                          .max_retrievals = 8,
+                          .min_interval = 1,
+                          .min_t = 0,
+                          .uncertain_share = 0},
+                         *adapters_, nullptr);
+  services_.extensions = {&embedded, &guided};
+  const auto task = Task({.mode = inference::DecodingMode::kAutoregressive,
+                          .max_tokens = 12,
+                          .ignore_end_of_text = true});
+  std::vector<RoundTask> tasks = {{.task = task.get()}};
+  inference::StepScratch scratch;
+  RunRound(tasks, 4096, *transformer_, &scratch);  // chooses, and finds nothing
+  const storage::PatternId id =
+      PutPattern(inference::EmbedText(*inner_, PromptTokens(*model_, "once"), nullptr).value());
+  RunToEnd(task.get());
+  ASSERT_TRUE(listener_->end.ok()) << listener_->end.status();
+  ASSERT_EQ(listener_->end->adapters.size(), 1u);
+  EXPECT_EQ(listener_->end->adapters.front().pattern_id, ToHex(id));
+  EXPECT_THAT(trajectories_->Get("r")->patterns, ::testing::ElementsAre(id));
 }
 
 // A pattern at the threshold is found for a session whose feedback supported it, and for no other
@@ -214,21 +166,7 @@ TEST_F(GenerationTaskTest, RelationsOfItsSessionMoveWhatIsFound) {
                                               .max_tokens = 2};
   Run(options);
   const storage::Trajectory first = trajectories_->Get("r").value();
-  const std::string target = "blk.1.attn_output.weight";
-  inference::Adapter adapter =
-      *test::RandomAdapter(*model_, {{target, inference::FindMatrix(*model_, target)}}, 1);
-  const storage::PatternId id{7};
-  ASSERT_TRUE(
-      patterns_
-          ->Put({.id = id,
-                 .embedding = first.embedding,
-                 .bank = static_cast<uint32_t>(inference::BankOf(1)),
-                 .created_ms = 1,
-                 .updated_ms = 1,
-                 .adapter_name = adapter.name,
-                 .adapter_version = adapter.version,
-                 .payload = EncodePatternPayload({.adapter = inference::EncodeAdapter(adapter)})})
-          .ok());
+  const storage::PatternId id = PutPattern(EmbeddingOf(first, *inner_, nullptr, {}).value());
   inference::SelectionOptions selection;
   selection.threshold = 1.001F;  // above every cosine
   adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, selection, *catalog_);
@@ -240,7 +178,8 @@ TEST_F(GenerationTaskTest, RelationsOfItsSessionMoveWhatIsFound) {
           .value();
   ASSERT_TRUE(sessions->Put({.session_id = "s", .user_id = "ann"}).ok());
   PatternGraph relations(*graph, *patterns_, *sessions, /*on=*/true);
-  services_.graph = &relations;
+  PatternRelations extension(relations);
+  services_.extensions.push_back(&extension);
   EXPECT_TRUE(Run(options).adapters.empty());
   EXPECT_TRUE(trajectories_->Get("r")->patterns.empty());
   ASSERT_TRUE(
@@ -248,146 +187,6 @@ TEST_F(GenerationTaskTest, RelationsOfItsSessionMoveWhatIsFound) {
           .value());
   EXPECT_EQ(Run(options).adapters.size(), 1u);
   EXPECT_THAT(trajectories_->Get("r")->patterns, ::testing::ElementsAre(id));
-}
-
-// Tests completions with a router.
-class RoutedGenerationTest : public GenerationTaskTest {
- protected:
-  // Takes `route` wherever it is open.
-  void Route(size_t route, double exploration = 0) {
-    router_ = std::make_unique<RequestRouter>(
-        RequestRouterOptions{.kind = kind_, .exploration = exploration, .seed = 3});
-    ASSERT_TRUE(router_->Serve(test::RouterThatTakes(route)).ok());
-    services_.router = router_.get();
-  }
-  const std::optional<storage::TrajectoryRoute>& Taken() {
-    trajectory_ = trajectories_->Get("r").value();
-    return trajectory_.route;
-  }
-  std::vector<inference::TokenId> Tokens() const {
-    std::vector<inference::TokenId> tokens;
-    for (const inference::StepResult& step : listener_->steps) {
-      for (const inference::Commit& commit : step.commits) {
-        tokens.push_back(commit.token);
-      }
-    }
-    return tokens;
-  }
-
-  const inference::SamplingOptions diffusion_ = {
-      .mode = inference::DecodingMode::kDiffusion, .max_tokens = 12, .ignore_end_of_text = true};
-  inference::ScorerKind kind_ = inference::ScorerKind::kLogistic;
-  std::unique_ptr<RequestRouter> router_;
-  storage::Trajectory trajectory_;
-};
-
-TEST_F(RoutedGenerationTest, WhatIsLeftOpenIsChosenAndRecorded) {
-  Use(test::TinyTextModel());
-  EXPECT_EQ(Run(diffusion_).steps, 12);
-  EXPECT_FALSE(Taken().has_value()) << "nobody chose";
-  Route(kRouteHalfSteps);
-  const GenerationFinished finished = Run(diffusion_);
-  EXPECT_EQ(finished.steps, 6);
-  ASSERT_TRUE(finished.route.has_value());
-  EXPECT_EQ(finished.route->name, "half_steps");
-  EXPECT_FALSE(finished.route->explored);
-  EXPECT_GT(finished.route->probability, 0.9);
-  ASSERT_TRUE(Taken().has_value());
-  const storage::TrajectoryRoute& taken = *trajectory_.route;
-  EXPECT_EQ(taken.name, "half_steps");
-  EXPECT_THAT(taken.others, ::testing::ElementsAre("as_asked", "approximate_cache"))
-      << "no adapter would act";
-  EXPECT_EQ(taken.propensity, 1);
-  EXPECT_EQ(taken.tokens, 12u);
-  ASSERT_EQ(taken.features.size(), inference::kRouterFeatures);
-  EXPECT_EQ(taken.features[2], 1) << "diffusion";
-  EXPECT_EQ(taken.features[13], 0) << "without a first forward";
-}
-
-TEST_F(RoutedGenerationTest, BlocksAndTheCacheAreServedAsChosen) {
-  Use(test::TinyTextModel());
-  Route(kRouteHalfSteps);
-  const inference::SamplingOptions block = {
-      .mode = inference::DecodingMode::kBlock, .max_tokens = 12, .ignore_end_of_text = true};
-  EXPECT_LE(Run(block).steps, 8);
-  EXPECT_EQ(Taken()->name, "half_steps");
-  Route(kRouteApproximateCache);
-  EXPECT_EQ(Run(diffusion_).route->name, "approximate_cache");
-  EXPECT_EQ(Run(block).route->name, "as_asked") << "its cache is exact";
-}
-
-TEST_F(RoutedGenerationTest, WhatTheRequestAskedForStays) {
-  Use(test::TinyTextModel());
-  Route(kRouteHalfSteps);
-  inference::SamplingOptions asked = diffusion_;
-  asked.steps = 12;
-  const GenerationFinished finished = Run(asked);
-  EXPECT_EQ(finished.steps, 12);
-  EXPECT_FALSE(finished.route.has_value()) << "nothing was open";
-  EXPECT_FALSE(Taken().has_value());
-  Run({.mode = inference::DecodingMode::kAutoregressive, .max_tokens = 4});
-  EXPECT_FALSE(Taken().has_value());
-}
-
-TEST_F(RoutedGenerationTest, ServingAsAskedGivesWhatItGivesWithoutARouter) {
-  Use(test::TinyTextModel());
-  Run(diffusion_);
-  const std::vector<inference::TokenId> without = Tokens();
-  Route(kRouteAsAsked);
-  EXPECT_EQ(Run(diffusion_).route->name, "as_asked");
-  EXPECT_EQ(Tokens(), without);
-}
-
-TEST_F(RoutedGenerationTest, WithoutAdaptersNoneActs) {
-  Use(test::TinyTextModel());
-  const std::string target = "blk.1.attn_output.weight";
-  const std::string file = folder_ / "one.gguf";
-  ASSERT_TRUE(
-      inference::SaveAdapterFile(
-          *test::RandomAdapter(*model_, {{target, inference::FindMatrix(*model_, target)}}, 1),
-          *model_, file)
-          .ok());
-  Run(diffusion_);
-  const std::vector<inference::TokenId> base = Tokens();
-  ASSERT_TRUE(catalog_->LoadConfigured(std::vector<std::string>{file}).ok());
-  EXPECT_EQ(Run(diffusion_).adapters.size(), 1u);
-  const std::vector<inference::TokenId> adapted = Tokens();
-  ASSERT_NE(adapted, base);
-  Route(kRouteNoAdapters);
-  const GenerationFinished finished = Run(diffusion_);
-  EXPECT_TRUE(finished.adapters.empty());
-  EXPECT_EQ(finished.route->name, "no_adapters");
-  EXPECT_EQ(Tokens(), base);
-  EXPECT_TRUE(trajectories_->Get("r")->adapters.empty());
-}
-
-TEST_F(RoutedGenerationTest, ACascadeReadsTheFirstForward) {
-  Use(test::TinyTextModel());
-  kind_ = inference::ScorerKind::kCascade;
-  Route(kRouteAsAsked);
-  Run(diffusion_);
-  ASSERT_TRUE(Taken().has_value());
-  EXPECT_EQ(trajectory_.route->features[13], 1);
-  EXPECT_GT(trajectory_.route->features[14], 0);
-  EXPECT_GT(trajectory_.route->features[15], 0);
-}
-
-// The cache needs more memory than there is: the request is served as it asked, and that does not
-// count as an outcome.
-TEST_F(RoutedGenerationTest, AWayThatDoesNotFitIsNotTaken) {
-  Use(test::TinyTextModel());
-  auto pool =
-      inference::KvPool::Create(model_->config(), inference::KvFormat::kF32, 1 << 30).value();
-  const uint64_t page = pool->layout().page_bytes();
-  const inference::SamplingOptions longer = {
-      .mode = inference::DecodingMode::kDiffusion, .max_tokens = 50, .ignore_end_of_text = true};
-  services_.prefixes = std::make_shared<inference::PrefixTree>(
-      inference::KvPool::Create(model_->config(), inference::KvFormat::kF32, page).value());
-  Route(kRouteApproximateCache);
-  const GenerationFinished finished = Run(longer);
-  EXPECT_EQ(finished.steps, 50);
-  EXPECT_FALSE(finished.route.has_value());
-  EXPECT_FALSE(Taken().has_value());
 }
 
 // What is read before the first slice is not read again in it.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "node/serving/instant_loop.h"
+#include "node/serving/extensions/instant_loop.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

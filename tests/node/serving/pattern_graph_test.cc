@@ -3,7 +3,7 @@
 //
 // Relations between sessions and the patterns that served them.
 
-#include "node/serving/pattern_graph.h"
+#include "node/serving/extensions/pattern_graph.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "node/serving/prompt_tokens.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "node/serving/generation_task.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd::serving {

@@ -3,7 +3,7 @@
 //
 // Tests which routes are open for a request, and which of them a router takes.
 
-#include "node/serving/request_router.h"
+#include "node/serving/extensions/request_router.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "node/serving/route_options.h"
+#include "node/serving/extensions/route_options.h"
 
 namespace ruvd::serving {
 namespace {

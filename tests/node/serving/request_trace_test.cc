@@ -59,7 +59,10 @@ TEST(RequestTraceTest, TellsTheTimeOfEachPartOnce) {
   trace.Chose({use, federated});
   clock.Advance(milliseconds(40));
   trace.Finished(9);
+  clock.Advance(milliseconds(7));  // until it is stored
   trace.Failed(absl::InternalError("too late"));
+  trace.Record();
+  trace.Record();
   ASSERT_EQ(collector.entries.size(), 1U);
   const storage::WitnessEntry& entry = collector.entries[0];
   EXPECT_EQ(entry.request_id, "r");
@@ -77,7 +80,7 @@ TEST(RequestTraceTest, TellsTheTimeOfEachPartOnce) {
   EXPECT_EQ(entry.retrieved_ids[0][15], 0xFF);
   EXPECT_EQ(entry.prompt_tokens, 7U);
   EXPECT_EQ(entry.completion_tokens, 9U);
-  EXPECT_EQ(entry.timestamp_ms, 5049);
+  EXPECT_EQ(entry.timestamp_ms, 5049) << "the end, not when it was recorded";
   EXPECT_FALSE(entry.error.has_value());
 }
 
@@ -98,6 +101,7 @@ TEST(RequestTraceTest, NamesAdaptersThatWereChosenOnTheWay) {
   clock.Advance(milliseconds(30));
   trace.ChoseAgain({second, first});
   trace.Finished(1);
+  trace.Record();
   ASSERT_EQ(collector.entries.size(), 1U);
   EXPECT_EQ(collector.entries[0].adapters, (std::vector<std::string>{"another@1", "overlay@1"}));
   EXPECT_EQ(collector.entries[0].retrieved_ids.size(), 1U);
@@ -111,6 +115,7 @@ TEST(RequestTraceTest, AFailureBeforeTheStartHasNoTimesOfParts) {
   RequestTrace trace(&collector, clock, {.request_id = "r", .model = "m"});
   clock.Advance(milliseconds(3));
   trace.Failed(Error(absl::StatusCode::kCancelled, reasons::kCancelled, "gone"));
+  trace.Record();
   ASSERT_EQ(collector.entries.size(), 1U);
   EXPECT_EQ(collector.entries[0].error->reason, reasons::kCancelled);
   EXPECT_EQ(collector.entries[0].error->message, "gone");
@@ -136,6 +141,7 @@ TEST(RequestTraceTest, WhateverTheNamesAndTheMessageTheEntryCanBeStored) {
   trace.Chose(uses);
   trace.Failed(absl::InternalError(std::string(limits::kMaxWitnessMessageBytes - 1, 'x') +
                                    "\xC3\xA9 and \xFE"));
+  trace.Record();
   ASSERT_EQ(collector.entries.size(), 1U);
   const storage::WitnessEntry& entry = collector.entries[0];
   EXPECT_TRUE(storage::witness::CheckEntry(entry).ok()) << storage::witness::CheckEntry(entry);
@@ -144,8 +150,9 @@ TEST(RequestTraceTest, WhateverTheNamesAndTheMessageTheEntryCanBeStored) {
 
 TEST(RequestTraceTest, NobodyMayWantToKnow) {
   ManualClock clock;
-  RequestTrace trace(nullptr, clock, {.request_id = "r"});
+  RequestTrace trace(&DroppingRecorder(), clock, {.request_id = "r"});
   trace.Finished(1);
+  trace.Record();
 }
 
 class WitnessActorTest : public DatabaseTest {

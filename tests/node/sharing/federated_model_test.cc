@@ -9,14 +9,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
-#include "federation/daf/update_payload.h"
+#include "federation/daf/adapter_update.h"
 #include "node/limits.h"
+#include "ruvd/storage/v1/state.pb.h"
 #include "tests/node/federated_model_fixture.h"
 
 namespace ruvd::sharing {
@@ -158,14 +160,10 @@ TEST_F(FederatedModelTest, ForgettingKeepsTheCountOfRounds) {
   EXPECT_EQ(Run().round, 2u);
 }
 
-TEST_F(FederatedModelTest, ASavedAdapterThatIsDamagedOrOfAnotherStoreIsBegunAnew) {
+TEST_F(FederatedModelTest, ASavedAdapterThatIsDamagedIsBegunAnew) {
   AddFive({Small(1e-3F), Small(-1e-3F)});
   ASSERT_TRUE(Run().changed);
-  options_.key = privacy::SealKey::Generate();
-  Open();
-  EXPECT_EQ(federated_->adapter(), nullptr);
-  options_.key = key_;
-  std::ofstream(options_.path, std::ios::app) << "x";
+  DamageState(storage::state::GlobalAdapter());
   Open();
   EXPECT_EQ(federated_->adapter(), nullptr);
   EXPECT_TRUE(Run().changed);
@@ -187,13 +185,10 @@ TEST_F(FederatedModelTest, OtherBanksAfterARestartServeTheSame) {
   }
 }
 
-// The updates come from a node of version 1, a node of one bank and three of two.
-TEST_F(FederatedModelTest, UpdatesOfOldNodesAndOfOtherBanksHaveTheirSay) {
+// The updates come from two nodes of one bank and three of two.
+TEST_F(FederatedModelTest, UpdatesOfOtherBanksHaveTheirSay) {
   const std::vector<float> small = Small(1e-3F);
-  AddPayload(1, federation::EncodeAdapterDelta({.cores = {{.target = frame_.target,
-                                                           .bank = federation::kVersion1Bank,
-                                                           .rank = kModelRank,
-                                                           .values = small}}}));
+  Add(1, {small});
   Add(2, {small});
   for (const uint8_t node : {uint8_t{3}, uint8_t{4}, uint8_t{5}}) {
     Add(node, {small, small});
@@ -245,9 +240,8 @@ TEST_F(FederatedModelTest, ARestartKeepsReputationsAlsoWhereTheAdapterBeginsAnew
   ASSERT_EQ(federated_->adapter(), nullptr);
   outcome = Run();
   EXPECT_LT(outcome.peers[1].reputation, 0.5);
-  // Reputations from another store are not used.
-  options_.reputations =
-      ReputationFile((folder_ / "reputations").string(), privacy::SealKey::Generate());
+  // Damaged reputations are not used.
+  DamageState(storage::state::PeerReputations());
   Open();
   EXPECT_EQ(Run().peers[1].reputation, 0.5);
 }
@@ -286,7 +280,7 @@ TEST_F(FederatedModelTest, AnOuterStepBelowOneGetsThereInRounds) {
   }
   EXPECT_FALSE(last.unfinished);
   options_.outer.step = 1;
-  options_.path += "-other";
+  ASSERT_TRUE(state_->Delete(storage::state::GlobalAdapter()).ok());
   Open();
   const std::vector<float> whole = ServedAt(*Run().adapter, 0.2F);
   const std::vector<float> steps = ServedAt(*last.adapter, 0.2F);
@@ -302,26 +296,37 @@ TEST_F(FederatedModelTest, ACancelledRoundChangesNothing) {
   cancelled_ = true;
   EXPECT_TRUE(absl::IsCancelled(federated_->RunRound(Services(), items_).status()));
   EXPECT_EQ(federated_->adapter(), nullptr);
-  EXPECT_FALSE(fs::exists(options_.path));
+  EXPECT_FALSE(HasState(storage::state::GlobalAdapter()));
   cancelled_ = false;
   EXPECT_EQ(Run().round, 1u);
 }
 
-TEST_F(FederatedModelTest, ASavedAdapterOfAnyOtherBytesIsRefused) {
+TEST_F(FederatedModelTest, ASavedAdapterOfOtherLengthsIsRefused) {
   SavedGlobalAdapter saved{.boundaries = {0.5F}, .served = 3, .contributors = {IdOf(1), IdOf(2)}};
   saved.state =
       federation::GlobalAdapter::Create(2, 4, {.kind = federation::OuterOptions::Kind::kAdam})
           .value()
           .State();
   saved.state.values[1][2] = 0.5F;
-  const std::string bytes = EncodeGlobalAdapter(saved);
-  const auto read = DecodeGlobalAdapter(AsBytes(bytes));
+  const storage::v1::GlobalAdapter stored = ToStored(saved);
+  const auto read = FromStored(stored);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*read, saved);
-  for (size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_FALSE(DecodeGlobalAdapter(AsBytes(bytes.substr(0, length))).ok()) << length;
+  const std::vector<std::function<void(storage::v1::GlobalAdapter*)>> damages = {
+      [](auto* adapter) { adapter->mutable_model_hash()->pop_back(); },
+      [](auto* adapter) { adapter->mutable_frame_id()->push_back('x'); },
+      [](auto* adapter) { adapter->add_boundaries(0.7F); },
+      [](auto* adapter) { adapter->set_boundaries(0, std::numeric_limits<float>::quiet_NaN()); },
+      [](auto* adapter) { adapter->mutable_contributors()->SwapElements(0, 1); },
+      [](auto* adapter) { adapter->mutable_contributors(0)->pop_back(); },
+      [](auto* adapter) { adapter->mutable_banks()->RemoveLast(); },
+      [](auto* adapter) { adapter->mutable_banks(1)->mutable_values()->resize(4); },
+      [](auto* adapter) { adapter->mutable_banks(0)->mutable_first_moments()->pop_back(); }};
+  for (size_t i = 0; i < damages.size(); ++i) {
+    storage::v1::GlobalAdapter damaged = stored;
+    damages[i](&damaged);
+    EXPECT_FALSE(FromStored(damaged).ok()) << i;
   }
-  EXPECT_FALSE(DecodeGlobalAdapter(AsBytes(bytes + "x")).ok());
 }
 
 }  // namespace

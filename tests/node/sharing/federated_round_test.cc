@@ -14,11 +14,10 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/daf/adapter_update.h"
 #include "federation/daf/distances.h"
-#include "federation/daf/update_payload.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
-#include "inference/adapter/bank.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -43,15 +42,9 @@ class FederatedRoundTest : public ::testing::Test {
   static std::vector<float> ValuesOf(uint8_t node, float value) {
     return {value, value, value, value + 0.01F * node};
   }
-  // Adds an update of version 1.
-  void Add(uint8_t node, float value, uint32_t bank = federation::kVersion1Bank) {
-    AddPayload(node,
-               federation::EncodeAdapterDelta({.cores = {{.target = frame_.target,
-                                                          .bank = bank,
-                                                          .rank = kRoundRank,
-                                                          .values = ValuesOf(node, value)}}}));
-  }
-  // Returns an update of version 2 with one bank for each value.
+  // Adds an update with one bank for all t.
+  void Add(uint8_t node, float value) { AddBanks(node, {}, {value}); }
+  // Returns an update with one bank for each value.
   federation::AdapterUpdate UpdateOf(uint8_t node, std::vector<float> boundaries,
                                      std::vector<float> values) {
     federation::BankedValues banks;
@@ -119,8 +112,9 @@ TEST_F(FederatedRoundTest, ALiarInOneBankIsOutvotedInThatBank) {
   EXPECT_LT(round.peers[5].banks[1].cosine, -0.99);
 }
 
-// An old node, one with two banks and one with four: each contributes to every bank of this node.
-TEST_F(FederatedRoundTest, UpdatesOfOtherBanksAndOfVersion1AreAligned) {
+// A node with one bank, one with two and one with four: each contributes to every bank of this
+// node.
+TEST_F(FederatedRoundTest, UpdatesOfOtherBanksAreAligned) {
   options_.layout.boundaries = {0.5F};
   Add(0, 0.1F);
   AddBanks(1, {0.5F}, {0.1F, 0.3F});
@@ -157,9 +151,13 @@ TEST_F(FederatedRoundTest, OfTwoNobodyMovesTheResultFar) {
 
 TEST_F(FederatedRoundTest, WhatCannotTakePartIsLeftOutWithItsReason) {
   Add(0, 0.1F);
-  Add(1, 0.1F, static_cast<uint32_t>(inference::BankOf(0.1F)));  // a bank that is not served
+  federation::AdapterUpdate kind = UpdateOf(1, {}, {0.1F});
+  kind.kind = federation::FactorKind::kFfa;
+  AddPayload(1, federation::EncodeAdapterUpdate(kind));
   AddPayload(2, "nonsense");
-  Add(3, 100);  // norm 200
+  federation::AdapterUpdate large = UpdateOf(3, {}, {0.1F});
+  large.banks[0].values.assign(large.values_per_bank(), 100);  // norm 200
+  AddPayload(3, federation::EncodeAdapterUpdate(large));
   federation::AdapterUpdate other = UpdateOf(4, {}, {0.1F});
   other.frame_id.fill(8);
   AddPayload(4, federation::EncodeAdapterUpdate(other));

@@ -7,16 +7,12 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <string>
+#include <functional>
 #include <vector>
 
-#include "base/bytes.h"
-#include "base/file.h"
-#include "base/reasons.h"
-#include "base/status.h"
 #include "node/limits.h"
-#include "privacy/reasons.h"
+#include "ruvd/storage/v1/state.pb.h"
+#include "tests/node/database_fixture.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -86,37 +82,46 @@ TEST(MaskedMeans, AreReadBackAsTheyWereAndNothingElseIs) {
   MaskedMeans means;
   ASSERT_TRUE(means.Add(MeanOfMembers(1, 5, 10)));
   ASSERT_TRUE(means.Add(MeanOfMembers(2, 6, 20)));
-  const std::string bytes = EncodeMaskedMeans(means.all());
-  const auto read = DecodeMaskedMeans(AsBytes(bytes));
+  const storage::v1::MaskedMeans stored = ToStored(means.all());
+  const auto read = FromStored(stored);
   ASSERT_TRUE(read.ok()) << read.status();
   ASSERT_EQ(read->size(), 2u);
   EXPECT_EQ((*read)[0], *means.all()[0]);
   EXPECT_EQ((*read)[1], *means.all()[1]);
-  for (size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_FALSE(DecodeMaskedMeans(AsBytes(bytes).first(size)).ok()) << size;
+  const std::vector<std::function<void(storage::v1::MaskedMean*)>> damages = {
+      [](auto* mean) { mean->mutable_name()->pop_back(); },
+      [](auto* mean) { mean->mutable_members(0)->pop_back(); },
+      [](auto* mean) { mean->mutable_members()->SwapElements(0, 1); },
+      [](auto* mean) { mean->clear_members(); },
+      [](auto* mean) { mean->mutable_update()->pop_back(); },
+      [](auto* mean) { mean->mutable_own(0)->mutable_pattern_id()->pop_back(); },
+      [](auto* mean) { *mean->mutable_own(1) = mean->own(0); }};
+  for (size_t i = 0; i < damages.size(); ++i) {
+    storage::v1::MaskedMeans damaged = stored;
+    damages[i](damaged.mutable_means(1));
+    EXPECT_FALSE(FromStored(damaged).ok()) << i;
   }
-  EXPECT_FALSE(DecodeMaskedMeans(AsBytes(bytes + "x")).ok());
+  storage::v1::MaskedMeans many;
+  while (static_cast<size_t>(many.means_size()) <= limits::kMaxMaskedMeans) {
+    *many.add_means() = stored.means(0);
+  }
+  EXPECT_FALSE(FromStored(many).ok());
 }
 
-TEST(MaskedMeansFile, IsSealedAndLasts) {
-  const auto folder = std::filesystem::path(::testing::TempDir()) / "masked-means-file";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
-  const std::string path = folder / "means";
-  const MaskedMeansFile file(path, privacy::SealKey::Generate());
-  EXPECT_TRUE(file.Load()->empty()) << "there is none";
+class SavedMaskedMeansTest : public DatabaseTest {};
+
+TEST_F(SavedMaskedMeansTest, LastAcrossAStart) {
+  storage::StateStore state(*database_);
+  EXPECT_TRUE(LoadMaskedMeans(state)->empty()) << "none is stored yet";
   MaskedMeans means;
   ASSERT_TRUE(means.Add(MeanOfMembers(1, 5, 10)));
-  ASSERT_TRUE(file.Keep(means.all()).ok());
-  const auto read = file.Load();
+  ASSERT_TRUE(KeepMaskedMeans(state, means.all()).ok());
+  const auto read = LoadMaskedMeans(state);
   ASSERT_TRUE(read.ok()) << read.status();
   ASSERT_EQ(read->size(), 1u);
   EXPECT_EQ((*read)[0], *means.all()[0]);
-  EXPECT_EQ(ReasonOf(MaskedMeansFile(path, privacy::SealKey::Generate()).Load().status()),
-            reasons::kSealBroken);
-  EXPECT_TRUE(MaskedMeansFile().Keep(means.all()).ok()) << "without a key nothing lasts";
-  EXPECT_TRUE(MaskedMeansFile().Load()->empty());
-  std::filesystem::remove_all(folder);
+  DamageState(storage::state::MaskedMeans());
+  EXPECT_FALSE(LoadMaskedMeans(state).ok());
 }
 
 }  // namespace

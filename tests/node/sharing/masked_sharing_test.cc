@@ -47,6 +47,7 @@ class MaskedSharingTest : public ::testing::Test {
  protected:
   struct Node {
     std::unique_ptr<storage::Database> database;
+    std::unique_ptr<storage::StateStore> state;
     std::unique_ptr<storage::UserConsentStore> store;
     std::unique_ptr<privacy::NodeKey> key;
     std::unique_ptr<storage::ConsentBook> book;
@@ -87,6 +88,7 @@ class MaskedSharingTest : public ::testing::Test {
                                    .hard_reserve_bytes = 0});
       ASSERT_TRUE(database.ok()) << database.status();
       node.database = *std::move(database);
+      node.state = std::make_unique<storage::StateStore>(*node.database);
       node.store = std::make_unique<storage::UserConsentStore>(*node.database);
       node.key = std::make_unique<privacy::NodeKey>(privacy::NodeKey::FromSeed(test::SeedOf(i)));
       node.book = storage::ConsentBook::Open(*node.store, *node.key).value();
@@ -119,16 +121,15 @@ class MaskedSharingTest : public ::testing::Test {
     node.release = DpRelease::Create(options);
   }
   MaskedSharingOptions OptionsOf(size_t i) {
-    return {
-        .period = kPeriod,
-        .cluster = test::Authority().cluster_id(),
-        .self = swarm_->id(i),
-        .layout = Layout(),
-        .next_update = [this, i](federation::Instant now) { return UpdateOf(i, now); },
-        .release = nodes_[i].release.get(),
-        .consents = nodes_[i].book.get(),
-        .file = MaskedMeansFile((folder_ / fmt::format("means-{}", i)).string(), nodes_[i].seal),
-        .random = test::EntropyOf(100 + i)};
+    return {.period = kPeriod,
+            .cluster = test::Authority().cluster_id(),
+            .self = swarm_->id(i),
+            .layout = Layout(),
+            .next_update = [this, i](federation::Instant now) { return UpdateOf(i, now); },
+            .release = nodes_[i].release.get(),
+            .consents = nodes_[i].book.get(),
+            .state = nodes_[i].state.get(),
+            .random = test::EntropyOf(100 + i)};
   }
   // Returns the update of one pattern that Alice taught, as OwnPatterns would make it.
   absl::StatusOr<OwnCores> UpdateOf(size_t i, federation::Instant now) {
@@ -449,7 +450,7 @@ TEST_F(MaskedSharingTest, ASumOfAnotherFrameIsForgottenAtTheStart) {
   ExpectMean({0, 1, 2, 3});
   MaskedMean other = *nodes_[0].sharing->means().front();
   other.update.frame_id.fill(0x33);
-  ASSERT_TRUE(OptionsOf(0).file.Keep({std::make_shared<const MaskedMean>(other)}).ok());
+  ASSERT_TRUE(KeepMaskedMeans(*nodes_[0].state, {std::make_shared<const MaskedMean>(other)}).ok());
   nodes_[0].sharing = std::make_unique<MaskedSharing>(OptionsOf(0));
   EXPECT_THAT(nodes_[0].sharing->means(), IsEmpty());
 }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "federation/daf/update_payload.h"
+#include "federation/daf/adapter_update.h"
 #include "inference/adapter/bank.h"
 #include "node/serving/pattern_payload.h"
 #include "node/sharing/own_patterns.h"

@@ -219,8 +219,7 @@ TEST_F(OwnPatternsNoisedTest, WhereSomebodyDoesNotAgreeTheOthersAreReleased) {
   EXPECT_EQ(next->update.banks[0].values[0], 0.3F);
 }
 
-// Contributors were not recorded in earlier versions, so the contributors of such patterns are
-// unknown.
+// A pattern may come without a record of its contributors.
 TEST_F(OwnPatternsNoisedTest, APatternOfUnknownContributorsDoesNotLeave) {
   contributors_.clear();
   Put(kOwnFirst, 0.3F);

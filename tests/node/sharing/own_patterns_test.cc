@@ -133,35 +133,6 @@ TEST_F(OwnPatternsTest, APatternThatIsMadePublicIsOfferedWithoutARestart) {
   EXPECT_TRUE(own_->delta_changed());
 }
 
-// Regression test: every restart withdrew a copy for older peers, and all nodes began their adapter
-// again.
-TEST_F(OwnPatternsTest, ARestartKeepsTheCopyOfAnUpdateForOlderPeers) {
-  Put(kOwnFirst, 1);
-  Follow();
-  OfferDelta();
-  const std::vector<federation::Item> stored = core_->Items();
-  const auto update = std::ranges::find_if(
-      stored, [](const federation::Item& item) { return federation::IsUpdateOfBanks(item); });
-  ASSERT_NE(update, stored.end());
-  federation::Item copy = *update;
-  copy.id = Sha256("copy");
-  copy.payload = std::make_shared<const std::string>(federation::EncodeAdapterDelta(
-      federation::AsVersion1(*federation::DecodeAdapterUpdate(AsBytes(*update->payload)))));
-  ASSERT_FALSE(federation::IsUpdateOfBanks(copy));
-  std::vector<federation::Item> both = stored;
-  both.push_back(copy);
-  std::vector<federation::Item> kept = both;
-  EXPECT_THAT(own_->RemoveTakenBack(&kept, tier_, now_), IsEmpty());
-  EXPECT_EQ(kept.size(), both.size());
-  // The copy is withdrawn with the update.
-  ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
-  releases_.reset();
-  Put(kOwnFirst, 1, /*withheld=*/true);
-  ASSERT_TRUE(releases().Delete({{update->id}}).ok());
-  OwnPatterns again(*patterns_, Layout(), key_.id(), book_.get(), 1, &releases());
-  EXPECT_EQ(again.RemoveTakenBack(&both, tier_, now_).size(), stored.size() + 1);
-}
-
 // Regression test: what an earlier life offered under `public` stayed although the tier is narrower
 // by now, and was then dropped without telling peers.
 TEST_F(OwnPatternsTest, ARestartUnderANarrowerTierTakesBackWhatItDoesNotAllow) {

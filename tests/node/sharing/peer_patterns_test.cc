@@ -104,8 +104,7 @@ TEST_F(PeerPatternsTest, ANewVersionKeepsUsesAndTheOperatorsExpiry) {
   EXPECT_GT(stored.last_used_ms, 0);
 }
 
-// Senders of an earlier version give their noised centroids the same names in each release: the
-// newer centroid then ended with the former.
+// Regression test: a newer centroid of one name ended with the former.
 TEST_F(PeerPatternsTest, ANewerCentroidLastsAsLongAsItSaysUnlessTheOperatorSaidSo) {
   federation::SharedPattern shared =
       NoisedPatternOf({.direction = {1, 0, 0, 0}}, Node(2), /*examples=*/1, clock_.WallMillis());

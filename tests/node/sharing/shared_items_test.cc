@@ -11,7 +11,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/daf/adapter_delta.h"
+#include "federation/daf/core_delta.h"
 #include "node/serving/pattern_payload.h"
 
 namespace ruvd::sharing {

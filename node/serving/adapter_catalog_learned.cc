@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the node learned itself: adapters in its store.
+
+#include <string_view>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/shown.h"
+#include "base/status.h"
+#include "inference/adapter/talora_file.h"
+#include "node/log/log.h"
+#include "node/serving/adapter_catalog.h"
+#include "ruvd/storage/v1/state.pb.h"
+
+namespace ruvd::serving {
+
+void AdapterCatalog::LoadLearned() {
+  if (options_.state == nullptr) {
+    return;
+  }
+  const auto names = options_.state->Names(storage::state::kLearnedAdapters);
+  if (!names.ok()) {
+    LogWarning("what this node learned cannot be listed and is left out: {} [{}]",
+               MessageOf(names.status()), ReasonOf(names.status()));
+    return;
+  }
+  for (const std::string& name : *names) {
+    if (const absl::Status loaded = LoadLearnedValue(name); !loaded.ok()) {
+      LogWarning("{} of the node's state is left out: {} [{}]", Shown(name), MessageOf(loaded),
+                 ReasonOf(loaded));
+    }
+  }
+}
+
+absl::Status AdapterCatalog::LoadLearnedValue(const std::string& name) {
+  ASSIGN_OR_RETURN(const auto stored,
+                   options_.state->Get(storage::StateName<storage::v1::LearnedAdapter>{name}));
+  if (!stored) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(auto adapter, ParseTaloraFile(AsBytes(stored->file()), model_, name));
+  if (storage::state::LearnedAdapter(adapter->name, adapter->version).text != name) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "it holds version {} of the adapter {}", adapter->version, Shown(adapter->name));
+  }
+  return Add(std::move(adapter), {.weight = 1,
+                                  .origin = AdapterOrigin::kLearned,
+                                  .reach = ReachOfStored(name, *stored)})
+      .status();
+}
+
+std::shared_ptr<const AdapterReach> AdapterCatalog::ReachOfStored(
+    const std::string& name, const storage::v1::LearnedAdapter& stored) const {
+  if (!stored.has_reach()) {
+    return nullptr;
+  }
+  auto reach = FromStored(stored.reach());
+  if (reach.ok() && reach->embedded_by == options_.package_id) {
+    return std::make_shared<const AdapterReach>(*std::move(reach));
+  }
+  LogWarning("only requests that name the adapter get {}: {}", Shown(name),
+             reach.ok() ? "the prompts that it was learned for belong to another model or another "
+                          "whitening"
+                        : MessageOf(reach.status()));
+  return std::make_shared<const AdapterReach>();
+}
+
+absl::StatusOr<std::shared_ptr<const inference::Talora>> AdapterCatalog::ReadLearned(
+    const Key& key) const {
+  ASSIGN_OR_RETURN(const auto stored,
+                   options_.state->Get(storage::state::LearnedAdapter(key.first, key.second)));
+  if (!stored) {
+    return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                 "adapter {}@{} is not in the store any more; unload it", Shown(key.first),
+                 key.second);
+  }
+  return ParseTaloraFile(AsBytes(stored->file()), model_, key.first);
+}
+
+absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(
+    std::shared_ptr<const inference::Talora> adapter, float weight,
+    std::optional<AdapterReach> reach) {
+  if (options_.state == nullptr) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                 "this node has no store for what it learns; give it a data folder");
+  }
+  RETURN_IF_ERROR(CheckAdapterWeight(adapter->name, weight));
+  ASSIGN_OR_RETURN(std::string file, inference::SerializeTaloraFile(*adapter, model_));
+  // Serves what the file gives back, so that a version that is read again is the same: scales that
+  // a single alpha cannot express are rounded into the factors.
+  ASSIGN_OR_RETURN(adapter, ParseTaloraFile(AsBytes(file), model_, adapter->name));
+  const Key key(adapter->name, adapter->version);
+  RETURN_IF_ERROR(CheckRoom(key));
+  const auto name = storage::state::LearnedAdapter(key.first, key.second);
+  ASSIGN_OR_RETURN(const bool known, options_.state->Contains(name));
+  Source source{.weight = weight, .origin = AdapterOrigin::kLearned};
+  storage::v1::LearnedAdapter stored;
+  stored.set_file(std::move(file));
+  if (reach) {
+    *stored.mutable_reach() = ToStored(*reach);
+    source.reach = std::make_shared<const AdapterReach>(*std::move(reach));
+  }
+  RETURN_IF_ERROR(options_.state->Put(name, stored));
+  auto added = Add(std::move(adapter), std::move(source));
+  if (!added.ok() && !known) {
+    if (const absl::Status removed = RemoveLearned(key); !removed.ok()) {
+      LogWarning("adapter {}@{} was refused but cannot be deleted: {}", Shown(key.first),
+                 key.second, MessageOf(removed));
+    }
+  }
+  return added;
+}
+
+absl::Status AdapterCatalog::RemoveLearned(const Key& key) {
+  return options_.state->Delete(storage::state::LearnedAdapter(key.first, key.second));
+}
+
+}  // namespace ruvd::serving
