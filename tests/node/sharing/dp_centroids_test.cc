@@ -321,7 +321,7 @@ TEST_F(DpCentroidsTest, ARestartNeitherChargesNorReleasesAgain) {
   }
 }
 
-TEST_F(DpCentroidsTest, EachFurtherReleaseWaitsTwiceAsLongAndReplacesTheOneBefore) {
+TEST_F(DpCentroidsTest, EachReleaseReplacesTheLastAndWaitsTwiceAsLong) {
   Offer();
   const federation::SharedPattern first = Offered().at(0);
   Wait(kEvery - std::chrono::seconds(1));
@@ -448,7 +448,7 @@ TEST_F(DpCentroidsTest, APeerMarksThemAndServesAsBefore) {
 
 // Regression test: after the former release had ended, a peer took the next release's centroid for
 // one that had been removed.
-TEST_F(DpCentroidsTest, APeerHasThemForSevenDaysAndThoseOfTheNextReleaseAfterThat) {
+TEST_F(DpCentroidsTest, APeerKeepsThemForSevenDays) {
   StartPeer();
   Offer();
   const federation::SharedPattern first = Offered().at(0);

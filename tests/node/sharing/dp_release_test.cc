@@ -149,7 +149,7 @@ TEST_F(DpReleaseTest, WhatTheNextOneWouldBeIsSaidOfTheOperatorsTier) {
   EXPECT_EQ(release_->View().snr, update.snr);
 }
 
-TEST_F(DpReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedWithTheFigureAndCostsNothing) {
+TEST_F(DpReleaseTest, MoreNoiseThanSignalIsRefusedAndCostsNothing) {
   Open({.epsilon = 1});
   const absl::Status refused = Release().status();
   EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
