@@ -11,7 +11,7 @@
 #include "node/learning/background_round.h"
 #include "node/learning/deep_round.h"
 #include "node/process/limits.h"
-#include "node/serving/request_router.h"
+#include "node/serving/extensions/request_router.h"
 
 namespace ruvd::node {
 

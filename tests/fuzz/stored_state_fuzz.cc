@@ -15,7 +15,7 @@
 #include "node/learning/deep_checkpoint.h"
 #include "node/learning/deep_memory.h"
 #include "node/serving/adapter_reach.h"
-#include "node/serving/request_router.h"
+#include "node/serving/extensions/request_router.h"
 #include "node/serving/router_files.h"
 #include "node/sharing/kept_trust.h"
 #include "node/sharing/masked_means.h"
