@@ -182,7 +182,7 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
                    "the file has {} bytes, but an answer has at most {}; {}", file.size(),
                    limits::kMaxApiMessageBytes,
                    entry.path.empty()
-                       ? "export its parts one by one, or lower learning.deep_rank"
+                       ? "export its parts one by one"
                        : fmt::format("copy {} on the node's machine", Shown(entry.path, 256)));
     }
     response->set_file(std::move(file));

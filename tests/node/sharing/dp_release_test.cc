@@ -147,7 +147,7 @@ TEST_F(DpReleaseTest, WhatTheNextOneWouldBeIsSaidOfTheOperatorsTier) {
   EXPECT_EQ(release_->View().predicted_snr(), update.predicted_snr());
 }
 
-TEST_F(DpReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedWithTheFigureAndCostsNothing) {
+TEST_F(DpReleaseTest, MoreNoiseThanSignalIsRefusedAndCostsNothing) {
   Open({.epsilon = 1});
   const absl::Status refused = Release().status();
   EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
