@@ -1,9 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <grpcpp/grpcpp.h>
+
 #include <optional>
 #include <string>
 
+#include "base/executor.h"
 #include "base/reasons.h"
 #include "base/shown.h"
 #include "base/status.h"
@@ -15,6 +18,7 @@
 #include "node/api/services.h"
 #include "node/limits.h"
 #include "node/reasons.h"
+#include "node/serving/adapter_catalog.h"
 #include "ruvd/adapter/v1/adapter.grpc.pb.h"
 
 namespace ruvd::api {
@@ -178,7 +182,7 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
                    "the file has {} bytes, but an answer has at most {}; {}", file.size(),
                    limits::kMaxApiMessageBytes,
                    entry.path.empty()
-                       ? "export its parts one by one, or lower learning.deep_rank"
+                       ? "export its parts one by one"
                        : fmt::format("copy {} on the node's machine", Shown(entry.path, 256)));
     }
     response->set_file(std::move(file));

@@ -79,7 +79,7 @@ TEST_F(WithdrawalItemTest, WhatItsSenderTakesBackIsDroppedAndStaysAway) {
   EXPECT_THAT(Kinds(), ElementsAre(federation::ItemKind::kWithdrawal));
 }
 
-TEST_F(WithdrawalItemTest, AWithdrawalThatComesFirstKeepsTheItemOutAndBlamesNobody) {
+TEST_F(WithdrawalItemTest, AnEarlyWithdrawalKeepsTheItemOutWithoutBlame) {
   ASSERT_EQ(peer_.Dial().closed, "");
   const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
   const privacy::Envelope manifest = peer_.Manifest(federation::ItemKind::kAdapterDelta, payload);

@@ -263,7 +263,7 @@ TEST(DeepRatingsTest, ARatingReplacesTheFormerOneOfItsResponse) {
 // Regression test: at one standard error, checked after every rating, half of the versions were
 // taken back. Most of the versions that nearly all users like were taken back as well, since twenty
 // equal ratings have no variance.
-TEST(DeepRatingsTest, AVersionThatIsNoWorseIsRarelyTakenBackHoweverOftenOneLooks) {
+TEST(DeepRatingsTest, ManyLooksRarelyTakeBackAnEqualVersion) {
   Random random(7);
   constexpr int kVersions = 200;
   for (const double like : {0.5, 0.7, 0.9, 0.95, 0.98}) {

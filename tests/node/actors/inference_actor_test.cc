@@ -191,7 +191,7 @@ TEST_F(InferenceActorTest, AStopByForceLosesNoEnd) {
   EXPECT_EQ(trajectories_->size(), 2u);
 }
 
-TEST_F(InferenceActorTest, ACancelledRequestOfAnErasedUserDoesNotWaitOnTheComputeThread) {
+TEST_F(InferenceActorTest, ErasureDoesNotWaitForACancelledRequest) {
   BlockTheStore();
   const auto first = std::make_shared<Caller>();
   ASSERT_TRUE(Ask(first).ok());

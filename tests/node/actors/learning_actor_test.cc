@@ -231,7 +231,7 @@ TEST_F(LearningActorTest, ANodeThatDoesNotLearnStartsNoRoundForWhatItFinds) {
   EXPECT_EQ(patterns_->size(), 0u);
 }
 
-TEST_F(LearningActorTest, APatternThatIsDeletedWhileItTrainsIsNotToldAsOneThatDidNotHelp) {
+TEST_F(LearningActorTest, APatternDeletedWhileItTrainsIsNotReportedAsUseless) {
   ASSERT_TRUE(Accept().learned);
   on_training_ = [&] { ASSERT_TRUE(patterns_->Delete(learned_[0]).ok()); };
   EXPECT_NE(Accept().explanation.find("was deleted"), std::string::npos);
@@ -285,7 +285,7 @@ TEST_F(LearningActorTest, FeedbackThatIsNewerThanWhatIsUndoneIsLearned) {
 }
 
 // Regression test: only the queue forgot it, so the next start taught it anyway.
-TEST_F(LearningActorTest, WhatWasUndoneInASessionIsTaughtByNoRoundAlsoAfterARestart) {
+TEST_F(LearningActorTest, NoRoundTeachesWhatASessionUndidAfterARestart) {
   KeepCommits("r");
   const learning::FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.9F});
   ASSERT_EQ(rated.changes.size(), 1u);

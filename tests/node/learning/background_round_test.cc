@@ -243,7 +243,7 @@ TEST_F(BackgroundRoundTest, AUserWhoIsErasedWhileARoundTrainsTeachesNothing) {
 
 // Regression test: an embedding or an adapter that a user stored during the minutes of training was
 // overwritten.
-TEST_F(BackgroundRoundTest, APatternThatAUserTurnsIntoAnotherWhileARoundTrainsStaysAsItIs) {
+TEST_F(BackgroundRoundTest, APatternThatAUserChangesDuringARoundStaysAsItIs) {
   const LearnedPattern learned = Learn([&] {
     storage::Pattern pattern = *patterns_->Get(kId);
     pattern.embedding = other_;
@@ -261,7 +261,7 @@ TEST_F(BackgroundRoundTest, APatternThatAUserTurnsIntoAnotherWhileARoundTrainsSt
 
 // Regression test: the length was assumed to be one, so a pattern of length ten was near everything
 // and one of a tenth near nothing.
-TEST_F(BackgroundRoundTest, ThePatternOfALessonIsTheNearestByAngleWhateverTheLengths) {
+TEST_F(BackgroundRoundTest, ALessonGoesToThePatternNearestByAngle) {
   constexpr storage::PatternId kFar{9};
   storage::Pattern near = Known();
   storage::Pattern far = Known();
@@ -288,7 +288,7 @@ TEST_F(BackgroundRoundTest, APatternThatCompletionsDoNotFindLearnsNothing) {
   EXPECT_EQ(patterns_->Get(learned.id)->bank, static_cast<uint32_t>(inference::BankOf(1)));
 }
 
-TEST_F(BackgroundRoundTest, AnAdapterThatAClientGaveIsNotReplacedByWhatIsLearnedNearIt) {
+TEST_F(BackgroundRoundTest, LearningNearAClientsAdapterDoesNotReplaceIt) {
   storage::Pattern given = Known();
   given.adapter_name = "a client's";
   given.payload = serving::EncodePatternPayload({.adapter = "a client's"});
@@ -447,7 +447,7 @@ TEST_F(BackgroundRoundTest, TrainingYieldsBetweenSlicesAndLearnsTheSame) {
   EXPECT_EQ(serving::DecodePatternPayload(patterns_->Get(kId)->payload)->adapter, in_one);
 }
 
-TEST_F(BackgroundRoundTest, ARoundThatIsStoppedBetweenTwoSlicesLeavesItsLessonsForTheNext) {
+TEST_F(BackgroundRoundTest, AStoppedRoundLeavesItsLessonsForTheNext) {
   slice_ = Duration(0);
   bool stop = false;
   int yields = 0;
@@ -522,7 +522,7 @@ TEST_F(BackgroundRoundTest, PatternsThatCameNearEachOtherBecomeOneWithAllLessons
 
 // Regression test: after a cancellation the round still read all patterns, twice and with their
 // adapters.
-TEST_F(BackgroundRoundTest, ARoundThatIsCancelledEndsWithThePageOfPatternsItReads) {
+TEST_F(BackgroundRoundTest, ACancelledRoundEndsWithThePageThatItReads) {
   for (uint16_t i = 0; i < 600; ++i) {
     storage::Pattern pattern = Known();
     pattern.id = {9, static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i)};

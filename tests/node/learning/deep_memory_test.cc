@@ -68,7 +68,7 @@ TEST_F(DeepMemoriesTest, AVersionFindsItsOwn) {
   EXPECT_EQ(Memories().Find(3).value(), Sample());
 }
 
-TEST_F(DeepMemoriesTest, ADamagedMemoryOrThatOfAnotherVersionIsSaidOnceAndRemoved) {
+TEST_F(DeepMemoriesTest, ADamagedOrForeignMemoryIsSaidOnceAndRemoved) {
   ASSERT_TRUE(Memories().Keep(Sample()).ok());
   DamageState(storage::state::DeepMemory(3));
   EXPECT_FALSE(Memories().Find(3).has_value());

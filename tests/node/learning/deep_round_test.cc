@@ -49,7 +49,7 @@ class DeepRoundTest : public DeepRoundFixture {
   }
 };
 
-TEST_F(DeepRoundTest, WhatHelpsBecomesAVersionThatAllRequestsGetAlsoAfterARestart) {
+TEST_F(DeepRoundTest, WhatHelpsBecomesAVersionForAllRequests) {
   const DeepResult result = Run();
   ASSERT_EQ(result.outcome, DeepOutcome::kPublished);
   EXPECT_EQ(result.version, 1u);
@@ -348,7 +348,7 @@ TEST_F(DeepRoundTest, AnInterruptedRoundWhoseBaseWasTakenBackBeginsAnew) {
 
 // Regression test: every later round continued from that checkpoint and failed, because its version
 // existed already.
-TEST_F(DeepRoundTest, AKillBetweenPublishingAndForgettingTheCheckpointStopsNoLaterRound) {
+TEST_F(DeepRoundTest, AKillAfterPublishingStopsNoLaterRound) {
   const auto round = Begin();
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
   const DeepCheckpoint left = ReadDeepCheckpoint(*state_)->value();

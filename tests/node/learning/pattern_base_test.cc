@@ -145,7 +145,7 @@ TEST_F(PatternBaseTest, APatternIsTrainedAndMeasuredOnTopOfWhatIsServed) {
   EXPECT_LT(Score({deep, on_top}), Score({deep}));
 }
 
-TEST_F(PatternBaseTest, PatternsStandOnWhatIsServedAgainAfterAPublicationAndARollback) {
+TEST_F(PatternBaseTest, PatternsFollowThePublishedAndTheRestoredVersion) {
   Learn({.responses = {"r"}});
   const storage::PatternId id = *trajectories_->Get("r")->learned_in;
   EXPECT_TRUE(LessonsOfStalePatterns(Services(), 0.7F)->empty());
@@ -166,7 +166,7 @@ TEST_F(PatternBaseTest, PatternsStandOnWhatIsServedAgainAfterAPublicationAndARol
   EXPECT_EQ(trajectories_->Get("r")->learned_in, id);
 }
 
-TEST_F(PatternBaseTest, AnAdapterThatIsNoLongerNeededIsTakenAwayAndUndoBringsItBack) {
+TEST_F(PatternBaseTest, UndoBringsBackAnAdapterThatWasNoLongerNeeded) {
   Learn({.responses = {"r"}});
   const storage::PatternId id = *trajectories_->Get("r")->learned_in;
   const storage::Pattern before = *patterns_->Get(id);
@@ -192,7 +192,7 @@ TEST_F(PatternBaseTest, AnAdapterThatIsNoLongerNeededIsTakenAwayAndUndoBringsItB
   EXPECT_EQ(PayloadOf(id).deep_version, 0u);
 }
 
-TEST_F(PatternBaseTest, WhatWasTrainedOnAVersionThatIsTakenBackMeanwhileIsNotStored) {
+TEST_F(PatternBaseTest, TrainingOnAWithdrawnVersionIsNotStored) {
   Publish(TrainDeep(1, 5));
   const uint64_t before = patterns_->Stats().last_sequence;
   int calls = 0;

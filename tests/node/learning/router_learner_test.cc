@@ -239,7 +239,7 @@ TEST_F(RouterLearnerTest, ARouterThatOutcomesSpeakAgainstIsTakenBack) {
 
 // Regression test: waiting was counted from the last version's training, so each start trained
 // again.
-TEST_F(RouterLearnerTest, WhatATrainingWithoutAVersionTookDoesNotWaitAfterARestart) {
+TEST_F(RouterLearnerTest, LessonsOfAVersionlessTrainingDoNotWaitAfterARestart) {
   Serve(RouterLearner::kNewOutcomes);
   EXPECT_EQ(Train().verdict, RouterVerdict::kTooFewOutcomes);
   ASSERT_TRUE(Start().ok());

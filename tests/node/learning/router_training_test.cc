@@ -120,7 +120,7 @@ std::vector<RouterOutcome> Indifferent(uint64_t seed, int count) {
 
 // Regression test: one standard error was required after each 64 outcomes, and three of four such
 // worlds got a router at some time.
-TEST(RouterTrainingTest, ARouterThatIsNoBetterIsNotCalledBetterHoweverOftenOneLooks) {
+TEST(RouterTrainingTest, ManyLooksDoNotMakeAnEqualRouterBetter) {
   constexpr uint64_t kWorlds = 8;
   constexpr size_t kLooks = 12;
   size_t called_better = 0;
@@ -149,7 +149,7 @@ TEST(RouterGainTest, NeedsMoreThanThreeStandardErrorsAndSomeOutcomes) {
   EXPECT_FALSE(RouterGain({.mean = -3, .standard_error = 1, .outcomes = 64}).negative());
 }
 
-TEST(RouterTrainingTest, TheRouterThatServesIsJudgedByWhatCameSinceItWasTrained) {
+TEST(RouterTrainingTest, RequestsSinceItsTrainingJudgeTheServingRouter) {
   RouterWorld world(14);
   serving::RequestRouter router({.exploration = 0.3, .seed = 15});
   const auto serving = test::RouterThatTakes(serving::kRouteNoAdapters);  // it is never better

@@ -109,7 +109,7 @@ TEST_F(CertificateKeeperTest, ANewerFileOfTheSameMemberIsTakenOnce) {
 
 // Regression test: the certificate was taken. The gossip core refused it later, and the node
 // believed that it had it.
-TEST_F(CertificateKeeperTest, AFileOfAnotherNameKeyOrClusterIsRefusedAndTheOldOneStays) {
+TEST_F(CertificateKeeperTest, AFileOfAnotherNameKeyOrClusterIsRefused) {
   Open({"authority"});
   answers_.emplace("authority", CertOf("a", kLater));
   WaitUntilDue();
@@ -141,7 +141,7 @@ TEST_F(CertificateKeeperTest, OneThatIsDueIsRenewedTakenAndStored) {
             taken_[0]);
 }
 
-TEST_F(CertificateKeeperTest, ARenewedOneOfAnotherMemberIsRefusedAndTheOldOneStays) {
+TEST_F(CertificateKeeperTest, ARenewalForAnotherMemberIsRefused) {
   Open({"authority"});
   WaitUntilDue();
   for (const privacy::AdmissionCert& other :
@@ -155,7 +155,7 @@ TEST_F(CertificateKeeperTest, ARenewedOneOfAnotherMemberIsRefusedAndTheOldOneSta
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
-TEST_F(CertificateKeeperTest, WhatTheAuthoritySaysIsSaidBeforeWhyOthersCouldNotHelp) {
+TEST_F(CertificateKeeperTest, TheAuthoritysAnswerIsNamedFirst) {
   WaitUntilDue();
   const std::string none = reasons::kNotFound;
   const std::string away = reasons::kNodeUnreachable;

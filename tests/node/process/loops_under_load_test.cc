@@ -165,7 +165,7 @@ class LoopsUnderLoadTest : public NodeTest {
   absl::Status unexpected_;
 };
 
-TEST_F(LoopsUnderLoadTest, AllThreeLearnWhileTheNodeServesIsUndonePausedAndErased) {
+TEST_F(LoopsUnderLoadTest, AllLoopsLearnWhileTheNodeServesUndoesAndErases) {
   Start();
   // There are enough lessons for deep rounds from the beginning.
   learning::v1::PauseLearningResponse paused;

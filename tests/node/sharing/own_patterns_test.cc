@@ -183,7 +183,7 @@ TEST_F(OwnPatternsTest, AWithdrawnPatternIsOfferedAgainAsANewerOne) {
 
 // Items end after seven days. Regression test: peers kept the pattern, and a withdrawal after that
 // named nothing.
-TEST_F(OwnPatternsTest, APatternIsOfferedAnewBeforeItsItemEndsSoThatItCanBeTakenBack) {
+TEST_F(OwnPatternsTest, APatternIsOfferedAnewBeforeItsItemEnds) {
   constexpr Duration kDay = std::chrono::hours(24);
   Put(kOwnFirst, 1);
   Follow();

@@ -105,7 +105,7 @@ TEST_F(PeerPatternsTest, ANewVersionKeepsUsesAndTheOperatorsExpiry) {
 }
 
 // Regression test: a newer centroid of one name ended with the former.
-TEST_F(PeerPatternsTest, ANewerCentroidLastsAsLongAsItSaysUnlessTheOperatorSaidSo) {
+TEST_F(PeerPatternsTest, ANewerCentroidLastsAsItSaysUnlessTheOperatorDecided) {
   federation::SharedPattern shared =
       NoisedPatternOf({.direction = {1, 0, 0, 0}}, Node(2), /*examples=*/1, clock_.WallMillis());
   ASSERT_TRUE(peers_->Store(shared, Node(2)).ok());

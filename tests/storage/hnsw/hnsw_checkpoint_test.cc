@@ -201,7 +201,7 @@ TEST_F(HnswCheckpointTest, EveryFlippedBitIsNoticed) {
   }
 }
 
-TEST_F(HnswCheckpointTest, ChunksOfOtherPlacesMissingOnesAndOtherOptionsAreRefused) {
+TEST_F(HnswCheckpointTest, MisplacedAndMissingChunksAndOtherOptionsAreRefused) {
   const auto index = WithRows(rows_);
   Settle(*index);
   const std::vector<HnswChunk> chunks = Cut(*index);

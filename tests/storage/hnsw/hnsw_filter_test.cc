@@ -194,7 +194,7 @@ TEST_F(HnswLargeBankTest, AWalkGivesUpBeforeItCostsMoreThanAScan) {
 }
 
 // Rows of the tail count for a walk only if the filter admits them.
-TEST_F(HnswLargeBankTest, PendingRowsThatTheFilterRefusesDoNotMakeAnAnswerComplete) {
+TEST_F(HnswLargeBankTest, FilteredPendingRowsDoNotMakeAnAnswerComplete) {
   for (uint32_t i = 0; i < 10; ++i) {
     PutRow(*index_, kCount + i, FarLeft()[i], {.owner = 2, .quality = 1.0F});
   }

@@ -22,6 +22,19 @@ namespace ruvd::storage::hnsw_test {
 using Rows = std::vector<std::vector<float>>;
 using Admits = std::function<bool(uint32_t)>;
 
+// Returns the name of a metric for the test runner's output.
+inline const char* NameOf(HnswMetric metric) {
+  switch (metric) {
+    case HnswMetric::kCosine:
+      return "cosine";
+    case HnswMetric::kDot:
+      return "dot";
+    case HnswMetric::kL2:
+      return "l2";
+  }
+  return "unknown";
+}
+
 inline std::vector<float> Normal(Random& random, size_t dimension, double scale) {
   std::vector<float> row(dimension);
   for (float& value : row) {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "storage/hnsw/hnsw_index.h"
 #include "tests/storage/hnsw/hnsw_fixture.h"
 
@@ -61,6 +63,11 @@ struct OffsetCase {
   uint32_t dimension;
   float offset;
   double tolerance;
+
+  // Names the case in the test runner's output.
+  friend void PrintTo(const OffsetCase& value, std::ostream* out) {
+    *out << hnsw_test::NameOf(value.metric) << "_" << value.dimension;
+  }
 };
 
 class HnswOffsetTest : public testing::TestWithParam<OffsetCase> {};

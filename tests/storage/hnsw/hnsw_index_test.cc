@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <ostream>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -144,6 +145,12 @@ struct MetricCase {
   HnswMetric metric;
   uint32_t dimension;
   bool clustered;
+
+  // Names the case in the test runner's output.
+  friend void PrintTo(const MetricCase& value, std::ostream* out) {
+    *out << hnsw_test::NameOf(value.metric) << "_" << value.dimension
+         << (value.clustered ? "_clustered" : "");
+  }
 };
 
 class HnswMetricTest : public testing::TestWithParam<MetricCase> {};

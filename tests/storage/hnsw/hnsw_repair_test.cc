@@ -114,7 +114,7 @@ TEST(HnswRepairTest, RowsThatAreLinkedWhileAPassLooksForOrphansAreNone) {
   EXPECT_LE(index->Counts().pending, 3U);
 }
 
-TEST(HnswRepairTest, RowsPutAgainAndAgainTakeTheirFormerPlacesAndAreFoundAsWell) {
+TEST(HnswRepairTest, RowsPutAgainTakeTheirFormerPlacesAndAreFound) {
   const Rows rows = Clustered(3000, 16, 1, 84);
   const Rows queries = Clustered(60, 16, 1, 85);
   const auto index = Build(rows, {.dimension = 16, .m = 8, .ef_construction = 60});
