@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "inference/adapter/frame.h"
+#include "inference/adapter/projection_frame.h"
 #include "inference/retrieval/whitening.h"
 #include "inference/train/run.h"
 #include "inference/transformer/transformer.h"
@@ -39,9 +39,9 @@ struct LearningServices {
   inference::Transformer* embedder = nullptr;
   storage::TrajectoryStore* trajectories = nullptr;
   storage::PatternStore* patterns = nullptr;
-  const inference::Whitening* whitening = nullptr;  // applied to embeddings; null: none
-  Digest package_id{};                              // the package that computes embeddings
-  const inference::Frame* frame = nullptr;          // null: nothing is prepared for sharing
+  const inference::Whitening* whitening = nullptr;    // applied to embeddings; null: none
+  Digest package_id{};                                // the package that computes embeddings
+  const inference::ProjectionFrame* frame = nullptr;  // null: nothing is prepared for sharing
   std::vector<float> bank_boundaries = {};  // boundaries of the shared cores, as in UpdateLayout
   const storage::ConsentBook* consents = nullptr;  // decides whose lessons may be shared; null: all
   Digest origin{};                                 // this node's id

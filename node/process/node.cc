@@ -84,9 +84,9 @@ absl::Status NodeImpl::LoadModel() {
   ASSIGN_OR_RETURN(deep_training_,
                    inference::DefaultBackend().Load(model_, {.runner = *deep_runner_}));
   ASSIGN_OR_RETURN(
-      inference::Frame frame,
+      inference::ProjectionFrame frame,
       inference::RandomFrame(*model_, config_.federation.core_rank, limits::kFrameSeed));
-  frame_ = std::make_unique<inference::Frame>(std::move(frame));
+  frame_ = std::make_unique<inference::ProjectionFrame>(std::move(frame));
   return absl::OkStatus();
 }
 

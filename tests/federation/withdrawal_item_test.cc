@@ -88,7 +88,7 @@ TEST_F(WithdrawalItemTest, AnEarlyWithdrawalKeepsTheItemOutWithoutBlame) {
   const double before = node_.core().ScoreOf(other_.key().id());
   const Answers passed_on = other_.Push(manifest);
   EXPECT_THAT(passed_on.refused, ElementsAre(reasons::kWithdrawn));
-  EXPECT_EQ(passed_on.Find(Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(passed_on.Find(WireFrame::kChunkRequest), nullptr);
   EXPECT_EQ(passed_on.closed, "");
   EXPECT_EQ(node_.core().ScoreOf(other_.key().id()), before);
 }

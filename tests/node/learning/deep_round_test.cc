@@ -264,11 +264,11 @@ TEST_F(DeepRoundTest, TheNextVersionReachesWhatTheOneBeforeReached) {
   ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
   ASSERT_EQ(Run(2).outcome, DeepOutcome::kPublished);
   const auto served = catalog_->Find(serving::kDeepAdapter, std::nullopt);
-  ASSERT_NE(served->reach, nullptr);
-  EXPECT_EQ(served->reach->centroids.size(), 1u) << "of equal prompts one is enough";
+  ASSERT_NE(served->scope, nullptr);
+  EXPECT_EQ(served->scope->centroids.size(), 1u) << "of equal prompts one is enough";
   options_.scope = std::nullopt;
   ASSERT_EQ(Run(3).outcome, DeepOutcome::kPublished);
-  EXPECT_EQ(catalog_->Find(serving::kDeepAdapter, std::nullopt)->reach, nullptr);
+  EXPECT_EQ(catalog_->Find(serving::kDeepAdapter, std::nullopt)->scope, nullptr);
 }
 
 // The score counts the adapter as it is served: requests with general text never get it.

@@ -124,7 +124,7 @@ class DpCentroidsTest : public DatabaseTest {
         *patterns_,
         UpdateLayout{.frame = &frame_, .model_hash = test::ConfigFor(key_, 1).model_hash},
         key_.id(), book_.get(), 1, sources_.get());
-    removed_ = own_->RemoveTakenBack(&stored, tier_, Now());
+    removed_ = own_->RemoveWithdrawn(&stored, tier_, Now());
     core_->Restore(std::move(stored), Now());
     ASSERT_TRUE(own_->RefreshAll(*core_, Now()).ok());
   }
@@ -166,7 +166,7 @@ class DpCentroidsTest : public DatabaseTest {
   learning::CentroidLessons lessons_;
   int asked_ = 0;
   uint64_t boot_ = 0;
-  inference::Frame frame_;
+  inference::ProjectionFrame frame_;
   std::unique_ptr<storage::UserConsentStore> store_;
   std::unique_ptr<storage::ConsentBook> book_;
   std::unique_ptr<storage::PatternStore> patterns_;
@@ -473,11 +473,11 @@ TEST_F(DpCentroidsTest, APeerKeepsThemForSevenDays) {
 TEST_F(DpCentroidsTest, APreviewSaysWhatWouldLeaveAndChargesNothing) {
   const auto update = DpRelease::Create({.layout = {.frame = &frame_}, .clock = &clock_});
   const auto preview = [&](privacy::ConsentTier tier) {
-    return PreviewNext({.tier = tier,
-                        .own = own_.get(),
-                        .release = update.get(),
-                        .centroids = centroids_.get(),
-                        .now = Now()})
+    return PreviewNextRelease({.tier = tier,
+                               .own = own_.get(),
+                               .release = update.get(),
+                               .centroids = centroids_.get(),
+                               .now = Now()})
         .value();
   };
   EXPECT_FALSE(preview(privacy::ConsentTier::kPrivate).has_centroids());

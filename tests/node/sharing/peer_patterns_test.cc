@@ -76,7 +76,7 @@ class PeerPatternsTest : public DatabaseTest {
   }
   int64_t StoredTime(uint16_t n) { return store_->Get(Shared(n, 0).id)->updated_ms; }
 
-  const inference::Frame frame_;
+  const inference::ProjectionFrame frame_;
   std::unique_ptr<storage::PatternStore> store_;
   std::unique_ptr<PeerPatterns> peers_;
 };

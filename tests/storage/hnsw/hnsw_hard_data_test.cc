@@ -43,7 +43,7 @@ Rows Signs(size_t count, size_t dimension, uint64_t seed) {
   for (size_t i = 0; i < count; ++i) {
     std::vector<float> row = centres[random.Below(centres.size())];
     for (float& value : row) {
-      value = (value > 0) != random.Chance(0.05) ? 1.0F : -1.0F;
+      value = (value > 0) != random.Bernoulli(0.05) ? 1.0F : -1.0F;
     }
     rows.push_back(std::move(row));
   }
@@ -202,9 +202,9 @@ TEST(HnswHardDataTest, ARowThatNoListHasRoomForTakesNobodysPlace) {
     PutRow(*index, i, rows[i]);
   }
   PutRow(*index, 100, rows[0], {.bank = 1});
-  EXPECT_EQ(index->LinkSome(100), rows.size() + 1);
+  EXPECT_EQ(index->LinkBatch(100), rows.size() + 1);
   EXPECT_TRUE(index->Remove(100));  // makes a pass necessary
-  while (index->RepairSome(100, true)) {
+  while (index->RepairBatch(100, true)) {
   }
   EXPECT_LE(index->Counts().pending, 1U);
 }
