@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "absl/status/status.h"
 #include "inference/import/hf_tokenizer.h"

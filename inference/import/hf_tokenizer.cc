@@ -3,6 +3,7 @@
 
 #include "inference/import/hf_tokenizer.h"
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 

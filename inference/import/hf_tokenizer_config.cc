@@ -4,6 +4,7 @@
 #include "inference/import/hf_tokenizer_config.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/status.h"
 #include "inference/import/json.h"

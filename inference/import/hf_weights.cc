@@ -4,6 +4,7 @@
 #include "inference/import/hf_weights.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 

@@ -3,6 +3,7 @@
 
 #include "inference/import/json.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/reasons.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,8 +13,7 @@
 
 namespace ruvd::inference {
 
-// Reads JSON without exceptions. Internal to the importer, because the library's header slows down
-// compilation.
+// Reads JSON without exceptions, for the importer.
 
 // Parses an object. The order of its keys does not matter. `what` names the file in messages.
 // MODEL_CORRUPT if the text is not a JSON object or is nested deeper than

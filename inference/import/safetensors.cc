@@ -4,6 +4,7 @@
 #include "inference/import/safetensors.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 

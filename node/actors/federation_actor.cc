@@ -78,10 +78,11 @@ class FederationActorImpl final : public sharing::FederationActor {
         },
         clock_.Now() + kPatience, std::move(done), Priority::kControl);
   }
-  void SetConsent(privacy::ConsentTier tier,
-                  std::function<void(absl::StatusOr<sharing::ConsentAnswer>)> done) override {
-    ref_.Ask<sharing::ConsentAnswer>(
-        [tier](runtime::ReplyTo<sharing::ConsentAnswer> reply) {
+  void SetConsent(
+      privacy::ConsentTier tier,
+      std::function<void(absl::StatusOr<admin::v1::SetConsentResponse>)> done) override {
+    ref_.Ask<admin::v1::SetConsentResponse>(
+        [tier](runtime::ReplyTo<admin::v1::SetConsentResponse> reply) {
           return ConsentRequest{tier, std::move(reply)};
         },
         clock_.Now() + kPatience, std::move(done), Priority::kControl);
@@ -94,10 +95,11 @@ class FederationActorImpl final : public sharing::FederationActor {
         },
         clock_.Now() + kPatience, std::move(done), Priority::kControl);
   }
-  void Preview(privacy::ConsentTier tier,
-               std::function<void(absl::StatusOr<sharing::ReleasePreview>)> done) override {
-    ref_.Ask<sharing::ReleasePreview>(
-        [tier](runtime::ReplyTo<sharing::ReleasePreview> reply) {
+  void Preview(
+      privacy::ConsentTier tier,
+      std::function<void(absl::StatusOr<admin::v1::PreviewReleaseResponse>)> done) override {
+    ref_.Ask<admin::v1::PreviewReleaseResponse>(
+        [tier](runtime::ReplyTo<admin::v1::PreviewReleaseResponse> reply) {
           return PreviewRequest{tier, std::move(reply)};
         },
         clock_.Now() + kPatience, std::move(done), Priority::kControl);

@@ -85,7 +85,7 @@ class GossipActor final : public runtime::Actor<Message> {
     RETURN_IF_ERROR(Restore(context));
     // This repairs a crash between storing a pattern and offering it.
     Perform("own patterns could not be offered", own_patterns_.RefreshAll(*core_, Now()), context);
-    if (options_.centroids == nullptr || !options_.centroids->View().enabled) {
+    if (options_.centroids == nullptr || !options_.centroids->View().enabled()) {
       Perform(own_patterns_.TakeBackCentroids(*core_), context);  // the operator turned them off
     }
     RETURN_IF_ERROR(context.StartPeriodicTimer(kTick, [] { return Message(Tick{}); }).status());
@@ -354,8 +354,8 @@ class GossipActor final : public runtime::Actor<Message> {
     }
   }
 
-  absl::StatusOr<sharing::ConsentAnswer> ChangeConsent(privacy::ConsentTier tier,
-                                                       Context& context) {
+  absl::StatusOr<admin::v1::SetConsentResponse> ChangeConsent(privacy::ConsentTier tier,
+                                                              Context& context) {
     RETURN_IF_ERROR(options_.release->CheckTier(tier));
     const sharing::TakenBack taken = withdrawals_.total();
     if (tier != core_->consent()) {
@@ -383,12 +383,13 @@ class GossipActor final : public runtime::Actor<Message> {
     ASSIGN_OR_RETURN(federation::Actions offers, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(offers), context);
     OfferOwnDelta(context);
-    return sharing::ConsentAnswer{
-        .tier = tier,
-        .since_ms = record.since_ms,
-        .items_offered = static_cast<uint32_t>(core_->counters().offered_items - before),
-        .items_taken_back = withdrawals_.total().items() - taken.items(),
-        .peers = static_cast<uint32_t>(core_->active_links())};
+    admin::v1::SetConsentResponse answer;
+    answer.set_tier(static_cast<pattern::v1::SharingTier>(tier));
+    answer.set_since_ms(record.since_ms);
+    answer.set_items_offered(static_cast<uint32_t>(core_->counters().offered_items - before));
+    answer.set_items_taken_back(withdrawals_.total().items() - taken.items());
+    answer.set_peers_told(static_cast<uint32_t>(core_->active_links()));
+    return answer;
   }
 
   void CountContributors() {
@@ -462,7 +463,7 @@ class GossipActor final : public runtime::Actor<Message> {
     consents_checked_ms_ = now_ms;
   }
 
-  absl::StatusOr<sharing::ReleasePreview> PreviewOf(privacy::ConsentTier tier) const {
+  absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewOf(privacy::ConsentTier tier) const {
     absl::Status allowed = options_.release->CheckTier(tier);
     allowed.Update(sharing::CheckMayContribute(core_->certificate()));
     return sharing::PreviewNext({.tier = tier,

@@ -55,14 +55,14 @@ struct ViewRequest {
 };
 struct ConsentRequest {
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
-  runtime::ReplyTo<sharing::ConsentAnswer> reply;
+  runtime::ReplyTo<admin::v1::SetConsentResponse> reply;
 };
 struct ConsentsChanged {
   runtime::ReplyTo<sharing::ConsentsAnswer> reply;
 };
 struct PreviewRequest {
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
-  runtime::ReplyTo<sharing::ReleasePreview> reply;
+  runtime::ReplyTo<admin::v1::PreviewReleaseResponse> reply;
 };
 // The messages of the federation actor.
 using GossipMessage = std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick,

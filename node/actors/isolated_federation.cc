@@ -30,8 +30,9 @@ class IsolatedFederation final : public sharing::FederationActor {
     view.now = clock_.Now();
     done(view);
   }
-  void SetConsent(privacy::ConsentTier,
-                  std::function<void(absl::StatusOr<sharing::ConsentAnswer>)> done) override {
+  void SetConsent(
+      privacy::ConsentTier,
+      std::function<void(absl::StatusOr<admin::v1::SetConsentResponse>)> done) override {
     done(Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
                "this node does not federate; set federation.enabled and restart it"));
   }
@@ -39,8 +40,9 @@ class IsolatedFederation final : public sharing::FederationActor {
       std::function<void(absl::StatusOr<sharing::ConsentsAnswer>)> done) override {
     done(sharing::ConsentsAnswer());
   }
-  void Preview(privacy::ConsentTier,
-               std::function<void(absl::StatusOr<sharing::ReleasePreview>)> done) override {
+  void Preview(
+      privacy::ConsentTier,
+      std::function<void(absl::StatusOr<admin::v1::PreviewReleaseResponse>)> done) override {
     done(Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
                "this node does not federate, so nothing leaves it; set federation.enabled and "
                "restart it"));

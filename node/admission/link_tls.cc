@@ -3,6 +3,7 @@
 
 #include "node/admission/link_tls.h"
 
+#include <grpcpp/grpcpp.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/security/tls_certificate_provider.h>

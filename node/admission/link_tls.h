@@ -3,8 +3,6 @@
 
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "federation/link/link_channel.h"
+#include "node/transport/grpc_types.h"
 #include "node/transport/tls.h"
 
 namespace ruvd::admission {

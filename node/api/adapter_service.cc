@@ -1,9 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <grpcpp/grpcpp.h>
+
 #include <optional>
 #include <string>
 
+#include "base/executor.h"
 #include "base/reasons.h"
 #include "base/shown.h"
 #include "base/status.h"
@@ -15,6 +18,7 @@
 #include "node/api/services.h"
 #include "node/limits.h"
 #include "node/reasons.h"
+#include "node/serving/adapter_catalog.h"
 #include "ruvd/adapter/v1/adapter.grpc.pb.h"
 
 namespace ruvd::api {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <fmt/chrono.h>
+#include <grpcpp/grpcpp.h>
 
 #include <algorithm>
 #include <cctype>
@@ -13,19 +14,29 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/folder.h"
 #include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/api/node_status.h"
 #include "node/api/query_lane.h"
 #include "node/api/release_messages.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
+#include "node/learning/deep.h"
 #include "node/limits.h"
 #include "node/reasons.h"
+#include "node/serving/erasure_fence.h"
+#include "node/serving/extensions/instant_loop.h"
+#include "node/sharing/federation.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
+#include "storage/changes/change_store.h"
+#include "storage/consent/consent_book.h"
+#include "storage/db/database.h"
 #include "storage/erasure/user_erasure.h"
+#include "storage/sessions/session_index.h"
+#include "storage/trajectories/trajectory_store.h"
+#include "storage/witness/witness_log.h"
 
 namespace ruvd::api {
 namespace {
@@ -49,15 +60,6 @@ std::string StateOf(const federation::Member& member) {
   return std::string(federation::MemberStateName(member.state));
 }
 
-void WriteConsentAnswer(const sharing::ConsentAnswer& answer,
-                        admin::v1::SetConsentResponse* message) {
-  message->set_tier(static_cast<pattern::v1::SharingTier>(answer.tier));
-  message->set_since_ms(answer.since_ms);
-  message->set_items_offered(answer.items_offered);
-  message->set_items_taken_back(answer.items_taken_back);
-  message->set_peers_told(answer.peers);
-}
-
 void WriteMember(const federation::Member& member, TimePoint now, admin::v1::Member* message) {
   message->set_node_id(ToHex(member.id));
   message->set_name(member.name);
@@ -68,40 +70,15 @@ void WriteMember(const federation::Member& member, TimePoint now, admin::v1::Mem
   message->set_linked(member.linked);
 }
 
-void WriteStatus(const NodeStatus& node, admin::v1::GetStatusResponse* message) {
-  message->set_node_id(node.node_id);
-  message->set_name(node.name);
-  message->set_version(node.version);
-  message->set_state(node.state);
-  message->set_model_name(node.model_name);
-  message->set_model_hash(node.model_hash);
-  message->set_patterns(node.patterns);
-  message->set_patterns_capacity(node.patterns_capacity);
-  message->set_patterns_pending(node.patterns_pending);
-  message->set_patterns_problem(node.patterns_problem);
-  message->set_trajectories(node.trajectories);
-  message->set_dead_letters(node.dead_letters);
-  message->set_storage_health(node.storage_health);
-  message->set_uptime_seconds(node.uptime_seconds);
-  message->set_requests_running(node.requests_running);
-  message->set_sessions(node.sessions);
-  message->set_witness_stored(node.witness_stored);
-  message->set_witness_queued(node.witness_queued);
-  message->set_witness_refused(node.witness_refused);
-  message->set_witness_crowded_out(node.witness_crowded_out);
-  message->set_model_package(node.model_package);
-  message->set_embedding_dimension(node.embedding_dimension);
-}
-
 void WriteFederation(const sharing::FederationView& view, admin::v1::GetStatusResponse* message) {
   if (view.release) {
-    WriteRelease(*view.release, message->mutable_release());
+    *message->mutable_release() = *view.release;
   }
   if (view.masked) {
-    WriteMasked(*view.masked, message->mutable_masked());
+    *message->mutable_masked() = *view.masked;
   }
   if (view.centroids) {
-    WriteCentroidStatus(*view.centroids, message->mutable_centroids());
+    *message->mutable_centroids() = *view.centroids;
   }
   message->set_federated_adapter_version(view.federated_adapter_version);
   message->set_certificate_expires_ms(view.certificate_expires_ms);
@@ -185,9 +162,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     auto* reactor = context->DefaultReactor();
     node_.federation->View(
         [this, reactor, response](const absl::StatusOr<sharing::FederationView>& view) {
-          NodeStatus status;
-          node_.fill_status(&status);
-          WriteStatus(status, response);
+          node_.fill_status(response);
           if (view.ok()) {  // without it the rest of the status is still useful
             WriteFederation(*view, response);
           }
@@ -222,11 +197,11 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     }
     node_.federation->SetConsent(
         static_cast<privacy::ConsentTier>(request->tier()),
-        [this, reactor, response](const absl::StatusOr<sharing::ConsentAnswer>& answer) {
+        [this, reactor, response](const absl::StatusOr<admin::v1::SetConsentResponse>& answer) {
           if (answer.ok()) {
-            WriteConsentAnswer(*answer, response);
+            *response = *answer;
           }
-          if (!answer.ok() || answer->tier != privacy::ConsentTier::kPrivate) {
+          if (!answer.ok() || answer->tier() != pattern::v1::SHARING_TIER_PRIVATE) {
             reactor->Finish(ToRpcStatus(answer.status()));
             return;
           }
@@ -252,10 +227,10 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
             response->set_since_ms(view->consent_since_ms);
             response->set_bytes_shared(view->bytes_shared);
             if (view->release) {
-              WriteRelease(*view->release, response->mutable_release());
+              *response->mutable_release() = *view->release;
             }
             if (view->centroids) {
-              WriteCentroidStatus(*view->centroids, response->mutable_centroids());
+              *response->mutable_centroids() = *view->centroids;
             }
           }
           reactor->Finish(ToRpcStatus(view.status()));
@@ -269,9 +244,9 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     auto* reactor = context->DefaultReactor();
     const auto preview = [this, reactor, response](privacy::ConsentTier tier) {
       node_.federation->Preview(
-          tier, [reactor, response](const absl::StatusOr<sharing::ReleasePreview>& next) {
+          tier, [reactor, response](const absl::StatusOr<admin::v1::PreviewReleaseResponse>& next) {
             if (next.ok()) {
-              WritePreview(*next, response);
+              *response = *next;
             }
             reactor->Finish(ToRpcStatus(next.status()));
           });

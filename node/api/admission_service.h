@@ -3,14 +3,13 @@
 
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
 #include <functional>
 #include <memory>
 
 #include "base/executor.h"
 #include "node/admission/admission_office.h"
 #include "node/admission/link_tls.h"
+#include "node/transport/grpc_types.h"
 
 namespace ruvd::api {
 

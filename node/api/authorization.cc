@@ -4,6 +4,7 @@
 #include "node/api/authorization.h"
 
 #include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
 
 #include <algorithm>
 #include <array>

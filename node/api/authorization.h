@@ -3,15 +3,13 @@
 
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-#include <grpcpp/security/auth_metadata_processor.h>
-
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
 
 #include "node/transport/api_tokens.h"
+#include "node/transport/grpc_types.h"
 
 namespace ruvd::api {
 

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <grpcpp/grpcpp.h>
+
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/model/model.h"
@@ -8,6 +10,7 @@
 #include "node/api/messages.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
+#include "node/serving/inference.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 
 namespace ruvd::api {
@@ -20,8 +23,8 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
   grpc::ServerWriteReactor<inference::v1::GenerateResponse>* Generate(
       grpc::CallbackServerContext* context,
       const inference::v1::GenerateRequest* request) override {
-    return GenerateStream::Start(*node_.inference, node_.model->tokenizer(), *node_.clock, context,
-                                 *request);
+    return StartGenerateStream(*node_.inference, node_.model->tokenizer(), *node_.clock, context,
+                               *request);
   }
 
   grpc::ServerUnaryReactor* Embed(grpc::CallbackServerContext* context,

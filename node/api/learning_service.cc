@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <grpcpp/grpcpp.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -9,9 +11,12 @@
 #include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
+#include "node/learning/deep.h"
+#include "node/learning/learning.h"
 #include "node/learning/lesson_clusters.h"
 #include "node/limits.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "storage/trajectories/trajectory_store.h"
 
 namespace ruvd::api {
 namespace {

@@ -5,6 +5,7 @@
 
 #include <grpc/support/time.h>
 #include <grpcpp/alarm.h>
+#include <grpcpp/grpcpp.h>
 
 #include <algorithm>
 #include <deque>

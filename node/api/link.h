@@ -3,13 +3,12 @@
 
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 #include <string>
 
 #include "node/admission/link_tls.h"
 #include "node/sharing/federation.h"
+#include "node/transport/grpc_types.h"
 
 namespace ruvd::api {
 

@@ -3,6 +3,8 @@
 
 #include "node/api/pattern_feed.h"
 
+#include <grpcpp/grpcpp.h>
+
 #include <atomic>
 #include <deque>
 #include <optional>

@@ -3,13 +3,12 @@
 
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
 #include "base/executor.h"
+#include "node/transport/grpc_types.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
 #include "storage/patterns/pattern_store.h"
 

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <grpcpp/grpcpp.h>
+
 #include <functional>
 #include <utility>
 #include <vector>
@@ -15,8 +17,11 @@
 #include "node/api/services.h"
 #include "node/api/synced_answers.h"
 #include "node/limits.h"
+#include "node/serving/inference.h"
 #include "node/serving/pattern_payload.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
+#include "storage/changes/change_store.h"
+#include "storage/patterns/pattern_store.h"
 
 namespace ruvd::api {
 namespace {

@@ -3,6 +3,8 @@
 
 #include "node/api/query_lane.h"
 
+#include <grpcpp/grpcpp.h>
+
 #include <utility>
 
 #include "base/reasons.h"

@@ -3,14 +3,13 @@
 
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
 #include <atomic>
 #include <cstddef>
 #include <functional>
 
 #include "absl/status/status.h"
 #include "base/executor.h"
+#include "node/transport/grpc_types.h"
 
 namespace ruvd::api {
 

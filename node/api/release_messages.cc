@@ -8,113 +8,31 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/sharing/refusal.h"
 #include "privacy/limits.h"
 
 namespace ruvd::api {
-namespace {
-
-void WriteRefusal(const absl::Status& refusal, auto* message) {
-  if (!refusal.ok()) {
-    message->set_refusal(MessageOf(refusal));
-    message->set_refusal_reason(ReasonOf(refusal));
-  }
-}
-
-void WriteCentroids(const sharing::CentroidPreview& preview, admin::v1::CentroidPreview* message) {
-  const sharing::DpCentroidsView& release = preview.release;
-  WriteRefusal(preview.refusal, message);
-  message->set_lessons(preview.lessons);
-  message->set_contributors(preview.contributors);
-  message->set_left_out(preview.left_out);
-  message->set_examples(release.examples);
-  message->set_most(release.most);
-  message->set_payload_bytes(release.payload_bytes);
-  message->set_epsilon(release.epsilon);
-  message->set_delta(release.delta);
-  message->set_noise_multiplier(release.noise_multiplier);
-  message->set_predicted_snr(release.snr);
-  message->set_spent_epsilon(release.spent_epsilon);
-  message->set_budget_epsilon(release.budget_epsilon);
-  message->set_releases(release.releases);
-  message->set_next_ms(release.next_ms);
-}
-
-}  // namespace
-
-void WriteRelease(const sharing::DpReleaseView& view, admin::v1::ReleaseStatus* message) {
-  message->set_scope(view.scope);
-  message->set_clip_norm(view.clip_norm);
-  message->set_delta(view.delta);
-  message->set_epsilon(view.epsilon);
-  message->set_noise_multiplier(view.noise_multiplier);
-  message->set_values(view.values);
-  message->set_contributors(view.contributors);
-  message->set_predicted_snr(view.snr);
-  message->set_needed_epsilon(view.needed_epsilon);
-  message->set_needed_contributors(view.needed_contributors);
-  message->set_needed_values(view.needed_values);
-  message->set_spent_epsilon(view.spent_epsilon);
-  message->set_budget_epsilon(view.budget_epsilon);
-  message->set_releases(view.releases);
-  message->set_last_ms(view.last_ms);
-  message->set_next_ms(view.next_ms);
-  WriteRefusal(view.refusal, message);
-}
-
-void WriteCentroidStatus(const sharing::DpCentroidsView& view, admin::v1::CentroidStatus* message) {
-  message->set_enabled(view.enabled);
-  message->set_delta(view.delta);
-  message->set_epsilon(view.epsilon);
-  message->set_examples(view.examples);
-  message->set_releases(view.releases);
-  message->set_spent_epsilon(view.spent_epsilon);
-  message->set_budget_epsilon(view.budget_epsilon);
-  message->set_last_ms(view.last_ms);
-  message->set_next_ms(view.next_ms);
-  WriteRefusal(view.refusal, message);
-}
-
 privacy::ResidualPrivacy ResidualOf(const sharing::FederationView& view) {
-  privacy::ResidualPrivacy residual{.releases = view.release->releases,
-                                    .epsilon = view.release->spent_epsilon,
-                                    .delta = view.release->delta,
+  privacy::ResidualPrivacy residual{.releases = view.release->releases(),
+                                    .epsilon = view.release->spent_epsilon(),
+                                    .delta = view.release->delta(),
                                     .plain = view.plain_left,
-                                    .sums = view.release->sums};
-  if (view.centroids && view.centroids->releases > 0) {
-    residual.releases += view.centroids->releases;
-    residual.epsilon = view.centroids->spent_epsilon;  // includes the cost of updates
+                                    .sums = view.release->sums()};
+  if (view.centroids && view.centroids->releases() > 0) {
+    residual.releases += view.centroids->releases();
+    residual.epsilon = view.centroids->spent_epsilon();  // includes the cost of updates
   }
   return residual;
 }
 
 std::string ResidualText(const sharing::FederationView& view) {
   const privacy::ResidualPrivacy residual = ResidualOf(view);
-  if (view.release->unknown.ok()) {
+  if (view.release->unknown().empty()) {
     return ResidualStatement(residual);
   }
   return fmt::format("It is not known what left this node with noise: {} [{}].{}",
-                     MessageOf(view.release->unknown), ReasonOf(view.release->unknown),
+                     view.release->unknown(), view.release->unknown_reason(),
                      residual.plain ? " " + privacy::ResidualStatement({.plain = true}) : "");
-}
-
-void WritePreview(const sharing::ReleasePreview& preview,
-                  admin::v1::PreviewReleaseResponse* message) {
-  message->set_tier(static_cast<pattern::v1::SharingTier>(preview.tier));
-  WriteRefusal(preview.refusal, message);
-  message->set_patterns(preview.patterns);
-  message->set_left_out(preview.left_out);
-  message->set_contributors(preview.contributors);
-  message->mutable_payloads()->Assign(preview.payloads.begin(), preview.payloads.end());
-  message->set_more_payloads(preview.more_payloads);
-  if (preview.tier == privacy::ConsentTier::kDp || preview.tier == privacy::ConsentTier::kMasked) {
-    message->set_head(preview.layout.head);
-    message->set_value_bytes(preview.layout.value_bytes);
-    message->set_norm(preview.norm);
-  }
-  WriteRelease(preview.release, message->mutable_release());
-  if (preview.centroids) {
-    WriteCentroids(*preview.centroids, message->mutable_centroids());
-  }
 }
 
 void WriteUserConsent(const privacy::UserConsent& record, admin::v1::UserConsent* message) {
@@ -160,27 +78,11 @@ absl::StatusOr<privacy::UserConsent> ReadUserConsent(
       .expires_ms = lasts_ms};
 }
 
-void WriteMasked(const sharing::MaskedView& view, admin::v1::MaskedStatus* message) {
-  message->set_round(view.round);
-  message->set_next_ms(view.next_ms);
-  message->set_waits(view.waits.ok() ? "" : MessageOf(view.waits));
-  message->set_sums(view.sums);
-  if (view.last_round == 0) {
-    return;
-  }
-  message->set_last_round(view.last_round);
-  message->set_last_group(static_cast<uint32_t>(view.last_group));
-  message->set_last_attempt(view.last_attempt + 1);
-  message->set_last_members(static_cast<uint32_t>(view.last_members));
-  message->set_last_own(view.last_own);
-  WriteRefusal(view.last, message);
-}
-
 void WritePeer(const federation::PeerRecord& peer, admin::v1::PeerEffect* message) {
   message->set_node_id(ToHex(peer.origin));
   message->set_members(static_cast<uint32_t>(peer.members));
   message->set_norm(peer.norm);
-  WriteRefusal(peer.refused, message);
+  sharing::WriteRefusal(peer.refused, message);
   message->set_reputation(peer.reputation);
   message->set_examples(peer.examples);
   if (!peer.refused.ok()) {

@@ -8,10 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "federation/daf/daf_round.h"
-#include "node/sharing/dp_centroids.h"
-#include "node/sharing/dp_release.h"
 #include "node/sharing/federation.h"
-#include "node/sharing/masked_view.h"
 #include "privacy/consent/user_consent.h"
 #include "privacy/consent/withdrawal.h"
 #include "ruvd/admin/v1/admin.pb.h"
@@ -19,12 +16,7 @@
 // Converts releases and consents to messages of ruvd.admin.v1.
 namespace ruvd::api {
 
-void WriteRelease(const sharing::DpReleaseView& view, admin::v1::ReleaseStatus* message);
-void WriteCentroidStatus(const sharing::DpCentroidsView& view, admin::v1::CentroidStatus* message);
-void WritePreview(const sharing::ReleasePreview& preview,
-                  admin::v1::PreviewReleaseResponse* message);
 void WritePeer(const federation::PeerRecord& peer, admin::v1::PeerEffect* message);
-void WriteMasked(const sharing::MaskedView& view, admin::v1::MaskedStatus* message);
 void WriteRound(const sharing::FederatedOutcome& round, const std::vector<float>& boundaries,
                 admin::v1::FederatedRound* message);
 void WriteUserConsent(const privacy::UserConsent& record, admin::v1::UserConsent* message);

@@ -3,6 +3,8 @@
 
 #include "node/api/rpc_status.h"
 
+#include <grpcpp/grpcpp.h>
+
 #include <string>
 
 #include "base/reasons.h"

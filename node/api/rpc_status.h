@@ -3,9 +3,8 @@
 
 #pragma once
 
-#include <grpcpp/support/status.h>
-
 #include "absl/status/status.h"
+#include "node/transport/grpc_types.h"
 
 namespace ruvd::api {
 

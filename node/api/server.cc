@@ -4,6 +4,7 @@
 #include "node/api/server.h"
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
 #include <mutex>
@@ -43,6 +44,9 @@ absl::StatusOr<RunningServer> StartServer(const std::string& listen, int max_mes
   transport::KeepCallbackQueue();
   grpc::ServerBuilder builder;
   int port = 0;
+  if (credentials == nullptr) {
+    credentials = grpc::InsecureServerCredentials();
+  }
   builder.AddListeningPort(listen, std::move(credentials), &port);
   builder.SetMaxReceiveMessageSize(max_message_bytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);

@@ -3,13 +3,12 @@
 
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "node/transport/grpc_types.h"
 
 namespace ruvd::api {
 
@@ -19,10 +18,10 @@ struct RunningServer {
   std::string address;
 };
 
-// Serves `services` (borrowed) with health checking and reflection. CONFIG_INVALID if the address
-// cannot be bound.
+// Serves `services` (borrowed) with health checking and reflection, over plain connections if
+// `credentials` is null. CONFIG_INVALID if the address cannot be bound.
 absl::StatusOr<RunningServer> StartServer(
     const std::string& listen, int max_message_bytes, const std::vector<grpc::Service*>& services,
-    std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials());
+    std::shared_ptr<grpc::ServerCredentials> credentials = nullptr);
 
 }  // namespace ruvd::api

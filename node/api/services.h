@@ -3,36 +3,53 @@
 
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "base/bytes.h"
-#include "base/executor.h"
-#include "inference/model/model.h"
-#include "node/api/node_status.h"
-#include "node/api/pattern_feed.h"
-#include "node/learning/deep.h"
-#include "node/learning/learning.h"
-#include "node/serving/adapter_catalog.h"
-#include "node/serving/erasure_fence.h"
-#include "node/serving/extensions/instant_loop.h"
-#include "node/serving/inference.h"
-#include "node/sharing/federation.h"
+#include "node/transport/grpc_types.h"
 #include "privacy/identity/node_key.h"
-#include "storage/changes/change_store.h"
-#include "storage/consent/consent_book.h"
-#include "storage/db/database.h"
-#include "storage/patterns/pattern_store.h"
-#include "storage/sessions/session_index.h"
-#include "storage/trajectories/trajectory_store.h"
-#include "storage/witness/witness_log.h"
+
+// The services are declared without the headers of the rooms that they call, because these take
+// seconds to compile.
+namespace ruvd {
+class Clock;
+class Executor;
+namespace inference {
+class Model;
+}  // namespace inference
+namespace storage {
+class ChangeStore;
+class ConsentBook;
+class Database;
+class PatternStore;
+class SessionIndex;
+class TrajectoryStore;
+class WitnessLog;
+}  // namespace storage
+namespace serving {
+class AdapterCatalog;
+class ErasureFence;
+class InferenceActor;
+class InstantLoop;
+}  // namespace serving
+namespace learning {
+class DeepActor;
+class LearningActor;
+}  // namespace learning
+namespace sharing {
+class FederationActor;
+}  // namespace sharing
+namespace admin::v1 {
+class GetStatusResponse;
+}  // namespace admin::v1
+}  // namespace ruvd
 
 namespace ruvd::api {
+
+class PatternFeed;
 
 // The objects that the services call. All are borrowed and must outlive the server.
 struct ServiceDependencies {
@@ -67,7 +84,7 @@ struct ServiceDependencies {
   sharing::FederationActor* federation = nullptr;
   storage::ConsentBook* consents = nullptr;
   // Fills the fields of GetStatus that the node itself knows.
-  std::function<void(NodeStatus*)> fill_status;
+  std::function<void(admin::v1::GetStatusResponse*)> fill_status;
 };
 
 // Make the gRPC services of the client port, on the callback API: a method never blocks; it calls

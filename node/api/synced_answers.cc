@@ -3,6 +3,8 @@
 
 #include "node/api/synced_answers.h"
 
+#include <grpcpp/grpcpp.h>
+
 #include "node/api/rpc_status.h"
 
 namespace ruvd::api {

@@ -3,13 +3,12 @@
 
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
 #include <vector>
 
 #include "base/executor.h"
 #include "base/mutex.h"
 #include "node/api/query_lane.h"
+#include "node/transport/grpc_types.h"
 #include "storage/patterns/pattern_store.h"
 
 namespace ruvd::api {

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <grpcpp/grpcpp.h>
+
 #include <functional>
 #include <utility>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
 #include "node/limits.h"
+#include "node/serving/inference.h"
 #include "ruvd/witness/v1/witness.grpc.pb.h"
 #include "storage/witness/witness_log.h"
 

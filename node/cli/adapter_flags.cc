@@ -78,13 +78,12 @@ absl::Status ReadOne(std::string_view text, inference::v1::AdapterChoice* choice
 
 }  // namespace
 
-void AddAdapterFlags(CLI::App& verb, AdapterFlags& flags) {
-  verb.add_flag("--no-adapters", flags.none, "Use the base model without any adapter");
-  verb.add_option(
-          "--adapter", flags.chosen,
-          "Adapter to use, as NAME[@VERSION][=WEIGHT][@T_MIN..T_MAX] with a name from `ruvd "
-          "adapter ls`; it acts while the masked share t is in the range; may be repeated")
-      ->allow_extra_args(false);
+void AddAdapterFlags(Verb verb, AdapterFlags& flags) {
+  verb.Switch("--no-adapters", flags.none, "Use the base model without any adapter");
+  verb.Option("--adapter", flags.chosen,
+              "Adapter to use, as NAME[@VERSION][=WEIGHT][@T_MIN..T_MAX] with a name from `ruvd "
+              "adapter ls`; it acts while the masked share t is in the range; may be repeated")
+      .OneValueEach();
 }
 
 absl::Status ReadAdapterFlags(const AdapterFlags& flags,

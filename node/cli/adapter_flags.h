@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "node/terminal/command.h"
+#include "node/terminal/verb.h"
 #include "ruvd/inference/v1/inference.pb.h"
 
 namespace ruvd::cli {
@@ -18,7 +18,7 @@ struct AdapterFlags {
 };
 
 // Adds --no-adapters and --adapter.
-void AddAdapterFlags(CLI::App& verb, AdapterFlags& flags);
+void AddAdapterFlags(Verb verb, AdapterFlags& flags);
 
 // Writes the flags into `selection`. USAGE if a weight, range or version is not a number.
 absl::Status ReadAdapterFlags(const AdapterFlags& flags,

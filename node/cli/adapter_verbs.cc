@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,6 +21,8 @@
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/adapter/v1/adapter.pb.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -64,7 +65,7 @@ absl::Status List(CommandContext& context, const std::string& name) {
   client::NodeClient client(context.server, context.credentials);
   adapter::v1::ListAdaptersRequest request;
   request.set_name(name);
-  ASSIGN_OR_RETURN(const auto response, client.ListAdapters(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<adapter::v1::ListAdaptersResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -85,7 +86,7 @@ absl::Status Show(CommandContext& context, const std::string& text) {
   adapter::v1::GetAdapterRequest request;
   RETURN_IF_ERROR(ReadAdapterRef(text, request.mutable_adapter()));
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.GetAdapter(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<adapter::v1::GetAdapterResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -128,7 +129,7 @@ absl::Status Diff(CommandContext& context, const std::string& a, const std::stri
   RETURN_IF_ERROR(ReadAdapterRef(a, request.mutable_a()));
   RETURN_IF_ERROR(ReadAdapterRef(b, request.mutable_b()));
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.DiffAdapters(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<adapter::v1::DiffAdaptersResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -160,7 +161,7 @@ absl::Status Load(CommandContext& context, const FileFlags& flags) {
     request.set_weight(*flags.weight);
   }
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.LoadAdapter(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<adapter::v1::LoadAdapterResponse>(request));
   return Say(context, "loaded", response.adapter());
 }
 
@@ -172,7 +173,7 @@ absl::Status Import(CommandContext& context, const FileFlags& flags) {
     request.set_weight(*flags.weight);
   }
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.ImportAdapter(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<adapter::v1::ImportAdapterResponse>(request));
   return Say(context, "imported", response.adapter());
 }
 
@@ -180,7 +181,7 @@ absl::Status Unload(CommandContext& context, const std::string& text) {
   adapter::v1::UnloadAdapterRequest request;
   RETURN_IF_ERROR(ReadAdapterRef(text, request.mutable_adapter()));
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.UnloadAdapter(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<adapter::v1::UnloadAdapterResponse>(request));
   context.out << (context.json
                       ? ToJsonLine(response)
                       : fmt::format("unloaded {}@{}\n", PrintableLine(request.adapter().name()),
@@ -193,7 +194,7 @@ absl::Status Pin(CommandContext& context, const std::string& text, bool off) {
   RETURN_IF_ERROR(ReadAdapterRef(text, request.mutable_adapter()));
   request.set_pinned(!off);
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.PinAdapter(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<adapter::v1::PinAdapterResponse>(request));
   return Say(context, off ? "unpinned" : "pinned", response.adapter());
 }
 
@@ -201,7 +202,7 @@ absl::Status Rollback(CommandContext& context, const std::string& text) {
   adapter::v1::RollbackAdapterRequest request;
   RETURN_IF_ERROR(ReadAdapterRef(text, request.mutable_adapter()));
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.RollbackAdapter(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<adapter::v1::RollbackAdapterResponse>(request));
   return Say(context, "serving", response.adapter());
 }
 
@@ -221,10 +222,12 @@ absl::Status Export(CommandContext& context, const ExportFlags& flags) {
     request.set_trunk(true);
   }
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.ExportAdapter(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<adapter::v1::ExportAdapterResponse>(request));
   RETURN_IF_ERROR(WriteFileAtomically(flags.out, response.file()));
-  context.out << (context.json ? ToJsonLine(nlohmann::json{{"out", flags.out},
-                                                           {"bytes", response.file().size()}})
+  report::v1::FileReport report;
+  report.set_out(flags.out);
+  report.set_bytes(response.file().size());
+  context.out << (context.json ? ToJsonLine(report)
                                : fmt::format("{}: {} bytes\n", PrintableLine(flags.out),
                                              response.file().size()));
   return absl::OkStatus();
@@ -232,39 +235,38 @@ absl::Status Export(CommandContext& context, const ExportFlags& flags) {
 
 void AddFileVerbs(VerbTable& verbs) {
   auto loaded = std::make_shared<FileFlags>();
-  CLI::App& load =
+  Verb load =
       verbs.Add("adapter load", kGroup, "Load a file from the node's machine, until the node stops",
                 [loaded](CommandContext& context) { return Load(context, *loaded); });
-  load.add_option("file", loaded->file,
-                  "GGUF file of the adapter: plain LoRA, or with timestep banks")
-      ->required();
+  load.Option("file", loaded->file, "GGUF file of the adapter: plain LoRA, or with timestep banks")
+      .Required();
   auto imported = std::make_shared<FileFlags>();
-  CLI::App& import =
+  Verb import =
       verbs.Add("adapter import", kGroup, "Send a file to the node, which stores it",
                 [imported](CommandContext& context) { return Import(context, *imported); });
   import
-      .add_option("file", imported->file,
-                  "GGUF file of the adapter: plain LoRA, or with timestep banks")
-      ->required();
+      .Option("file", imported->file,
+              "GGUF file of the adapter: plain LoRA, or with timestep banks")
+      .Required();
   constexpr char kWeightHelp[] =
       "Weight for requests that choose no adapter; default: the weight of the version served so "
       "far, or 0";
-  load.add_option("--weight", loaded->weight, kWeightHelp);
-  import.add_option("--weight", imported->weight, kWeightHelp);
+  load.Option("--weight", loaded->weight, kWeightHelp);
+  import.Option("--weight", imported->weight, kWeightHelp);
 
   auto exported = std::make_shared<ExportFlags>();
-  CLI::App& to_file =
+  Verb to_file =
       verbs.Add("adapter export", kGroup, "Write an adapter of the node to a GGUF file",
                 [exported](CommandContext& context) { return Export(context, *exported); });
-  to_file.add_option("adapter", exported->ref, kRefHelp)->required();
-  to_file.add_option("--out", exported->out, "File to write")->required();
-  auto* bank = to_file.add_option(
-      "--bank", exported->bank,
-      "For an adapter with banks: write the adapter of this bank as a plain file");
+  to_file.Option("adapter", exported->ref, kRefHelp).Required();
+  to_file.Option("--out", exported->out, "File to write").Required();
+  const Flag bank =
+      to_file.Option("--bank", exported->bank,
+                     "For an adapter with banks: write the adapter of this bank as a plain file");
   to_file
-      .add_flag("--trunk", exported->trunk,
-                "For an adapter with banks: write the trunk as a plain file")
-      ->excludes(bank);
+      .Switch("--trunk", exported->trunk,
+              "For an adapter with banks: write the trunk as a plain file")
+      .Excludes(bank);
 }
 
 // A verb whose only argument names an adapter.
@@ -274,8 +276,8 @@ void AddRefVerb(VerbTable& verbs, const char* path, const char* help,
   verbs
       .Add(path, kGroup, help,
            [ref, action](CommandContext& context) { return action(context, *ref); })
-      .add_option("adapter", *ref, kRefHelp)
-      ->required();
+      .Option("adapter", *ref, kRefHelp)
+      .Required();
 }
 
 }  // namespace
@@ -285,14 +287,14 @@ void AddAdapterVerbs(VerbTable& verbs) {
   verbs
       .Add("adapter ls", kGroup, "List the adapters that requests may choose",
            [name](CommandContext& context) { return List(context, *name); })
-      .add_option("--name", *name, "List all versions of this adapter");
+      .Option("--name", *name, "List all versions of this adapter");
   AddRefVerb(verbs, "adapter show", "Show one adapter and the matrices that it changes", Show);
   auto pair = std::make_shared<std::pair<std::string, std::string>>();
-  CLI::App& diff = verbs.Add(
+  Verb diff = verbs.Add(
       "adapter diff", kGroup, "Compare two adapters",
       [pair](CommandContext& context) { return Diff(context, pair->first, pair->second); });
-  diff.add_option("a", pair->first, kRefHelp)->required();
-  diff.add_option("b", pair->second, kRefHelp)->required();
+  diff.Option("a", pair->first, kRefHelp).Required();
+  diff.Option("b", pair->second, kRefHelp).Required();
   AddFileVerbs(verbs);
   AddRefVerb(verbs, "adapter unload", "Unload a version; later requests cannot use it", Unload);
   AddRefVerb(
@@ -304,11 +306,11 @@ void AddAdapterVerbs(VerbTable& verbs) {
     bool off = false;
   };
   auto pinned = std::make_shared<PinFlags>();
-  CLI::App& pin = verbs.Add(
+  Verb pin = verbs.Add(
       "adapter pin", kGroup, "Keep a version in memory",
       [pinned](CommandContext& context) { return Pin(context, pinned->ref, pinned->off); });
-  pin.add_option("adapter", pinned->ref, kRefHelp)->required();
-  pin.add_flag("--off", pinned->off, "Unpin: allow the node to drop it when memory is needed");
+  pin.Option("adapter", pinned->ref, kRefHelp).Required();
+  pin.Switch("--off", pinned->off, "Unpin: allow the node to drop it when memory is needed");
 }
 
 }  // namespace ruvd::cli

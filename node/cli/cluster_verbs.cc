@@ -17,6 +17,8 @@
 #include "node/terminal/output.h"
 #include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -75,7 +77,8 @@ std::string LastMaskedRound(const admin::v1::MaskedStatus& masked) {
 absl::Status Status(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
-  ASSIGN_OR_RETURN(const auto status, client.GetStatus());
+  ASSIGN_OR_RETURN(const auto status,
+                   client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
   if (context.json) {
     context.out << ToJsonLine(status);
     return absl::OkStatus();
@@ -97,6 +100,7 @@ absl::Status Status(CommandContext& context) {
                               status.witness_stored(), status.witness_queued(),
                               status.witness_refused(), status.witness_crowded_out())},
       {"requests", fmt::format("{} running", status.requests_running())},
+      {"watches", fmt::format("{} stream(s) follow the patterns", status.pattern_watches())},
       {"members", fmt::format("{} alive", status.members_alive())},
       {"shared adapter", fmt::format("version {}", status.federated_adapter_version())},
       {"last round", LastRound(status)},
@@ -125,7 +129,8 @@ absl::Status Status(CommandContext& context) {
 absl::Status Members(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
-  ASSIGN_OR_RETURN(const auto response, client.ListMembers());
+  ASSIGN_OR_RETURN(const auto response,
+                   client.Call<admin::v1::ListMembersResponse>(admin::v1::ListMembersRequest()));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -152,7 +157,9 @@ absl::Status Health(CommandContext& context) {
                  "the node at {} is up but not serving; wait, or ask `ruvd status`",
                  context.server);
   }
-  context.out << (context.json ? "{\"serving\":true}\n" : "serving\n");
+  report::v1::HealthReport report;
+  report.set_serving(true);
+  context.out << (context.json ? ToJsonLine(report) : "serving\n");
   return absl::OkStatus();
 }
 

@@ -17,6 +17,8 @@
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/pattern/v1/pattern.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -52,7 +54,9 @@ std::string WithdrawalLine(uint32_t items, uint32_t peers) {
 
 absl::Status SetTier(CommandContext& context, SharingTier tier) {
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.SetConsent(tier));
+  admin::v1::SetConsentRequest request;
+  request.set_tier(tier);
+  ASSIGN_OR_RETURN(const auto response, client.Call<admin::v1::SetConsentResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -69,7 +73,8 @@ absl::Status SetTier(CommandContext& context, SharingTier tier) {
                              TierLabel(response.tier()), response.items_offered());
   context.out << WithdrawalLine(response.items_taken_back(), response.peers_told());
   if (response.tier() != pattern::v1::SHARING_TIER_PUBLIC) {
-    ASSIGN_OR_RETURN(const auto consent, client.GetConsent());
+    ASSIGN_OR_RETURN(const auto consent,
+                     client.Call<admin::v1::GetConsentResponse>(admin::v1::GetConsentRequest()));
     context.out << FormatFields(ReleaseFields(consent.release()));
   }
   return absl::OkStatus();
@@ -77,7 +82,8 @@ absl::Status SetTier(CommandContext& context, SharingTier tier) {
 
 absl::Status ShowConsent(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.GetConsent());
+  ASSIGN_OR_RETURN(const auto response,
+                   client.Call<admin::v1::GetConsentResponse>(admin::v1::GetConsentRequest()));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -104,9 +110,9 @@ struct SubjectFlags {
   std::string user;
   std::string session;
 
-  void AddTo(CLI::App& verb) {
-    auto* const by_user = verb.add_option("--user", user, "User id, as requests name it");
-    verb.add_option("--session", session, "Session id, instead of a user")->excludes(by_user);
+  void AddTo(Verb verb) {
+    const Flag by_user = verb.Option("--user", user, "User id, as requests name it");
+    verb.Option("--session", session, "Session id, instead of a user").Excludes(by_user);
   }
   // USAGE if neither flag is given.
   absl::Status Write(admin::v1::SetUserConsentRequest* request) const {
@@ -136,8 +142,8 @@ absl::Status Allow(CommandContext& context, const AllowFlags& flags) {
   request.set_sharing(!flags.training_only);
   request.set_widest(Tiers().at(flags.tier));
   request.set_days(flags.days);
-  ASSIGN_OR_RETURN(const auto response,
-                   client::NodeClient(context.server, context.credentials).SetUserConsent(request));
+  ASSIGN_OR_RETURN(const auto response, client::NodeClient(context.server, context.credentials)
+                                            .Call<admin::v1::SetUserConsentResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -152,8 +158,8 @@ absl::Status Allow(CommandContext& context, const AllowFlags& flags) {
 absl::Status Withdraw(CommandContext& context, const SubjectFlags& subject) {
   admin::v1::SetUserConsentRequest request;
   RETURN_IF_ERROR(subject.Write(&request));
-  ASSIGN_OR_RETURN(const auto response,
-                   client::NodeClient(context.server, context.credentials).SetUserConsent(request));
+  ASSIGN_OR_RETURN(const auto response, client::NodeClient(context.server, context.credentials)
+                                            .Call<admin::v1::SetUserConsentResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -168,8 +174,9 @@ absl::Status Withdraw(CommandContext& context, const SubjectFlags& subject) {
 }
 
 absl::Status ListConsents(CommandContext& context) {
-  ASSIGN_OR_RETURN(const auto response,
-                   client::NodeClient(context.server, context.credentials).ListUserConsents());
+  ASSIGN_OR_RETURN(const auto response, client::NodeClient(context.server, context.credentials)
+                                            .Call<admin::v1::ListUserConsentsResponse>(
+                                                admin::v1::ListUserConsentsRequest()));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -192,12 +199,12 @@ void AddConsentVerbs(VerbTable& verbs) {
   verbs
       .Add("consent grant", kConsentGroup, "Allow this node to share what it learned",
            [tier](CommandContext& context) { return SetTier(context, Tiers().at(*tier)); })
-      .add_option("--tier", *tier,
-                  "public: signed items without noise. dp: updates with noise, within "
-                  "privacy.node_epsilon. masked: noised sums over at least four nodes, within the "
-                  "same budget")
-      ->required()
-      ->check(CLI::IsMember({"public", "dp", "masked"}));
+      .Option("--tier", *tier,
+              "public: signed items without noise. dp: updates with noise, within "
+              "privacy.node_epsilon. masked: noised sums over at least four nodes, within the "
+              "same budget")
+      .Required()
+      .OneOf({"public", "dp", "masked"});
   verbs.Add(
       "consent revoke", kConsentGroup, "Stop sharing: nothing more leaves this node",
       [](CommandContext& context) { return SetTier(context, pattern::v1::SHARING_TIER_PRIVATE); });
@@ -205,18 +212,17 @@ void AddConsentVerbs(VerbTable& verbs) {
             ShowConsent);
 
   auto allow = std::make_shared<AllowFlags>();
-  CLI::App& grant =
-      verbs.Add("consent allow", kConsentGroup,
-                "Store the consent of a user or session to share what was learned from it",
-                [allow](CommandContext& context) { return Allow(context, *allow); });
+  Verb grant = verbs.Add("consent allow", kConsentGroup,
+                         "Store the consent of a user or session to share what was learned from it",
+                         [allow](CommandContext& context) { return Allow(context, *allow); });
   allow->subject.AddTo(grant);
-  grant.add_option("--tier", allow->tier, "Most permissive tier that the consent allows")
-      ->required()
-      ->check(CLI::IsMember({"public", "dp", "masked"}));
-  grant.add_option("--days", allow->days, "Days for which the consent is valid, 1 to 366")
-      ->capture_default_str();
-  grant.add_flag("--training-only", allow->training_only,
-                 "Allow training only: nothing learned from it is shared");
+  grant.Option("--tier", allow->tier, "Most permissive tier that the consent allows")
+      .Required()
+      .OneOf({"public", "dp", "masked"});
+  grant.Option("--days", allow->days, "Days for which the consent is valid, 1 to 366")
+      .ShowDefault();
+  grant.Switch("--training-only", allow->training_only,
+               "Allow training only: nothing learned from it is shared");
   auto subject = std::make_shared<SubjectFlags>();
   subject->AddTo(verbs.Add(
       "consent withdraw", kConsentGroup, "Withdraw the consent of a user or session, at once",

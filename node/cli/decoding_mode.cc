@@ -18,9 +18,9 @@ inference::v1::DecodingMode DecodingModeByName(std::string_view name) {
   return inference::v1::DECODING_MODE_UNSPECIFIED;
 }
 
-void AddDecodingModeFlag(CLI::App& verb, std::string& mode) {
-  verb.add_option("--mode", mode, "Decoding mode: auto (the model's best), diffusion, block or ar")
-      ->check(CLI::IsMember({"auto", "diffusion", "block", "ar"}));
+void AddDecodingModeFlag(Verb verb, std::string& mode) {
+  verb.Option("--mode", mode, "Decoding mode: auto (the model's best), diffusion, block or ar")
+      .OneOf({"auto", "diffusion", "block", "ar"});
 }
 
 }  // namespace ruvd::cli

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "node/terminal/command.h"
+#include "node/terminal/verb.h"
 #include "ruvd/inference/v1/inference.pb.h"
 
 namespace ruvd::cli {
@@ -16,6 +16,6 @@ namespace ruvd::cli {
 inference::v1::DecodingMode DecodingModeByName(std::string_view name);
 
 // Adds the flag --mode, which takes these names.
-void AddDecodingModeFlag(CLI::App& verb, std::string& mode);
+void AddDecodingModeFlag(Verb verb, std::string& mode);
 
 }  // namespace ruvd::cli

@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,8 @@
 #include "node/terminal/output.h"
 #include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -63,7 +64,7 @@ absl::Status Undo(CommandContext& context, const std::string& token, bool last) 
   learning::v1::UndoRequest request;
   request.set_undo_token(token);
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.Undo(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<learning::v1::UndoResponse>(request));
   const Change& change = response.change();
   context.out << (context.json
                       ? ToJsonLine(response)
@@ -77,7 +78,7 @@ absl::Status Changes(CommandContext& context, uint32_t count) {
   learning::v1::ListChangesRequest request;
   request.set_count(count);
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.ListChanges(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<learning::v1::ListChangesResponse>(request));
   context.out << (context.json ? ToJsonLine(response) : TableOf(response.changes()));
   return absl::OkStatus();
 }
@@ -136,7 +137,7 @@ absl::Status RunBackground(CommandContext& context, bool replay) {
   learning::v1::RunBackgroundRequest request;
   request.set_replay(replay);
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.RunBackground(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<learning::v1::RunBackgroundResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -155,7 +156,8 @@ absl::Status RunBackground(CommandContext& context, bool replay) {
 absl::Status RunDeep(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(std::chrono::hours(12));
-  ASSIGN_OR_RETURN(const auto response, client.RunDeep({}));
+  ASSIGN_OR_RETURN(const auto response,
+                   client.Call<learning::v1::RunDeepResponse>(learning::v1::RunDeepRequest()));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -188,7 +190,7 @@ absl::Status Export(CommandContext& context, const std::string& path) {
   std::string lines;
   size_t count = 0;
   do {
-    ASSIGN_OR_RETURN(const auto page, client.ListLessons(request));
+    ASSIGN_OR_RETURN(const auto page, client.Call<learning::v1::ListLessonsResponse>(request));
     for (const auto& lesson : page.lessons()) {
       lines += ToJsonLine(lesson);
       ++count;
@@ -203,10 +205,10 @@ absl::Status Export(CommandContext& context, const std::string& path) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(WriteFileAtomically(path, lines, 0600));
-  nlohmann::json said;
-  said["lessons"] = count;
-  said["file"] = path;
-  context.out << (context.json ? ToJsonLine(said)
+  report::v1::LessonFileReport report;
+  report.set_lessons(count);
+  report.set_file(path);
+  context.out << (context.json ? ToJsonLine(report)
                                : fmt::format("{} lesson(s) in {}\n", count, PrintableLine(path)));
   return absl::OkStatus();
 }
@@ -217,12 +219,10 @@ void AddUndoVerb(VerbTable& verbs) {
     bool last = false;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App& undo =
-      verbs.Add("undo", kLearningGroup, "Undo a change that learning made",
-                [flags](CommandContext& c) { return Undo(c, flags->token, flags->last); });
-  undo.add_option("token", flags->token,
-                  "Undo token, as `ruvd rate` and `ruvd learn changes` show it");
-  undo.add_flag("--last", flags->last, "Undo the newest change that can be undone");
+  Verb undo = verbs.Add("undo", kLearningGroup, "Undo a change that learning made",
+                        [flags](CommandContext& c) { return Undo(c, flags->token, flags->last); });
+  undo.Option("token", flags->token, "Undo token, as `ruvd rate` and `ruvd learn changes` show it");
+  undo.Switch("--last", flags->last, "Undo the newest change that can be undone");
 }
 
 }  // namespace
@@ -230,15 +230,21 @@ void AddUndoVerb(VerbTable& verbs) {
 void AddLearningVerbs(VerbTable& verbs) {
   AddUndoVerb(verbs);
   verbs.Add("learn status", kLearningGroup, "Show what learning is doing", [](CommandContext& c) {
-    return SayStatus(c, client::NodeClient(c.server, c.credentials).GetLearningStatus({}));
+    return SayStatus(c, client::NodeClient(c.server, c.credentials)
+                            .Call<learning::v1::GetLearningStatusResponse>(
+                                learning::v1::GetLearningStatusRequest()));
   });
   verbs.Add("learn pause", kLearningGroup,
             "Pause all learning until `learn resume`, even after a restart", [](CommandContext& c) {
-              return SayStatus(c, client::NodeClient(c.server, c.credentials).PauseLearning({}));
+              return SayStatus(c, client::NodeClient(c.server, c.credentials)
+                                      .Call<learning::v1::PauseLearningResponse>(
+                                          learning::v1::PauseLearningRequest()));
             });
   verbs.Add("learn resume", kLearningGroup, "Resume learning after `learn pause`",
             [](CommandContext& c) {
-              return SayStatus(c, client::NodeClient(c.server, c.credentials).ResumeLearning({}));
+              return SayStatus(c, client::NodeClient(c.server, c.credentials)
+                                      .Call<learning::v1::ResumeLearningResponse>(
+                                          learning::v1::ResumeLearningRequest()));
             });
   verbs.Add("learn run-background", kLearningGroup,
             "Start a background round now, for all waiting lessons",
@@ -252,14 +258,13 @@ void AddLearningVerbs(VerbTable& verbs) {
   verbs
       .Add("learn changes", kLearningGroup, "List the changes that learning made, newest first",
            [count](CommandContext& c) { return Changes(c, *count); })
-      .add_option("--count", *count, "Most changes to list; default 50");
+      .Option("--count", *count, "Most changes to list; default 50");
   auto path = std::make_shared<std::string>();
   verbs
       .Add("learn export", kLearningGroup,
            "Export completions with usable feedback, one line of JSON each",
            [path](CommandContext& c) { return Export(c, *path); })
-      .add_option("--out", *path,
-                  "File to write instead of standard output; it contains users' words");
+      .Option("--out", *path, "File to write instead of standard output; it contains users' words");
 }
 
 }  // namespace ruvd::cli

@@ -15,16 +15,15 @@
 
 namespace ruvd::cli {
 
-void PatternFlags::AddTo(CLI::App& verb) {
-  verb.add_option("--bank", bank_, "Only patterns of this timestep bank: 0, 1 or 2");
-  verb.add_option("--task", task_, "Only patterns of this task (exact text)");
-  verb.add_option("--tier", tiers_, "Only patterns of these tiers: private, masked, dp, public")
-      ->delimiter(',');
-  verb.add_option("--origin", origin_, "Only patterns that this node learned; give its full id");
-  verb.add_option("--min-quality", min_quality_, "Only patterns of at least this quality, 0 to 1");
-  verb.add_option("--since", since_,
-                  "Only patterns created at most this long ago: 90s, 15m, 2h, 7d");
-  verb.add_option("--until", until_, "Only patterns created longer ago than this");
+void PatternFlags::AddTo(Verb verb) {
+  verb.Option("--bank", bank_, "Only patterns of this timestep bank: 0, 1 or 2");
+  verb.Option("--task", task_, "Only patterns of this task (exact text)");
+  verb.Option("--tier", tiers_, "Only patterns of these tiers: private, masked, dp, public")
+      .SeparatedBy(',');
+  verb.Option("--origin", origin_, "Only patterns that this node learned; give its full id");
+  verb.Option("--min-quality", min_quality_, "Only patterns of at least this quality, 0 to 1");
+  verb.Option("--since", since_, "Only patterns created at most this long ago: 90s, 15m, 2h, 7d");
+  verb.Option("--until", until_, "Only patterns created longer ago than this");
 }
 
 absl::Status PatternFlags::Write(pattern::v1::PatternFilter* filter) const {

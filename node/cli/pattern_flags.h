@@ -3,13 +3,13 @@
 
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "node/terminal/verb.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
 
 namespace ruvd::cli {
@@ -17,7 +17,7 @@ namespace ruvd::cli {
 // The flags by which verbs choose patterns. An object must live as long as the verb's action.
 class PatternFlags {
  public:
-  void AddTo(CLI::App& verb);
+  void AddTo(Verb verb);
   // Writes the flags into `filter`. USAGE if a flag has an invalid value.
   absl::Status Write(pattern::v1::PatternFilter* filter) const;
 

@@ -11,7 +11,6 @@
 #include <fstream>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
@@ -27,11 +26,13 @@
 #include "node/client/rpc_error.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
 
-using nlohmann::json;
 using pattern::v1::Pattern;
 using pattern::v1::UpsertPatternRequest;
 using pattern::v1::UpsertPatternResponse;
@@ -200,7 +201,8 @@ absl::StatusOr<PatternFileReader> FromTheBeginning(std::ifstream& in) {
 // patterns.
 absl::StatusOr<uint64_t> CheckExport(client::NodeClient& client, std::ifstream& in) {
   ASSIGN_OR_RETURN(PatternFileReader reader, FromTheBeginning(in));
-  ASSIGN_OR_RETURN(const auto node, client.GetStatus());
+  ASSIGN_OR_RETURN(const auto node,
+                   client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
   const PatternFileHeader& header = reader.header();
   if (header.model_package != node.model_package() ||
       header.dimension != node.embedding_dimension()) {
@@ -224,7 +226,8 @@ absl::StatusOr<uint64_t> CheckExport(client::NodeClient& client, std::ifstream& 
 // says. A node that does not report its capacity accepts all.
 absl::Status CheckRoom(CommandContext& context, client::NodeClient& client, uint64_t patterns,
                        const std::string& path) {
-  ASSIGN_OR_RETURN(const auto node, client.GetStatus());
+  ASSIGN_OR_RETURN(const auto node,
+                   client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
   if (node.patterns_capacity() == 0) {
     return absl::OkStatus();
   }
@@ -249,7 +252,8 @@ absl::Status KeepAdapter(client::NodeClient& client, Pattern* pattern) {
   pattern::v1::GetPatternRequest request;
   request.set_id(pattern->id());
   request.set_with_adapter(true);
-  auto stored = client::CallWhileBusy([&] { return client.GetPattern(request); });
+  auto stored =
+      client::CallWhileBusy([&] { return client.Call<pattern::v1::GetPatternResponse>(request); });
   if (absl::IsNotFound(stored.status()) || absl::IsDataLoss(stored.status())) {
     return absl::OkStatus();  // the node has no such pattern, or cannot read it
   }
@@ -287,17 +291,19 @@ absl::Status ImportAll(client::NodeClient& client, std::ifstream& in, ImportCoun
 
 void Print(CommandContext& context, const ImportCounts& counts) {
   if (context.json) {
-    json refusals = json::array();
+    report::v1::ImportReport report;
+    report.set_created(counts.created);
+    report.set_replaced(counts.replaced);
+    report.set_unchanged(counts.unchanged);
+    report.set_kept(counts.kept);
+    report.set_expired(counts.expired);
+    report.set_refused(counts.refused);
     for (const auto& [line, status] : counts.refusals) {
-      refusals.push_back({{"line", line}, {"message", MessageOf(status)}});
+      report::v1::ImportReport::Refusal& refusal = *report.add_refusals();
+      refusal.set_line(line);
+      refusal.set_message(MessageOf(status));
     }
-    context.out << ToJsonLine(json{{"created", counts.created},
-                                   {"replaced", counts.replaced},
-                                   {"unchanged", counts.unchanged},
-                                   {"kept", counts.kept},
-                                   {"expired", counts.expired},
-                                   {"refused", counts.refused},
-                                   {"refusals", refusals}});
+    context.out << ToJsonLine(report);
     return;
   }
   context.out << fmt::format(
@@ -338,7 +344,10 @@ absl::Status ImportPatterns(CommandContext& context, const std::string& path, bo
   }
   RETURN_IF_ERROR(CheckRoom(context, client, *patterns, path));
   if (check_only) {
-    context.out << (context.json ? ToJsonLine(json{{"patterns", *patterns}})
+    report::v1::PatternFileReport report;
+    report.set_file(path);
+    report.set_patterns(*patterns);
+    context.out << (context.json ? ToJsonLine(report)
                                  : fmt::format("{} patterns, the file is valid\n", *patterns));
     return absl::OkStatus();
   }

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -23,11 +22,13 @@
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
 
-using nlohmann::json;
 using pattern::v1::Pattern;
 
 constexpr char kGroup[] = "Learning";
@@ -46,7 +47,8 @@ absl::Status WriteAll(client::NodeClient& client, const ExportFlags& flags,
   pattern::v1::ListPatternsRequest request;
   RETURN_IF_ERROR(flags.filter.Write(request.mutable_filter()));
   request.set_with_embedding(true);
-  ASSIGN_OR_RETURN(const auto node, client.GetStatus());
+  ASSIGN_OR_RETURN(const auto node,
+                   client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
   RETURN_IF_ERROR(writer->Begin({.model_package = node.model_package(),
                                  .model_name = node.model_name(),
                                  .dimension = node.embedding_dimension(),
@@ -61,7 +63,8 @@ absl::Status WriteAll(client::NodeClient& client, const ExportFlags& flags,
     get.set_id(listed.id());
     get.set_with_embedding(true);
     get.set_with_adapter(true);
-    const auto response = client::CallWhileBusy([&] { return client.GetPattern(get); });
+    const auto response =
+        client::CallWhileBusy([&] { return client.Call<pattern::v1::GetPatternResponse>(get); });
     if (absl::IsNotFound(response.status())) {
       return absl::OkStatus();  // deleted since it was listed
     }
@@ -118,8 +121,11 @@ absl::Status Export(CommandContext& context, const ExportFlags& flags) {
   RETURN_IF_ERROR(ExportToFile(client, flags, &patterns, &damaged));
   TellDamaged(context, damaged);
   if (context.json) {
-    context.out << ToJsonLine(
-        json{{"file", flags.file}, {"patterns", patterns}, {"damaged", damaged}});
+    report::v1::PatternFileReport report;
+    report.set_file(flags.file);
+    report.set_patterns(patterns);
+    report.set_damaged(damaged);
+    context.out << ToJsonLine(report);
     return absl::OkStatus();
   }
   context.out << fmt::format(
@@ -133,12 +139,11 @@ absl::Status Export(CommandContext& context, const ExportFlags& flags) {
 
 void AddPatternTransferVerbs(VerbTable& verbs) {
   auto out = std::make_shared<ExportFlags>();
-  CLI::App& save =
-      verbs.Add("pattern export", kGroup, "Write patterns and their adapters to a file",
-                [out](CommandContext& context) { return Export(context, *out); });
-  save.add_option("file", out->file, "File to write, mode 0600; - is standard output")->required();
-  save.add_flag("--without-adapters", out->without_adapters,
-                "Leave adapters out, for a smaller file");
+  Verb save = verbs.Add("pattern export", kGroup, "Write patterns and their adapters to a file",
+                        [out](CommandContext& context) { return Export(context, *out); });
+  save.Option("file", out->file, "File to write, mode 0600; - is standard output").Required();
+  save.Switch("--without-adapters", out->without_adapters,
+              "Leave adapters out, for a smaller file");
   out->filter.AddTo(save);
 
   struct ImportFlags {
@@ -146,12 +151,11 @@ void AddPatternTransferVerbs(VerbTable& verbs) {
     bool check = false;
   };
   auto in = std::make_shared<ImportFlags>();
-  CLI::App& load = verbs.Add(
+  Verb load = verbs.Add(
       "pattern import", kGroup, "Import the patterns of a file; importing it twice does no harm",
       [in](CommandContext& context) { return ImportPatterns(context, in->file, in->check); });
-  load.add_option("file", in->file, "File of `ruvd pattern export`")->required();
-  load.add_flag("--check", in->check,
-                "Only check the file against the node's model; store nothing");
+  load.Option("file", in->file, "File of `ruvd pattern export`").Required();
+  load.Switch("--check", in->check, "Only check the file against the node's model; store nothing");
 }
 
 }  // namespace ruvd::cli

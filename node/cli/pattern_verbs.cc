@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/status.h"
@@ -17,6 +16,8 @@
 #include "node/terminal/output.h"
 #include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -74,7 +75,7 @@ absl::StatusOr<pattern::v1::ListPatternsResponse> Collect(client::NodeClient& cl
   do {
     const auto have = static_cast<uint32_t>(all.patterns_size());
     request.set_page_size(flags.limit == 0 ? 0 : flags.limit - have);
-    ASSIGN_OR_RETURN(const auto page, client.ListPatterns(request));
+    ASSIGN_OR_RETURN(const auto page, client.Call<pattern::v1::ListPatternsResponse>(request));
     all.mutable_patterns()->MergeFrom(page.patterns());
     all.set_next_page_token(page.next_page_token());
     request.set_page_token(page.next_page_token());
@@ -107,7 +108,7 @@ absl::Status Show(CommandContext& context, const std::string& id, bool embedding
   pattern::v1::GetPatternRequest request;
   request.set_id(id);
   request.set_with_embedding(embedding);
-  ASSIGN_OR_RETURN(const auto response, client.GetPattern(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<pattern::v1::GetPatternResponse>(request));
   const Pattern& pattern = response.pattern();
   if (context.json) {
     context.out << ToJsonLine(pattern);
@@ -153,7 +154,7 @@ absl::Status Search(CommandContext& context, const SearchFlags& flags) {
     request.set_min_similarity(*flags.min_similarity);
   }
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.SearchPatterns(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<pattern::v1::SearchPatternsResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -178,12 +179,14 @@ absl::Status Search(CommandContext& context, const SearchFlags& flags) {
 absl::Status Remove(CommandContext& context, const std::vector<std::string>& ids) {
   client::NodeClient client(context.server, context.credentials);
   absl::Status first;
-  nlohmann::json deleted = nlohmann::json::array();
+  report::v1::DeleteReport report;
   for (const std::string& id : ids) {
     pattern::v1::DeletePatternRequest request;
     request.set_id(id);
-    if (const absl::Status status = client.DeletePattern(request).status(); status.ok()) {
-      deleted.push_back(id);
+    if (const absl::Status status =
+            client.Call<pattern::v1::DeletePatternResponse>(request).status();
+        status.ok()) {
+      report.add_deleted(id);
       context.out << (context.json ? "" : fmt::format("deleted {}\n", PrintableLine(id)));
     } else if (absl::IsUnavailable(status)) {
       first = status;
@@ -193,7 +196,7 @@ absl::Status Remove(CommandContext& context, const std::vector<std::string>& ids
     }
   }
   if (context.json) {
-    context.out << ToJsonLine(nlohmann::json{{"deleted", deleted}});
+    context.out << ToJsonLine(report);
   }
   return first;
 }
@@ -260,42 +263,39 @@ absl::Status Watch(CommandContext& context, const WatchFlags& flags) {
 
 void AddListVerb(VerbTable& verbs) {
   auto flags = std::make_shared<ListFlags>();
-  CLI::App& list = verbs.Add("pattern ls", kPatternGroup, "List the patterns of the node",
-                             [flags](CommandContext& context) { return List(context, *flags); });
+  Verb list = verbs.Add("pattern ls", kPatternGroup, "List the patterns of the node",
+                        [flags](CommandContext& context) { return List(context, *flags); });
   flags->filter.AddTo(list);
-  list.add_option("--limit", flags->limit, "Most patterns to list; 0 lists all")
-      ->capture_default_str();
-  list.add_option("--page", flags->page, "Page token of an earlier list, to continue it");
+  list.Option("--limit", flags->limit, "Most patterns to list; 0 lists all").ShowDefault();
+  list.Option("--page", flags->page, "Page token of an earlier list, to continue it");
 }
 
 void AddSearchVerb(VerbTable& verbs) {
   auto flags = std::make_shared<SearchFlags>();
-  CLI::App& search =
-      verbs.Add("pattern search", kPatternGroup, "Find the patterns nearest to a text",
-                [flags](CommandContext& context) { return Search(context, *flags); });
-  search.add_option("text", flags->text, "Text to compare with")->required();
-  search.add_option("--k", flags->k, "Most hits")->capture_default_str();
-  search.add_option(
+  Verb search = verbs.Add("pattern search", kPatternGroup, "Find the patterns nearest to a text",
+                          [flags](CommandContext& context) { return Search(context, *flags); });
+  search.Option("text", flags->text, "Text to compare with").Required();
+  search.Option("--k", flags->k, "Most hits").ShowDefault();
+  search.Option(
       "--ef", flags->ef,
       "Breadth of the HNSW search; a larger value misses fewer patterns; 0 is the default");
-  search.add_option("--min-similarity", flags->min_similarity, "Lowest cosine similarity of a hit");
+  search.Option("--min-similarity", flags->min_similarity, "Lowest cosine similarity of a hit");
   flags->filter.AddTo(search);
 }
 
 void AddWatchVerb(VerbTable& verbs) {
   auto flags = std::make_shared<WatchFlags>();
-  CLI::App& watch =
-      verbs.Add("pattern watch", kPatternGroup, "Follow changes of patterns, until Ctrl-C",
-                [flags](CommandContext& context) { return Watch(context, *flags); });
-  CLI::Option* const after =
-      watch.add_option("--after", flags->after,
-                       "Start after this change number; 0 starts at the beginning of the log");
+  Verb watch = verbs.Add("pattern watch", kPatternGroup, "Follow changes of patterns, until Ctrl-C",
+                         [flags](CommandContext& context) { return Watch(context, *flags); });
+  const Flag after =
+      watch.Option("--after", flags->after,
+                   "Start after this change number; 0 starts at the beginning of the log");
   watch
-      .add_option("--log", flags->log,
-                  "Log id that --after belongs to; the call fails if the node has another log, as "
-                  "after a restore")
-      ->needs(after);
-  watch.add_option("--count", flags->count, "Stop after this many changes");
+      .Option("--log", flags->log,
+              "Log id that --after belongs to; the call fails if the node has another log, as "
+              "after a restore")
+      .Needs(after);
+  watch.Option("--count", flags->count, "Stop after this many changes");
 }
 
 }  // namespace
@@ -307,18 +307,18 @@ void AddPatternVerbs(VerbTable& verbs) {
     bool embedding = false;
   };
   auto shown = std::make_shared<ShowFlags>();
-  CLI::App& show = verbs.Add(
+  Verb show = verbs.Add(
       "pattern show", kPatternGroup, "Show one pattern",
       [shown](CommandContext& context) { return Show(context, shown->id, shown->embedding); });
-  show.add_option("id", shown->id, "Id of the pattern, 32 hexadecimal characters")->required();
-  show.add_flag("--embedding", shown->embedding, "Show the values of its embedding");
+  show.Option("id", shown->id, "Id of the pattern, 32 hexadecimal characters").Required();
+  show.Switch("--embedding", shown->embedding, "Show the values of its embedding");
 
   auto ids = std::make_shared<std::vector<std::string>>();
   verbs
       .Add("pattern rm", kPatternGroup, "Delete patterns",
            [ids](CommandContext& context) { return Remove(context, *ids); })
-      .add_option("id", *ids, "Ids of the patterns, 32 hexadecimal characters each")
-      ->required();
+      .Option("id", *ids, "Ids of the patterns, 32 hexadecimal characters each")
+      .Required();
   AddSearchVerb(verbs);
   AddWatchVerb(verbs);
   AddPatternTransferVerbs(verbs);

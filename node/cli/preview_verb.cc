@@ -21,6 +21,8 @@
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/pattern/v1/pattern.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -63,6 +65,7 @@ std::string CentroidsText(const admin::v1::CentroidPreview& next) {
         "noised centroids: none would be sent: {} [{}]\n",
         PrintableLine(next.refusal()), PrintableLine(next.refusal_reason()));
   }
+  const admin::v1::CentroidStatus& release = next.release();
   return fmt::format(
       "\n"
       "noised centroids: at most {}, from {} lessons of {} user(s) and sessions, {} lesson(s) kept "
@@ -74,10 +77,10 @@ std::string CentroidsText(const admin::v1::CentroidPreview& next) {
       "{:.3f} was spent in {} release(s) and in noised updates. The guarantee is for one lesson; "
       "it is weaker for a user with many lessons. Peers can see that there was a release, and "
       "when.\n",
-      next.most(), next.lessons(), next.contributors(), next.left_out(),
-      TimeLabel(next.next_ms(), "now"), next.payload_bytes(), next.examples(), next.epsilon(),
-      next.delta(), next.noise_multiplier(), next.spent_epsilon(), next.budget_epsilon(),
-      next.releases());
+      release.most(), next.lessons(), next.contributors(), next.left_out(),
+      TimeLabel(release.next_ms(), "now"), release.payload_bytes(), release.examples(),
+      release.epsilon(), release.delta(), release.noise_multiplier(), release.spent_epsilon(),
+      release.budget_epsilon(), release.releases());
 }
 
 // Describes the next share of a masked sum.
@@ -114,8 +117,8 @@ absl::Status Preview(CommandContext& context, const std::string& tier) {
   if (!tier.empty()) {
     request.set_tier(*ParseTier(tier));
   }
-  ASSIGN_OR_RETURN(const auto preview,
-                   client::NodeClient(context.server, context.credentials).PreviewRelease(request));
+  ASSIGN_OR_RETURN(const auto preview, client::NodeClient(context.server, context.credentials)
+                                           .Call<admin::v1::PreviewReleaseResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(preview);
     return absl::OkStatus();
@@ -155,9 +158,8 @@ void AddPreviewVerb(VerbTable& verbs) {
       .Add("privacy preview", kPreviewGroup,
            "Show what a running node would send next, without charging or sending it",
            [tier](CommandContext& context) { return Preview(context, *tier); })
-      .add_option("--tier", *tier,
-                  "Preview as if this tier were granted; default: the granted tier")
-      ->check(CLI::IsMember({"private", "masked", "dp", "public"}));
+      .Option("--tier", *tier, "Preview as if this tier were granted; default: the granted tier")
+      .OneOf({"private", "masked", "dp", "public"});
 }
 
 }  // namespace ruvd::cli

@@ -16,6 +16,7 @@
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/learning/v1/learning.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -111,7 +112,7 @@ std::string Describe(const learning::v1::SubmitFeedbackResponse& response) {
 absl::Status Rate(CommandContext& context, const RateFlags& flags) {
   ASSIGN_OR_RETURN(const auto request, MakeRequest(context, flags));
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.SubmitFeedback(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<learning::v1::SubmitFeedbackResponse>(request));
   context.out << (context.json ? ToJsonLine(response) : Describe(response));
   return absl::OkStatus();
 }
@@ -120,21 +121,18 @@ absl::Status Rate(CommandContext& context, const RateFlags& flags) {
 
 void AddRateVerb(VerbTable& verbs) {
   auto flags = std::make_shared<RateFlags>();
-  CLI::App& verb =
-      verbs.Add("rate", "Learning", "Rate or correct a completion; the node learns from it",
-                [flags](CommandContext& context) { return Rate(context, *flags); });
-  verb.add_option("response", flags->response, "Response id, or `last`")->required();
-  verb.add_option("rating", flags->rating, "good, bad or a number from 0 to 1");
-  verb.add_option("--fix", flags->fix, "Corrected text of the completion");
-  verb.add_flag("--accept", flags->accept, "The completion was accepted unchanged");
-  verb.add_flag("--copied", flags->copied,
-                "The completion was copied; this counts less than an explicit rating");
-  verb.add_flag("--regenerated", flags->regenerated,
-                "The user asked for another completion instead");
-  verb.add_option("--meta", flags->metadata,
-                  "NAME=VALUE to store with the completion; may be repeated");
-  verb.add_option("--id", flags->id,
-                  "Idempotency key: feedback with the same id is learned only once");
+  Verb verb = verbs.Add("rate", "Learning", "Rate or correct a completion; the node learns from it",
+                        [flags](CommandContext& context) { return Rate(context, *flags); });
+  verb.Option("response", flags->response, "Response id, or `last`").Required();
+  verb.Option("rating", flags->rating, "good, bad or a number from 0 to 1");
+  verb.Option("--fix", flags->fix, "Corrected text of the completion");
+  verb.Switch("--accept", flags->accept, "The completion was accepted unchanged");
+  verb.Switch("--copied", flags->copied,
+              "The completion was copied; this counts less than an explicit rating");
+  verb.Switch("--regenerated", flags->regenerated, "The user asked for another completion instead");
+  verb.Option("--meta", flags->metadata,
+              "NAME=VALUE to store with the completion; may be repeated");
+  verb.Option("--id", flags->id, "Idempotency key: feedback with the same id is learned only once");
 }
 
 }  // namespace ruvd::cli

@@ -5,7 +5,6 @@
 
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/status.h"
@@ -20,6 +19,7 @@
 #include "node/client/client.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -104,10 +104,11 @@ absl::StatusOr<std::string> ReadPrompt(const std::string& prompt) {
 }
 
 void PrintJson(CommandContext& context, const DenoiseView& view) {
-  nlohmann::json json = nlohmann::json::parse(ToJsonLine(view.finished()));
-  json["text"] = view.text();
-  json["prompt_tokens"] = view.started().prompt_tokens();
-  context.out << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  report::v1::RunReport report;
+  report.set_text(view.text());
+  report.set_prompt_tokens(view.started().prompt_tokens());
+  *report.mutable_finished() = view.finished();
+  context.out << ToJsonLine(report);
 }
 
 absl::Status RunPrompt(CommandContext& context, const RunFlags& flags) {
@@ -144,13 +145,13 @@ absl::Status RunPrompt(CommandContext& context, const RunFlags& flags) {
 using Sampling = inference::v1::SamplingOptions;
 
 template <typename Value>
-void AddFlag(CLI::App& verb, RunFlags& flags, const char* name, void (Sampling::*set)(Value),
+void AddFlag(Verb verb, RunFlags& flags, const char* name, void (Sampling::*set)(Value),
              const char* help) {
-  verb.add_option_function<Value>(
+  verb.OptionFunction<Value>(
       name, [&flags, set](const Value& value) { (flags.sampling.*set)(value); }, help);
 }
 
-void AddTokenFlags(CLI::App& verb, RunFlags& flags) {
+void AddTokenFlags(Verb verb, RunFlags& flags) {
   AddFlag(verb, flags, "--max-tokens", &Sampling::set_max_tokens, "Most new tokens; default 64");
   AddFlag(verb, flags, "--temperature", &Sampling::set_temperature,
           "Sampling temperature; 0 is greedy");
@@ -173,18 +174,17 @@ void AddTokenFlags(CLI::App& verb, RunFlags& flags) {
   AddFlag(verb, flags, "--logprobs", &Sampling::set_logprobs,
           "With --format json: add log-probabilities, and those of this many most likely tokens");
   AddFlag(verb, flags, "--seed", &Sampling::set_seed, "Random seed; equal seeds give equal text");
-  verb.add_option("--stop", flags.stop, "Stop before this text; may be repeated")
-      ->allow_extra_args(false);
-  verb.add_flag_function(
-      "--ignore-end", [&flags](int64_t count) { flags.sampling.set_ignore_end_of_text(count > 0); },
+  verb.Option("--stop", flags.stop, "Stop before this text; may be repeated").OneValueEach();
+  verb.SwitchFunction(
+      "--ignore-end", [&flags](bool on) { flags.sampling.set_ignore_end_of_text(on); },
       "Continue after an end-of-text token");
 }
 
-void AddPositionFlags(CLI::App& verb, RunFlags& flags) {
-  verb.add_option_function<std::string>(
+void AddPositionFlags(Verb verb, RunFlags& flags) {
+  verb.OptionFunction<std::string>(
           "--sampler", [&flags](const std::string& name) { flags.sampling.set_sampler(name); },
           "Sampler that decides which positions a step commits")
-      ->type_name(limits::kSamplerNames);
+      .ValueName(limits::kSamplerNames);
   AddFlag(verb, flags, "--steps", &Sampling::set_steps,
           "Denoising steps (per block in block mode); 0 commits one token per step");
   AddFlag(verb, flags, "--block-length", &Sampling::set_block_length,
@@ -201,10 +201,10 @@ void AddPositionFlags(CLI::App& verb, RunFlags& flags) {
           "Sampler klass: nats by which a prediction may move in a step; 0 means 0.01");
   AddFlag(verb, flags, "--stability-steps", &Sampling::set_stability_steps,
           "Sampler klass: steps for which a prediction must be stable; 0 means 2");
-  verb.add_option_function<std::string>(
+  verb.OptionFunction<std::string>(
           "--remask", [&flags](const std::string& name) { flags.sampling.set_remask(name); },
           "Sampler remdm: cap, rescale or confidence")
-      ->type_name(limits::kRemaskNames);
+      .ValueName(limits::kRemaskNames);
   AddFlag(verb, flags, "--remask-strength", &Sampling::set_remask_strength,
           "Sampler remdm: strength of remasking; 0 means 0.05");
   AddFlag(verb, flags, "--guidance", &Sampling::set_guidance_scale,
@@ -214,30 +214,34 @@ void AddPositionFlags(CLI::App& verb, RunFlags& flags) {
           "every this many steps; faster, but the text differs; 0 is off");
 }
 
-void AddSamplingFlags(CLI::App& verb, RunFlags& flags) {
+// Returns the flags for text that must fit into a gap, which a chat does not have.
+std::vector<Flag> AddSamplingFlags(Verb verb, RunFlags& flags) {
   AddDecodingModeFlag(verb, flags.mode);
   AddTokenFlags(verb, flags);
   AddPositionFlags(verb, flags);
-  verb.add_option("--suffix", flags.suffix,
-                  "Text after the completion, which the completion must fit");
-  verb.add_flag("--infill", flags.infill,
-                "Fill the gaps that the prompt marks as [[n]], n tokens each")
-      ->excludes("--suffix");
+  const Flag suffix = verb.Option("--suffix", flags.suffix,
+                                  "Text after the completion, which the completion must fit");
+  const Flag infill = verb.Switch("--infill", flags.infill,
+                                  "Fill the gaps that the prompt marks as [[n]], n tokens each")
+                          .Excludes(suffix);
+  return {suffix, infill};
 }
 
-void AddChatFlags(CLI::App& verb, RunFlags& flags) {
-  const std::vector<CLI::Option*> options = {
-      verb.add_flag("--chat", flags.chat,
-                    "Treat the prompt as a chat message to answer, in the model's chat template"),
-      verb.add_option("--system", flags.system, "System message (implies --chat)"),
-      verb.add_option("--message", flags.messages,
-                      "Earlier message ROLE=TEXT (implies --chat); may be repeated")
-          ->allow_extra_args(false),
-      verb.add_option("--chat-template", flags.chat_template,
-                      "Chat template to use instead of the model's own (implies --chat)")
-          ->type_name(limits::kChatFormatNames)};
-  for (CLI::Option* option : options) {
-    option->excludes("--suffix")->excludes("--infill");
+void AddChatFlags(Verb verb, RunFlags& flags, const std::vector<Flag>& gaps) {
+  const std::vector<Flag> chat = {
+      verb.Switch("--chat", flags.chat,
+                  "Treat the prompt as a chat message to answer, in the model's chat template"),
+      verb.Option("--system", flags.system, "System message (implies --chat)"),
+      verb.Option("--message", flags.messages,
+                  "Earlier message ROLE=TEXT (implies --chat); may be repeated")
+          .OneValueEach(),
+      verb.Option("--chat-template", flags.chat_template,
+                  "Chat template to use instead of the model's own (implies --chat)")
+          .ValueName(limits::kChatFormatNames)};
+  for (Flag flag : chat) {
+    for (const Flag& gap : gaps) {
+      flag.Excludes(gap);
+    }
   }
 }
 
@@ -245,30 +249,26 @@ void AddChatFlags(CLI::App& verb, RunFlags& flags) {
 
 void AddRunVerb(VerbTable& verbs) {
   auto flags = std::make_shared<RunFlags>();
-  CLI::App& verb =
-      verbs.Add("run", "Use a node", "Complete a prompt; a terminal shows the denoising",
-                [flags](CommandContext& context) { return RunPrompt(context, *flags); });
-  verb.add_option("prompt", flags->prompt,
-                  "Text to continue, or message to answer; - reads standard input")
-      ->required();
-  AddSamplingFlags(verb, *flags);
-  AddChatFlags(verb, *flags);
+  Verb verb = verbs.Add("run", "Use a node", "Complete a prompt; a terminal shows the denoising",
+                        [flags](CommandContext& context) { return RunPrompt(context, *flags); });
+  verb.Option("prompt", flags->prompt,
+              "Text to continue, or message to answer; - reads standard input")
+      .Required();
+  AddChatFlags(verb, *flags, AddSamplingFlags(verb, *flags));
   AddAdapterFlags(verb, flags->adapters);
-  verb.add_option("--session", flags->session,
-                  "Session id, which groups the requests of one conversation");
-  // This is not add_flag, because CLI11 sets a flag that has a negation to false if neither form is
-  // given, which would overrule the node's configuration.
-  verb.add_flag_function(
-      "--session-memory,!--no-session-memory",
-      [flags](int64_t count) { flags->session_memory = count > 0; },
+  verb.Option("--session", flags->session,
+              "Session id, which groups the requests of one conversation");
+  // Without the flag the node's configuration decides.
+  verb.SwitchFunction(
+      "--session-memory,!--no-session-memory", [flags](bool on) { flags->session_memory = on; },
       "Whether feedback on this session changes its completions at once; default: "
       "experimental.session_memory of the node");
-  verb.add_option("--user", flags->user,
-                  "User id; the request is stored under a key of this user's own, which `ruvd "
-                  "store erase` destroys");
-  verb.add_flag("--quiet", flags->quiet, "Print no footer");
-  verb.add_option("--timeout", flags->timeout_seconds, "Seconds to wait for the completion")
-      ->capture_default_str();
+  verb.Option("--user", flags->user,
+              "User id; the request is stored under a key of this user's own, which `ruvd "
+              "store erase` destroys");
+  verb.Switch("--quiet", flags->quiet, "Print no footer");
+  verb.Option("--timeout", flags->timeout_seconds, "Seconds to wait for the completion")
+      .ShowDefault();
 }
 
 }  // namespace ruvd::cli

@@ -13,6 +13,7 @@
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/inference/v1/inference.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -23,7 +24,7 @@ absl::Status Embed(CommandContext& context, const std::string& text) {
   client::NodeClient client(context.server, context.credentials);
   inference::v1::EmbedRequest request;
   request.set_text(text);
-  ASSIGN_OR_RETURN(const auto response, client.Embed(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<inference::v1::EmbedResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -38,7 +39,7 @@ absl::Status Embed(CommandContext& context, const std::string& text) {
 
 absl::Status Tokenize(CommandContext& context, const inference::v1::TokenizeRequest& request) {
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.Tokenize(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<inference::v1::TokenizeResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -56,7 +57,7 @@ absl::Status Tokenize(CommandContext& context, const inference::v1::TokenizeRequ
 
 absl::Status Score(CommandContext& context, const inference::v1::ScoreRequest& request) {
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.Score(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<inference::v1::ScoreResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -75,7 +76,7 @@ void AddScore(VerbTable& verbs) {
     AdapterFlags adapters;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App& verb =
+  Verb verb =
       verbs.Add("score", kTextGroup, "Loss of a completion after a prompt, without generating",
                 [flags](CommandContext& context) {
                   inference::v1::ScoreRequest score;
@@ -87,11 +88,11 @@ void AddScore(VerbTable& verbs) {
                   RETURN_IF_ERROR(ReadAdapterFlags(flags->adapters, score.mutable_adapters()));
                   return Score(context, score);
                 });
-  verb.add_option("prompt", flags->prompt, "Text before the completion")->required();
-  verb.add_option("completion", flags->completion, "Text to score")->required();
+  verb.Option("prompt", flags->prompt, "Text before the completion").Required();
+  verb.Option("completion", flags->completion, "Text to score").Required();
   AddDecodingModeFlag(verb, flags->mode);
-  verb.add_option("--samples", flags->samples, "Number of mask draws to average; 0 means 32");
-  verb.add_option("--seed", flags->seed, "Seed of the masks; equal seeds give equal masks");
+  verb.Option("--samples", flags->samples, "Number of mask draws to average; 0 means 32");
+  verb.Option("--seed", flags->seed, "Seed of the masks; equal seeds give equal masks");
   AddAdapterFlags(verb, flags->adapters);
 }
 
@@ -99,25 +100,25 @@ void AddScore(VerbTable& verbs) {
 
 void AddTextVerbs(VerbTable& verbs) {
   auto text = std::make_shared<std::string>();
-  CLI::App& embed =
+  Verb embed =
       verbs.Add("embed", kTextGroup, "Show the embedding of a text, by which patterns are searched",
                 [text](CommandContext& context) { return Embed(context, *text); });
-  embed.add_option("text", *text, "Text to embed")->required();
+  embed.Option("text", *text, "Text to embed").Required();
 
   struct TokenizeFlags {
     std::string text;
     bool special = false;
   };
   auto flags = std::make_shared<TokenizeFlags>();
-  CLI::App& tokenize = verbs.Add("tokenize", kTextGroup, "Split a text into tokens",
-                                 [flags](CommandContext& context) {
-                                   inference::v1::TokenizeRequest request;
-                                   request.set_text(flags->text);
-                                   request.set_parse_special(flags->special);
-                                   return Tokenize(context, request);
-                                 });
-  tokenize.add_option("text", flags->text, "Text to split")->required();
-  tokenize.add_flag("--special", flags->special, "Read <|...|> pieces as special tokens");
+  Verb tokenize = verbs.Add("tokenize", kTextGroup, "Split a text into tokens",
+                            [flags](CommandContext& context) {
+                              inference::v1::TokenizeRequest request;
+                              request.set_text(flags->text);
+                              request.set_parse_special(flags->special);
+                              return Tokenize(context, request);
+                            });
+  tokenize.Option("text", flags->text, "Text to split").Required();
+  tokenize.Switch("--special", flags->special, "Read <|...|> pieces as special tokens");
 
   AddScore(verbs);
 }

@@ -17,6 +17,7 @@ void AddPatternVerbs(VerbTable& verbs);   // pattern ls, show, search, rm
 void AddAdapterVerbs(VerbTable& verbs);  // adapter ls, show, diff, load, unload, pin, rollback, ...
 void AddWitnessVerbs(VerbTable& verbs);  // witness ls, show, stats
 void AddConsentVerbs(VerbTable& verbs);  // consent grant, revoke, status, allow, withdraw, list
+void AddRoundVerb(VerbTable& verbs);     // round
 void AddPreviewVerb(VerbTable& verbs);   // privacy preview
 
 }  // namespace ruvd::cli

@@ -15,6 +15,7 @@
 #include "node/terminal/output.h"
 #include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/witness/v1/witness.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -33,16 +34,16 @@ struct FilterFlags {
   std::string error;
 };
 
-void AddFilterFlags(CLI::App& verb, FilterFlags* flags) {
-  verb.add_option("--since", flags->since, "Only requests of the last 90s, 15m, 2h or 7d");
-  verb.add_option("--min-quality", flags->min_quality, "Only requests rated at least this, 0 to 1");
-  verb.add_option("--max-quality", flags->max_quality, "Only requests rated at most this, 0 to 1");
-  verb.add_option("--slower", flags->slower_ms,
-                  "Only requests that took at least this many milliseconds");
-  verb.add_flag("--failed", flags->failed, "Only requests that failed");
-  verb.add_option("--session", flags->session, "Only requests of this session");
-  verb.add_option("--error", flags->error,
-                  "Only requests that failed for this reason, for example CONTEXT_TOO_LONG");
+void AddFilterFlags(Verb verb, FilterFlags* flags) {
+  verb.Option("--since", flags->since, "Only requests of the last 90s, 15m, 2h or 7d");
+  verb.Option("--min-quality", flags->min_quality, "Only requests rated at least this, 0 to 1");
+  verb.Option("--max-quality", flags->max_quality, "Only requests rated at most this, 0 to 1");
+  verb.Option("--slower", flags->slower_ms,
+              "Only requests that took at least this many milliseconds");
+  verb.Switch("--failed", flags->failed, "Only requests that failed");
+  verb.Option("--session", flags->session, "Only requests of this session");
+  verb.Option("--error", flags->error,
+              "Only requests that failed for this reason, for example CONTEXT_TOO_LONG");
 }
 
 absl::Status WriteFilter(const FilterFlags& flags, witness::v1::Filter* filter) {
@@ -83,7 +84,7 @@ absl::Status List(CommandContext& context, const FilterFlags& flags,
                   witness::v1::ListEntriesRequest request) {
   RETURN_IF_ERROR(WriteFilter(flags, request.mutable_filter()));
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.ListWitnessEntries(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<witness::v1::ListEntriesResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -121,7 +122,9 @@ absl::Status List(CommandContext& context, const FilterFlags& flags,
 
 absl::Status Show(CommandContext& context, const std::string& id) {
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.GetWitnessEntry(id));
+  witness::v1::GetEntryRequest request;
+  request.set_request_id(id);
+  ASSIGN_OR_RETURN(const auto response, client.Call<witness::v1::GetEntryResponse>(request));
   const Entry& entry = response.entry();
   if (context.json) {
     context.out << ToJsonLine(entry);
@@ -174,7 +177,7 @@ absl::Status Stats(CommandContext& context, const FilterFlags& flags, const std:
     request.set_interval_ms(interval_ms);
   }
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto stats, client.GetWitnessStats(request));
+  ASSIGN_OR_RETURN(const auto stats, client.Call<witness::v1::GetStatsResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(stats);
     return absl::OkStatus();
@@ -218,21 +221,21 @@ void AddListVerb(VerbTable& verbs) {
     bool oldest_first = false;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App& list = verbs.Add("witness ls", kGroup, "List past requests, newest first",
-                             [flags](CommandContext& c) {
-                               witness::v1::ListEntriesRequest request;
-                               request.set_page_size(flags->limit);
-                               request.set_page_token(flags->page);
-                               request.set_similar_to(flags->similar);
-                               request.set_oldest_first(flags->oldest_first);
-                               return List(c, flags->filter, request);
-                             });
+  Verb list = verbs.Add("witness ls", kGroup, "List past requests, newest first",
+                        [flags](CommandContext& c) {
+                          witness::v1::ListEntriesRequest request;
+                          request.set_page_size(flags->limit);
+                          request.set_page_token(flags->page);
+                          request.set_similar_to(flags->similar);
+                          request.set_oldest_first(flags->oldest_first);
+                          return List(c, flags->filter, request);
+                        });
   AddFilterFlags(list, &flags->filter);
-  list.add_option("--limit", flags->limit, "Most entries to list")->capture_default_str();
-  list.add_option("--page", flags->page, "Page token of an earlier list, to continue it");
-  list.add_option("--similar", flags->similar,
-                  "List the requests whose prompts are most similar to this text");
-  list.add_flag("--oldest-first", flags->oldest_first, "List the oldest requests first");
+  list.Option("--limit", flags->limit, "Most entries to list").ShowDefault();
+  list.Option("--page", flags->page, "Page token of an earlier list, to continue it");
+  list.Option("--similar", flags->similar,
+              "List the requests whose prompts are most similar to this text");
+  list.Switch("--oldest-first", flags->oldest_first, "List the oldest requests first");
 }
 
 }  // namespace
@@ -243,18 +246,18 @@ void AddWitnessVerbs(VerbTable& verbs) {
   verbs
       .Add("witness show", kGroup, "Show what one request did",
            [id](CommandContext& context) { return Show(context, *id); })
-      .add_option("id", *id, "Response id")
-      ->required();
+      .Option("id", *id, "Response id")
+      .Required();
   struct Flags {
     FilterFlags filter;
     std::string interval;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App& stats = verbs.Add(
+  Verb stats = verbs.Add(
       "witness stats", kGroup, "Show counts, latencies and quality of requests",
       [flags](CommandContext& context) { return Stats(context, flags->filter, flags->interval); });
   AddFilterFlags(stats, &flags->filter);
-  stats.add_option("--interval", flags->interval, "Show the trend too, in steps of 15m, 1h or 1d");
+  stats.Option("--interval", flags->interval, "Show the trend too, in steps of 15m, 1h or 1d");
 }
 
 }  // namespace ruvd::cli

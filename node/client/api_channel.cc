@@ -3,6 +3,8 @@
 
 #include "node/client/api_channel.h"
 
+#include <grpcpp/grpcpp.h>
+
 #include "node/limits.h"
 
 namespace ruvd::client {

@@ -3,12 +3,11 @@
 
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 #include <string>
 
 #include "node/client/client_credentials.h"
+#include "node/transport/grpc_types.h"
 
 namespace ruvd::client {
 

@@ -3,26 +3,28 @@
 
 #include "node/client/client.h"
 
+#include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
-#include "grpc/health/v1/health.grpc.pb.h"
+#include "grpc/health/v1/health.pb.h"
 #include "node/client/api_channel.h"
 #include "node/client/request_text.h"
 #include "node/client/rpc_error.h"
 #include "node/transport/callback_queue.h"
-#include "ruvd/adapter/v1/adapter.grpc.pb.h"
-#include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
-#include "ruvd/learning/v1/learning.grpc.pb.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
-#include "ruvd/witness/v1/witness.grpc.pb.h"
 
 namespace ruvd::client {
 namespace {
+
+using google::protobuf::Message;
+using google::protobuf::MessageLite;
 
 absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
   return StatusOfCall(static_cast<int>(status.error_code()), status.error_message(),
@@ -35,43 +37,38 @@ struct NodeClient::Stubs {
   Stubs(const std::string& server, const ClientCredentials& credentials)
       : problem(credentials.problem),
         channel(MakeApiChannel(server, credentials)),
+        unary(channel),
         inference(channel),
-        learning(channel),
-        patterns(channel),
-        witness(channel),
-        adapters(channel),
-        admin(channel),
-        health(channel) {}
-
-  // Calls `method` of `stub` and returns the response, or the error with its reason.
-  template <typename Stub, typename Request, typename Response>
-  absl::StatusOr<Response> Call(const NodeClient& client, Stub& stub,
-                                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                             Response*),
-                                const Request& request) {
-    RETURN_IF_ERROR(problem);
-    RETURN_IF_ERROR(CheckRequestTexts(request));
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + client.timeout_);
-    Response response;
-    RETURN_IF_ERROR(ToStatus((stub.*method)(&context, request, &response), client.server_));
-    return response;
-  }
+        patterns(channel) {}
 
   const absl::Status problem;
   std::shared_ptr<grpc::Channel> channel;
+  grpc::TemplatedGenericStub<MessageLite, MessageLite> unary;
   inference::v1::InferenceService::Stub inference;
-  learning::v1::LearningService::Stub learning;
   pattern::v1::PatternService::Stub patterns;
-  witness::v1::WitnessService::Stub witness;
-  adapter::v1::AdapterService::Stub adapters;
-  admin::v1::AdminService::Stub admin;
-  grpc::health::v1::Health::Stub health;
 };
 
 NodeClient::NodeClient(std::string server, const ClientCredentials& credentials)
     : server_(std::move(server)), stubs_(std::make_unique<Stubs>(server_, credentials)) {}
 NodeClient::~NodeClient() = default;
+
+absl::Status NodeClient::CallUnary(const Message& request, Message* response) {
+  const std::string path = MethodPath(*request.GetDescriptor(), *response->GetDescriptor());
+  RUVD_CHECK(!path.empty());
+  RETURN_IF_ERROR(stubs_->problem);
+  RETURN_IF_ERROR(CheckRequestTexts(request));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + timeout_);
+  grpc::CompletionQueue queue;
+  const auto call = stubs_->unary.PrepareUnaryCall(&context, path, request, &queue);
+  call->StartCall();
+  grpc::Status status;
+  call->Finish(response, &status, &status);
+  void* tag = nullptr;
+  bool received = false;
+  RUVD_CHECK(queue.Next(&tag, &received));
+  return ToStatus(status, server_);
+}
 
 absl::Status NodeClient::Generate(const inference::v1::GenerateRequest& request,
                                   const OnEvent& on_event) {
@@ -85,84 +82,6 @@ absl::Status NodeClient::Generate(const inference::v1::GenerateRequest& request,
     on_event(event);
   }
   return ToStatus(reader->Finish(), server_);
-}
-
-absl::StatusOr<inference::v1::EmbedResponse> NodeClient::Embed(
-    const inference::v1::EmbedRequest& request) {
-  using Stub = inference::v1::InferenceService::Stub;
-  return stubs_->Call(*this, stubs_->inference, &Stub::Embed, request);
-}
-
-absl::StatusOr<inference::v1::TokenizeResponse> NodeClient::Tokenize(
-    const inference::v1::TokenizeRequest& request) {
-  using Stub = inference::v1::InferenceService::Stub;
-  return stubs_->Call(*this, stubs_->inference, &Stub::Tokenize, request);
-}
-
-absl::StatusOr<inference::v1::ScoreResponse> NodeClient::Score(
-    const inference::v1::ScoreRequest& request) {
-  using Stub = inference::v1::InferenceService::Stub;
-  return stubs_->Call(*this, stubs_->inference, &Stub::Score, request);
-}
-
-absl::StatusOr<learning::v1::SubmitFeedbackResponse> NodeClient::SubmitFeedback(
-    const learning::v1::SubmitFeedbackRequest& request) {
-  using Stub = learning::v1::LearningService::Stub;
-  return stubs_->Call(*this, stubs_->learning, &Stub::SubmitFeedback, request);
-}
-
-absl::StatusOr<learning::v1::UndoResponse> NodeClient::Undo(
-    const learning::v1::UndoRequest& request) {
-  using Stub = learning::v1::LearningService::Stub;
-  return stubs_->Call(*this, stubs_->learning, &Stub::Undo, request);
-}
-
-absl::StatusOr<learning::v1::ListChangesResponse> NodeClient::ListChanges(
-    const learning::v1::ListChangesRequest& request) {
-  using Stub = learning::v1::LearningService::Stub;
-  return stubs_->Call(*this, stubs_->learning, &Stub::ListChanges, request);
-}
-
-absl::StatusOr<learning::v1::GetLearningStatusResponse> NodeClient::GetLearningStatus(
-    const learning::v1::GetLearningStatusRequest& request) {
-  using Stub = learning::v1::LearningService::Stub;
-  return stubs_->Call(*this, stubs_->learning, &Stub::GetLearningStatus, request);
-}
-
-absl::StatusOr<learning::v1::PauseLearningResponse> NodeClient::PauseLearning(
-    const learning::v1::PauseLearningRequest& request) {
-  using Stub = learning::v1::LearningService::Stub;
-  return stubs_->Call(*this, stubs_->learning, &Stub::PauseLearning, request);
-}
-
-absl::StatusOr<learning::v1::ResumeLearningResponse> NodeClient::ResumeLearning(
-    const learning::v1::ResumeLearningRequest& request) {
-  using Stub = learning::v1::LearningService::Stub;
-  return stubs_->Call(*this, stubs_->learning, &Stub::ResumeLearning, request);
-}
-
-absl::StatusOr<learning::v1::RunBackgroundResponse> NodeClient::RunBackground(
-    const learning::v1::RunBackgroundRequest& request) {
-  using Stub = learning::v1::LearningService::Stub;
-  return stubs_->Call(*this, stubs_->learning, &Stub::RunBackground, request);
-}
-
-absl::StatusOr<learning::v1::RunDeepResponse> NodeClient::RunDeep(
-    const learning::v1::RunDeepRequest& request) {
-  using Stub = learning::v1::LearningService::Stub;
-  return stubs_->Call(*this, stubs_->learning, &Stub::RunDeep, request);
-}
-
-absl::StatusOr<learning::v1::ListLessonsResponse> NodeClient::ListLessons(
-    const learning::v1::ListLessonsRequest& request) {
-  using Stub = learning::v1::LearningService::Stub;
-  return stubs_->Call(*this, stubs_->learning, &Stub::ListLessons, request);
-}
-
-absl::StatusOr<pattern::v1::UpsertPatternResponse> NodeClient::UpsertPattern(
-    const pattern::v1::UpsertPatternRequest& request) {
-  using Stub = pattern::v1::PatternService::Stub;
-  return stubs_->Call(*this, stubs_->patterns, &Stub::UpsertPattern, request);
 }
 
 void NodeClient::StartUpsertPattern(
@@ -192,30 +111,6 @@ void NodeClient::StartUpsertPattern(
       });
 }
 
-absl::StatusOr<pattern::v1::SearchPatternsResponse> NodeClient::SearchPatterns(
-    const pattern::v1::SearchPatternsRequest& request) {
-  using Stub = pattern::v1::PatternService::Stub;
-  return stubs_->Call(*this, stubs_->patterns, &Stub::SearchPatterns, request);
-}
-
-absl::StatusOr<pattern::v1::ListPatternsResponse> NodeClient::ListPatterns(
-    const pattern::v1::ListPatternsRequest& request) {
-  using Stub = pattern::v1::PatternService::Stub;
-  return stubs_->Call(*this, stubs_->patterns, &Stub::ListPatterns, request);
-}
-
-absl::StatusOr<pattern::v1::GetPatternResponse> NodeClient::GetPattern(
-    const pattern::v1::GetPatternRequest& request) {
-  using Stub = pattern::v1::PatternService::Stub;
-  return stubs_->Call(*this, stubs_->patterns, &Stub::GetPattern, request);
-}
-
-absl::StatusOr<pattern::v1::DeletePatternResponse> NodeClient::DeletePattern(
-    const pattern::v1::DeletePatternRequest& request) {
-  using Stub = pattern::v1::PatternService::Stub;
-  return stubs_->Call(*this, stubs_->patterns, &Stub::DeletePattern, request);
-}
-
 absl::Status NodeClient::WatchPatterns(const pattern::v1::WatchPatternsRequest& request,
                                        const OnPatternEvent& on_event) {
   RETURN_IF_ERROR(stubs_->problem);
@@ -233,146 +128,33 @@ absl::Status NodeClient::WatchPatterns(const pattern::v1::WatchPatternsRequest& 
   return wanted ? ToStatus(status, server_) : absl::OkStatus();
 }
 
-absl::StatusOr<witness::v1::ListEntriesResponse> NodeClient::ListWitnessEntries(
-    const witness::v1::ListEntriesRequest& request) {
-  using Stub = witness::v1::WitnessService::Stub;
-  return stubs_->Call(*this, stubs_->witness, &Stub::ListEntries, request);
-}
-
-absl::StatusOr<witness::v1::GetEntryResponse> NodeClient::GetWitnessEntry(
-    const std::string& request_id) {
-  using Stub = witness::v1::WitnessService::Stub;
-  witness::v1::GetEntryRequest request;
-  request.set_request_id(request_id);
-  return stubs_->Call(*this, stubs_->witness, &Stub::GetEntry, request);
-}
-
-absl::StatusOr<witness::v1::GetStatsResponse> NodeClient::GetWitnessStats(
-    const witness::v1::GetStatsRequest& request) {
-  using Stub = witness::v1::WitnessService::Stub;
-  return stubs_->Call(*this, stubs_->witness, &Stub::GetStats, request);
-}
-
-absl::StatusOr<adapter::v1::ListAdaptersResponse> NodeClient::ListAdapters(
-    const adapter::v1::ListAdaptersRequest& request) {
-  using Stub = adapter::v1::AdapterService::Stub;
-  return stubs_->Call(*this, stubs_->adapters, &Stub::ListAdapters, request);
-}
-
-absl::StatusOr<adapter::v1::GetAdapterResponse> NodeClient::GetAdapter(
-    const adapter::v1::GetAdapterRequest& request) {
-  using Stub = adapter::v1::AdapterService::Stub;
-  return stubs_->Call(*this, stubs_->adapters, &Stub::GetAdapter, request);
-}
-
-absl::StatusOr<adapter::v1::DiffAdaptersResponse> NodeClient::DiffAdapters(
-    const adapter::v1::DiffAdaptersRequest& request) {
-  using Stub = adapter::v1::AdapterService::Stub;
-  return stubs_->Call(*this, stubs_->adapters, &Stub::DiffAdapters, request);
-}
-
-absl::StatusOr<adapter::v1::LoadAdapterResponse> NodeClient::LoadAdapter(
-    const adapter::v1::LoadAdapterRequest& request) {
-  using Stub = adapter::v1::AdapterService::Stub;
-  return stubs_->Call(*this, stubs_->adapters, &Stub::LoadAdapter, request);
-}
-
-absl::StatusOr<adapter::v1::ImportAdapterResponse> NodeClient::ImportAdapter(
-    const adapter::v1::ImportAdapterRequest& request) {
-  using Stub = adapter::v1::AdapterService::Stub;
-  return stubs_->Call(*this, stubs_->adapters, &Stub::ImportAdapter, request);
-}
-
-absl::StatusOr<adapter::v1::UnloadAdapterResponse> NodeClient::UnloadAdapter(
-    const adapter::v1::UnloadAdapterRequest& request) {
-  using Stub = adapter::v1::AdapterService::Stub;
-  return stubs_->Call(*this, stubs_->adapters, &Stub::UnloadAdapter, request);
-}
-
-absl::StatusOr<adapter::v1::PinAdapterResponse> NodeClient::PinAdapter(
-    const adapter::v1::PinAdapterRequest& request) {
-  using Stub = adapter::v1::AdapterService::Stub;
-  return stubs_->Call(*this, stubs_->adapters, &Stub::PinAdapter, request);
-}
-
-absl::StatusOr<adapter::v1::RollbackAdapterResponse> NodeClient::RollbackAdapter(
-    const adapter::v1::RollbackAdapterRequest& request) {
-  using Stub = adapter::v1::AdapterService::Stub;
-  return stubs_->Call(*this, stubs_->adapters, &Stub::RollbackAdapter, request);
-}
-
-absl::StatusOr<adapter::v1::ExportAdapterResponse> NodeClient::ExportAdapter(
-    const adapter::v1::ExportAdapterRequest& request) {
-  using Stub = adapter::v1::AdapterService::Stub;
-  return stubs_->Call(*this, stubs_->adapters, &Stub::ExportAdapter, request);
-}
-
-absl::StatusOr<admin::v1::GetStatusResponse> NodeClient::GetStatus() {
-  using Stub = admin::v1::AdminService::Stub;
-  return stubs_->Call(*this, stubs_->admin, &Stub::GetStatus, admin::v1::GetStatusRequest());
-}
-
-absl::StatusOr<admin::v1::ListMembersResponse> NodeClient::ListMembers() {
-  using Stub = admin::v1::AdminService::Stub;
-  return stubs_->Call(*this, stubs_->admin, &Stub::ListMembers, admin::v1::ListMembersRequest());
-}
-
-absl::StatusOr<admin::v1::SetConsentResponse> NodeClient::SetConsent(
-    pattern::v1::SharingTier tier) {
-  using Stub = admin::v1::AdminService::Stub;
-  admin::v1::SetConsentRequest request;
-  request.set_tier(tier);
-  return stubs_->Call(*this, stubs_->admin, &Stub::SetConsent, request);
-}
-
-absl::StatusOr<admin::v1::GetConsentResponse> NodeClient::GetConsent() {
-  using Stub = admin::v1::AdminService::Stub;
-  return stubs_->Call(*this, stubs_->admin, &Stub::GetConsent, admin::v1::GetConsentRequest());
-}
-
-absl::StatusOr<admin::v1::PreviewReleaseResponse> NodeClient::PreviewRelease(
-    const admin::v1::PreviewReleaseRequest& request) {
-  using Stub = admin::v1::AdminService::Stub;
-  return stubs_->Call(*this, stubs_->admin, &Stub::PreviewRelease, request);
-}
-
-absl::StatusOr<admin::v1::SetUserConsentResponse> NodeClient::SetUserConsent(
-    const admin::v1::SetUserConsentRequest& request) {
-  using Stub = admin::v1::AdminService::Stub;
-  return stubs_->Call(*this, stubs_->admin, &Stub::SetUserConsent, request);
-}
-
-absl::StatusOr<admin::v1::ListUserConsentsResponse> NodeClient::ListUserConsents() {
-  using Stub = admin::v1::AdminService::Stub;
-  return stubs_->Call(*this, stubs_->admin, &Stub::ListUserConsents,
-                      admin::v1::ListUserConsentsRequest());
-}
-
-absl::StatusOr<admin::v1::BackUpStoreResponse> NodeClient::BackUpStore(const std::string& name) {
-  using Stub = admin::v1::AdminService::Stub;
-  admin::v1::BackUpStoreRequest request;
-  request.set_name(name);
-  return stubs_->Call(*this, stubs_->admin, &Stub::BackUpStore, request);
-}
-
-absl::StatusOr<admin::v1::EraseUserResponse> NodeClient::EraseUser(const std::string& user_id) {
-  using Stub = admin::v1::AdminService::Stub;
-  admin::v1::EraseUserRequest request;
-  request.set_user_id(user_id);
-  return stubs_->Call(*this, stubs_->admin, &Stub::EraseUser, request);
-}
-
 absl::StatusOr<bool> NodeClient::Healthy() {
-  using Stub = grpc::health::v1::Health::Stub;
-  ASSIGN_OR_RETURN(const auto response, stubs_->Call(*this, stubs_->health, &Stub::Check,
-                                                     grpc::health::v1::HealthCheckRequest()));
-  return response.status() == grpc::health::v1::HealthCheckResponse::SERVING;
+  using grpc::health::v1::HealthCheckResponse;
+  ASSIGN_OR_RETURN(const auto response,
+                   Call<HealthCheckResponse>(grpc::health::v1::HealthCheckRequest()));
+  return response.status() == HealthCheckResponse::SERVING;
+}
+
+std::string MethodPath(const google::protobuf::Descriptor& request,
+                       const google::protobuf::Descriptor& response) {
+  const google::protobuf::FileDescriptor& file = *request.file();
+  for (int i = 0; i < file.service_count(); ++i) {
+    const google::protobuf::ServiceDescriptor& service = *file.service(i);
+    for (int j = 0; j < service.method_count(); ++j) {
+      const google::protobuf::MethodDescriptor& method = *service.method(j);
+      const bool streams = method.client_streaming() || method.server_streaming();
+      if (!streams && method.input_type() == &request && method.output_type() == &response) {
+        return fmt::format("/{}/{}", service.full_name(), method.name());
+      }
+    }
+  }
+  return "";
 }
 
 absl::Status ForEachPattern(NodeClient& client, pattern::v1::ListPatternsRequest request,
                             const std::function<absl::Status(pattern::v1::Pattern&)>& visit) {
   do {
-    ASSIGN_OR_RETURN(auto page, client.ListPatterns(request));
+    ASSIGN_OR_RETURN(auto page, client.Call<pattern::v1::ListPatternsResponse>(request));
     for (pattern::v1::Pattern& pattern : *page.mutable_patterns()) {
       RETURN_IF_ERROR(visit(pattern));
     }

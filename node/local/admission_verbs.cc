@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "base/file.h"
@@ -17,9 +16,7 @@
 #include "base/status.h"
 #include "node/admission/identity.h"
 #include "node/admission/join.h"
-#include "node/client/api_channel.h"
 #include "node/client/client.h"
-#include "node/client/rpc_error.h"
 #include "node/config/config.h"
 #include "node/limits.h"
 #include "node/local/verbs.h"
@@ -30,7 +27,9 @@
 #include "node/transport/tls.h"
 #include "privacy/reasons.h"
 #include "privacy/sodium.h"
-#include "ruvd/admission/v1/admission.grpc.pb.h"
+#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/admission/v1/admission.pb.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -50,26 +49,19 @@ const std::map<std::string, uint32_t>& RolesByName() {
   return *names;
 }
 
-template <typename Request, typename Response>
+// Calls a method of the cluster authority's node.
+template <typename Response>
 absl::StatusOr<Response> CallOffice(const CommandContext& context,
-                                    grpc::Status (pb::AuthorityService::Stub::*method)(
-                                        grpc::ClientContext*, const Request&, Response*),
-                                    const Request& request) {
-  RETURN_IF_ERROR(context.credentials.problem);
-  pb::AuthorityService::Stub stub(client::MakeApiChannel(context.server, context.credentials));
-  grpc::ClientContext call;
-  call.set_deadline(std::chrono::system_clock::now() + kOfficePatience);
-  Response response;
-  const grpc::Status status = (stub.*method)(&call, request, &response);
-  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+                                    const google::protobuf::Message& request) {
+  client::NodeClient client(context.server, context.credentials);
+  client.set_timeout(kOfficePatience);
+  absl::StatusOr<Response> response = client.Call<Response>(request);
+  if (absl::IsUnimplemented(response.status())) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kNotFound,
                  "the node at {} does not hold the cluster authority's key, or federation is off "
                  "there; use --server to name the node on which `ruvd init --authority` was run",
                  context.server);
   }
-  RETURN_IF_ERROR(client::StatusOfCall(static_cast<int>(status.error_code()),
-                                       status.error_message(), status.error_details(),
-                                       context.server));
   return response;
 }
 
@@ -87,8 +79,7 @@ absl::Status CreateToken(CommandContext& context, const TokenFlags& flags) {
   request.set_roles(granted);
   ASSIGN_OR_RETURN(const int64_t lifetime, ParsePeriod(flags.expires));
   request.set_lifetime_ms(static_cast<uint64_t>(lifetime));
-  ASSIGN_OR_RETURN(const auto response,
-                   CallOffice(context, &pb::AuthorityService::Stub::CreateJoinToken, request));
+  ASSIGN_OR_RETURN(const auto response, CallOffice<pb::CreateJoinTokenResponse>(context, request));
   if (context.json) {
     context.out << ToJsonLine(response);
   } else {
@@ -144,10 +135,12 @@ absl::Status Join(CommandContext& context, const JoinFlags& flags) {
     RETURN_IF_ERROR(WriteFileAtomically(path, config::ConfigToToml(config)));
   }
   if (context.json) {
-    context.out << ToJsonLine(nlohmann::json{{"id", ToHex(key.id())},
-                                             {"authority", config.federation.authority},
-                                             {"expires_ms", certificate.not_after_ms},
-                                             {"config", path}});
+    report::v1::JoinReport report;
+    report.set_id(ToHex(key.id()));
+    report.set_authority(config.federation.authority);
+    report.set_expires_ms(certificate.not_after_ms);
+    report.set_config(path);
+    context.out << ToJsonLine(report);
     return absl::OkStatus();
   }
   context.out << FormatFields({{"id", ToHex(key.id())},
@@ -183,8 +176,10 @@ absl::Status Renew(CommandContext& context, const RenewFlags& flags) {
       admission::RenewAt(flags.address, present, key, limits::kJoinPatience, SystemClock()));
   RETURN_IF_ERROR(WriteFileAtomically(path, renewed.Encode()));
   if (context.json) {
-    context.out << ToJsonLine(
-        nlohmann::json{{"id", ToHex(key.id())}, {"expires_ms", renewed.not_after_ms}});
+    report::v1::RenewReport report;
+    report.set_id(ToHex(key.id()));
+    report.set_expires_ms(renewed.not_after_ms);
+    context.out << ToJsonLine(report);
     return absl::OkStatus();
   }
   context.out << FormatFields(
@@ -201,7 +196,8 @@ absl::StatusOr<std::string> IdOfMember(CommandContext& context, const std::strin
   }
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kOfficePatience);
-  ASSIGN_OR_RETURN(const auto members, client.ListMembers());
+  ASSIGN_OR_RETURN(const auto members,
+                   client.Call<admin::v1::ListMembersResponse>(admin::v1::ListMembersRequest()));
   std::string id;
   for (const auto& member : members.members()) {
     if (member.name() == text && !id.empty()) {
@@ -222,8 +218,7 @@ absl::StatusOr<std::string> IdOfMember(CommandContext& context, const std::strin
 absl::Status Revoke(CommandContext& context, const std::string& node) {
   pb::RevokeNodeRequest request;
   ASSIGN_OR_RETURN(*request.mutable_node_id(), IdOfMember(context, node));
-  ASSIGN_OR_RETURN(const auto response,
-                   CallOffice(context, &pb::AuthorityService::Stub::RevokeNode, request));
+  ASSIGN_OR_RETURN(const auto response, CallOffice<pb::RevokeNodeResponse>(context, request));
   if (context.json) {
     context.out << ToJsonLine(response);
   } else {
@@ -259,64 +254,59 @@ absl::Status MakeTlsFiles(CommandContext& context, const TlsFlags& flags) {
 
 void AddAdmissionVerbs(VerbTable& verbs) {
   auto token = std::make_shared<TokenFlags>();
-  CLI::App& create = verbs.Add(
+  Verb create = verbs.Add(
       "token create", kAdmissionGroup, "Create a token that lets one node join the cluster",
       [token](CommandContext& context) { return CreateToken(context, *token); });
   create
-      .add_option("--role", token->roles,
-                  "Role of the new node: observer, contributor, aggregator or admin")
-      ->check(CLI::IsMember({"observer", "contributor", "aggregator", "admin"}))
-      ->delimiter(',')
-      ->capture_default_str();
-  create.add_option("--expires", token->expires, "How long the token is valid, at most 24h")
-      ->capture_default_str();
+      .Option("--role", token->roles,
+              "Role of the new node: observer, contributor, aggregator or admin")
+      .OneOf({"observer", "contributor", "aggregator", "admin"})
+      .SeparatedBy(',')
+      .ShowDefault();
+  create.Option("--expires", token->expires, "How long the token is valid, at most 24h")
+      .ShowDefault();
 
   auto join = std::make_shared<JoinFlags>();
-  CLI::App& join_verb = verbs.Add("join", kAdmissionGroup, "Join a cluster with a token",
-                                  [join](CommandContext& context) { return Join(context, *join); });
+  Verb join_verb = verbs.Add("join", kAdmissionGroup, "Join a cluster with a token",
+                             [join](CommandContext& context) { return Join(context, *join); });
   join_verb
-      .add_option(
-          "address", join->address,
-          "HOST:PORT of the link service (federation.listen) of the node that made the token")
-      ->required();
-  join_verb.add_option("--token", join->token, "Token that `ruvd token create` printed")
-      ->required();
+      .Option("address", join->address,
+              "HOST:PORT of the link service (federation.listen) of the node that made the token")
+      .Required();
+  join_verb.Option("--token", join->token, "Token that `ruvd token create` printed").Required();
   join_verb
-      .add_option("--data-dir", join->data_dir,
-                  "Data folder of this node; it is created if missing")
-      ->required();
-  join_verb.add_option("--name", join->name, "Name of the node, for people")->required();
+      .Option("--data-dir", join->data_dir, "Data folder of this node; it is created if missing")
+      .Required();
+  join_verb.Option("--name", join->name, "Name of the node, for people").Required();
 
   auto renew = std::make_shared<RenewFlags>();
-  CLI::App& renew_verb =
-      verbs.Add("cert renew", kAdmissionGroup,
-                "Replace an admission certificate that is still valid with a new one",
-                [renew](CommandContext& context) { return Renew(context, *renew); });
+  Verb renew_verb = verbs.Add("cert renew", kAdmissionGroup,
+                              "Replace an admission certificate that is still valid with a new one",
+                              [renew](CommandContext& context) { return Renew(context, *renew); });
   renew_verb
-      .add_option("address", renew->address,
-                  "HOST:PORT of the link service (federation.listen) of the authority's node")
-      ->required();
-  renew_verb.add_option("--data-dir", renew->data_dir, "Data folder of the node")->required();
+      .Option("address", renew->address,
+              "HOST:PORT of the link service (federation.listen) of the authority's node")
+      .Required();
+  renew_verb.Option("--data-dir", renew->data_dir, "Data folder of the node").Required();
 
   auto node = std::make_shared<std::string>();
   verbs
       .Add("revoke", kAdmissionGroup, "Remove a member from the cluster permanently",
            [node](CommandContext& context) { return Revoke(context, *node); })
-      .add_option("node", *node, "Name or id of the member, as `ruvd members` shows it")
-      ->required();
+      .Option("node", *node, "Name or id of the member, as `ruvd members` shows it")
+      .Required();
 
   auto tls = std::make_shared<TlsFlags>();
-  CLI::App& tls_verb =
+  Verb tls_verb =
       verbs.Add("cert tls", kAdmissionGroup, "Make a self-signed certificate for the client API",
                 [tls](CommandContext& context) { return MakeTlsFiles(context, *tls); });
   tls_verb
-      .add_option("--name", tls->names,
-                  "Name that clients dial: DNS:node.example or IP:10.0.0.7; may be repeated")
-      ->delimiter(',')
-      ->required();
-  tls_verb
-      .add_option("--out", tls->out, "Path to write, without the endings .cert.pem and .key.pem")
-      ->required();
+      .Option("--name", tls->names,
+              "Name that clients dial: DNS:node.example or IP:10.0.0.7; may be repeated")
+      .SeparatedBy(',')
+      .Required();
+  tls_verb.Option("--out", tls->out, "Path to write, without the endings .cert.pem and .key.pem")
+      .Required();
 }
 
 }  // namespace ruvd::cli

@@ -11,31 +11,29 @@
 
 namespace ruvd::cli {
 
-void ConfigFlags::AddTo(CLI::App& verb) {
-  verb.add_option("--config", file_,
-                  "Configuration file (TOML); `ruvd config show` lists its keys");
+void ConfigFlags::AddTo(Verb verb) {
+  verb.Option("--config", file_, "Configuration file (TOML); `ruvd config show` lists its keys");
   const auto keys = config::ConfigKeys();
   values_.resize(keys.size());
-  options_.reserve(keys.size());
+  flags_.reserve(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) {
-    options_.push_back(
-        verb.add_option("--" + keys[i].dotted(), values_[i],
-                        fmt::format("{} ({})", keys[i].doc, config::DescribeConfigType(keys[i])))
-            ->group("Configuration"));
+    flags_.push_back(
+        verb.Option("--" + keys[i].dotted(), values_[i],
+                    fmt::format("{} ({})", keys[i].doc, config::DescribeConfigType(keys[i])))
+            .Heading("Configuration"));
   }
 }
 
 bool ConfigFlags::given() const {
-  return !file_.empty() || std::ranges::any_of(options_, [](const CLI::Option* option) {
-    return option->count() > 0;
-  });
+  return !file_.empty() ||
+         std::ranges::any_of(flags_, [](const Flag& flag) { return flag.given(); });
 }
 
 absl::StatusOr<config::NodeConfig> ConfigFlags::Load(const CommandContext& context,
                                                      config::ConfigOrigins* origins) const {
   std::vector<std::pair<std::string, std::string>> flags;
-  for (size_t i = 0; i < options_.size(); ++i) {
-    if (options_[i]->count() > 0) {
+  for (size_t i = 0; i < flags_.size(); ++i) {
+    if (flags_[i].given()) {
       flags.emplace_back(config::ConfigKeys()[i].dotted(), values_[i]);
     }
   }

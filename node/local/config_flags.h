@@ -16,7 +16,7 @@ namespace ruvd::cli {
 class ConfigFlags {
  public:
   // This object must live until `verb` was parsed.
-  void AddTo(CLI::App& verb);
+  void AddTo(Verb verb);
   // Returns whether the command line has any of these flags, which a verb that asks a running node
   // does not use.
   bool given() const;
@@ -27,8 +27,8 @@ class ConfigFlags {
 
  private:
   std::string file_;
-  std::vector<std::string> values_;          // by key
-  std::vector<const CLI::Option*> options_;  // by key
+  std::vector<std::string> values_;  // by key
+  std::vector<Flag> flags_;          // by key
 };
 
 }  // namespace ruvd::cli

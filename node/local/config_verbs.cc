@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/status.h"
 #include "node/config/keys.h"
@@ -13,6 +12,7 @@
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -28,13 +28,17 @@ absl::Status Show(CommandContext& context, const ConfigFlags& flags, bool with_o
   }
   std::vector<std::vector<std::string>> rows;
   rows.reserve(config::ConfigKeys().size());
-  nlohmann::json json = nlohmann::json::array();
+  report::v1::ConfigReport report;
   for (const config::ConfigKey& key : config::ConfigKeys()) {
     const std::string value = config::ConfigValueToToml(key, config);
     rows.push_back({key.dotted(), value, origins[key.dotted()]});
-    json.push_back({{"key", key.dotted()}, {"value", value}, {"origin", origins[key.dotted()]}});
+    report::v1::ConfigReport::Key& entry = *report.add_keys();
+    entry.set_key(key.dotted());
+    entry.set_value(value);
+    entry.set_origin(origins[key.dotted()]);
   }
-  context.out << (context.json ? ToJsonLine(json) : FormatTable({"KEY", "VALUE", "ORIGIN"}, rows));
+  context.out << (context.json ? ToJsonLine(report)
+                               : FormatTable({"KEY", "VALUE", "ORIGIN"}, rows));
   return absl::OkStatus();
 }
 
@@ -54,14 +58,14 @@ void AddConfigVerbs(VerbTable& verbs) {
     bool origin = false;
   };
   auto show = std::make_shared<ShowFlags>();
-  CLI::App& show_verb = verbs.Add(
+  Verb show_verb = verbs.Add(
       "config show", kGroup, "Print the configuration in effect, as TOML",
       [show](CommandContext& context) { return Show(context, show->config, show->origin); });
   show->config.AddTo(show_verb);
-  show_verb.add_flag("--origin", show->origin, "Show where each value came from");
+  show_verb.Switch("--origin", show->origin, "Show where each value came from");
 
   auto check = std::make_shared<ConfigFlags>();
-  CLI::App& check_verb =
+  Verb check_verb =
       verbs.Add("config check", kGroup,
                 "Check that all required keys are set and that no keys contradict each other",
                 [check](CommandContext& context) { return Check(context, *check); });

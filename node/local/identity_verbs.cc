@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 
@@ -23,6 +22,7 @@
 #include "privacy/identity/admission.h"
 #include "privacy/reasons.h"
 #include "privacy/sodium.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -133,10 +133,12 @@ absl::Status Init(CommandContext& context, const InitFlags& flags) {
   const std::string config = InFolder(flags.data_dir, admission::kConfigFile);
   RETURN_IF_ERROR(WriteConfig(flags, authority, config));
   if (context.json) {
-    context.out << ToJsonLine(nlohmann::json{{"id", ToHex(key.id())},
-                                             {"public_key", ToHex(key.public_key())},
-                                             {"authority", authority},
-                                             {"config", config}});
+    report::v1::InitReport report;
+    report.set_id(ToHex(key.id()));
+    report.set_public_key(ToHex(key.public_key()));
+    report.set_authority(authority);
+    report.set_config(config);
+    context.out << ToJsonLine(report);
     return absl::OkStatus();
   }
   std::vector<std::pair<std::string, std::string>> fields = {
@@ -171,28 +173,27 @@ absl::Status Issue(CommandContext& context, const IssueFlags& flags) {
 
 void AddIdentityVerbs(VerbTable& verbs) {
   auto init = std::make_shared<InitFlags>();
-  CLI::App& init_verb =
+  Verb init_verb =
       verbs.Add("init", kInitGroup, "Create a node's data folder, key and configuration",
                 [init](CommandContext& context) { return Init(context, *init); });
-  init_verb.add_option("--data-dir", init->data_dir, "Folder to create")->required();
-  init_verb.add_option("--name", init->name, "Name of the node, for people")->required();
-  init_verb.add_flag("--authority", init->authority,
-                     "Found a cluster: create its authority's key and this node's certificate too");
-  init_verb.add_option("--days", init->days, "Days for which the certificate is valid")
-      ->check(CLI::Range(1, 30))
-      ->capture_default_str();
+  init_verb.Option("--data-dir", init->data_dir, "Folder to create").Required();
+  init_verb.Option("--name", init->name, "Name of the node, for people").Required();
+  init_verb.Switch("--authority", init->authority,
+                   "Found a cluster: create its authority's key and this node's certificate too");
+  init_verb.Option("--days", init->days, "Days for which the certificate is valid")
+      .InRange(1, 30)
+      .ShowDefault();
 
   auto issue = std::make_shared<IssueFlags>();
-  CLI::App& issue_verb =
-      verbs.Add("cert issue", kInitGroup, "Issue an admission certificate for a node",
-                [issue](CommandContext& context) { return Issue(context, *issue); });
-  issue_verb.add_option("--authority", issue->authority, "Key file of the authority")->required();
-  issue_verb.add_option("--key", issue->key, "Public key of the node, in hexadecimal")->required();
-  issue_verb.add_option("--name", issue->name, "Name of the node, for people")->required();
-  issue_verb.add_option("--out", issue->out, "Certificate file to write")->required();
-  issue_verb.add_option("--days", issue->days, "Days for which the certificate is valid")
-      ->check(CLI::Range(1, 30))
-      ->capture_default_str();
+  Verb issue_verb = verbs.Add("cert issue", kInitGroup, "Issue an admission certificate for a node",
+                              [issue](CommandContext& context) { return Issue(context, *issue); });
+  issue_verb.Option("--authority", issue->authority, "Key file of the authority").Required();
+  issue_verb.Option("--key", issue->key, "Public key of the node, in hexadecimal").Required();
+  issue_verb.Option("--name", issue->name, "Name of the node, for people").Required();
+  issue_verb.Option("--out", issue->out, "Certificate file to write").Required();
+  issue_verb.Option("--days", issue->days, "Days for which the certificate is valid")
+      .InRange(1, 30)
+      .ShowDefault();
 }
 
 }  // namespace ruvd::cli

@@ -12,7 +12,6 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -36,6 +35,7 @@
 #include "privacy/dp/zcdp.h"
 #include "privacy/ledger/privacy_budget.h"
 #include "privacy/limits.h"
+#include "ruvd/report/v1/report.pb.h"
 #include "storage/consent/consent_store.h"
 #include "storage/ledger/ledger_file.h"
 #include "storage/ledger/privacy_ledger_store.h"
@@ -44,8 +44,6 @@
 
 namespace ruvd::cli {
 namespace {
-
-using nlohmann::json;
 
 constexpr char kPrivacyGroup[] = "Privacy";
 constexpr uint64_t kMaxPrivacyCounterBytes = 64;
@@ -58,12 +56,10 @@ struct BudgetFlags {
   std::optional<double> example_epsilon;
   double delta = 1e-6;
 
-  void AddTo(CLI::App& verb) {
-    verb.add_option("--node-epsilon", node_epsilon, "Budget of node-level privacy (epsilon)");
-    verb.add_option("--example-epsilon", example_epsilon,
-                    "Budget of example-level privacy (epsilon)");
-    verb.add_option("--delta", delta, "Delta at which every epsilon is stated")
-        ->capture_default_str();
+  void AddTo(Verb verb) {
+    verb.Option("--node-epsilon", node_epsilon, "Budget of node-level privacy (epsilon)");
+    verb.Option("--example-epsilon", example_epsilon, "Budget of example-level privacy (epsilon)");
+    verb.Option("--delta", delta, "Delta at which every epsilon is stated").ShowDefault();
   }
   // Returns the budgets. USAGE if a value is out of range.
   absl::StatusOr<std::vector<privacy::PrivacyBudget>> Budgets() const {
@@ -118,21 +114,20 @@ absl::StatusOr<UnitAccount> AccountOf(privacy::PrivacyUnit unit,
   return account;
 }
 
-json AccountsJson(const std::vector<UnitAccount>& accounts) {
-  json list = json::array();
+void WriteAccounts(const std::vector<UnitAccount>& accounts,
+                   google::protobuf::RepeatedPtrField<report::v1::UnitAccount>* messages) {
   for (const UnitAccount& account : accounts) {
-    json unit{{"unit", UnitName(account.unit)},
-              {"releases", account.totals.reservations},
-              {"unreleased", account.totals.unreleased},
-              {"rho_q32", account.totals.rho_q32},
-              {"epsilon", account.epsilon}};
+    report::v1::UnitAccount& unit = *messages->Add();
+    unit.set_unit(std::string(UnitName(account.unit)));
+    unit.set_releases(account.totals.reservations);
+    unit.set_unreleased(account.totals.unreleased);
+    unit.set_rho_q32(account.totals.rho_q32);
+    unit.set_epsilon(account.epsilon);
     if (account.budget) {
-      unit["budget_epsilon"] = account.budget->epsilon;
-      unit["left_epsilon"] = account.left;
+      unit.set_budget_epsilon(account.budget->epsilon);
+      unit.set_left_epsilon(account.left);
     }
-    list.push_back(std::move(unit));
   }
-  return list;
 }
 
 std::string AccountsTable(const std::vector<UnitAccount>& accounts, double delta) {
@@ -227,16 +222,18 @@ absl::Status VerifyFile(CommandContext& context, const VerifyFlags& flags) {
   ASSIGN_OR_RETURN(const std::vector<UnitAccount> accounts,
                    AccountsOf(file, demands.budgets, flags.budget.delta));
   if (context.json) {
-    context.out << ToJsonLine(json{{"ok", true},
-                                   {"node", ToHex(file.node)},
-                                   {"public_key", ToHex(file.key)},
-                                   {"node_compared", !flags.key.empty()},
-                                   {"counter_compared", demands.counter.has_value()},
-                                   {"created_ms", file.created_ms},
-                                   {"entries", file.head.sequence},
-                                   {"head", ToHex(file.head.hash)},
-                                   {"delta", flags.budget.delta},
-                                   {"units", AccountsJson(accounts)}});
+    report::v1::LedgerFileReport report;
+    report.set_ok(true);
+    report.set_node(ToHex(file.node));
+    report.set_public_key(ToHex(file.key));
+    report.set_node_compared(!flags.key.empty());
+    report.set_counter_compared(demands.counter.has_value());
+    report.set_created_ms(file.created_ms);
+    report.set_entries(file.head.sequence);
+    report.set_head(ToHex(file.head.hash));
+    report.set_delta(flags.budget.delta);
+    WriteAccounts(accounts, report.mutable_units());
+    context.out << ToJsonLine(report);
     return absl::OkStatus();
   }
   context.out << FormatFields({{"node", ToHex(file.node)},
@@ -314,10 +311,10 @@ absl::Status ExportToNewFile(CommandContext& context, const LedgerFlags& flags) 
   ASSIGN_OR_RETURN(const storage::ledger::LedgerFileSummary file,
                    storage::ledger::VerifyLedgerFile(AsBytes(bytes)));
   RETURN_IF_ERROR(WriteFileAtomically(flags.file, bytes));
-  json missing = json::object();
+  report::v1::LedgerExportReport report;
   for (const privacy::PrivacyUnit unit : kBothUnits) {
     if (const uint64_t units = MissingUnits(*opened.ledger, file, unit); units > 0) {
-      missing[std::string(UnitName(unit))] = units;
+      (*report.mutable_missing_rho_q32())[std::string(UnitName(unit))] = units;
       context.err << fmt::format(
           "rho {:.6g} of {}-level privacy is not in the file: {} counts it, or that file is "
           "missing, which stands for one release; a verifier of the file has to add it\n",
@@ -326,11 +323,11 @@ absl::Status ExportToNewFile(CommandContext& context, const LedgerFlags& flags) 
     }
   }
   if (context.json) {
-    context.out << ToJsonLine(json{{"file", flags.file},
-                                   {"node", ToHex(file.node)},
-                                   {"entries", file.head.sequence},
-                                   {"head", ToHex(file.head.hash)},
-                                   {"missing_rho_q32", missing}});
+    report.set_file(flags.file);
+    report.set_node(ToHex(file.node));
+    report.set_entries(file.head.sequence);
+    report.set_head(ToHex(file.head.hash));
+    context.out << ToJsonLine(report);
     return absl::OkStatus();
   }
   context.out << fmt::format(
@@ -414,20 +411,23 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
   }
   const absl::StatusOr<NextUpdate> next = NextUpdateOf(opened.store.config);
   if (context.json) {
-    context.out << ToJsonLine(
-        json{{"node", ToHex(opened.key->id())},
-             {"tier", privacy::TierName(stored.tier)},
-             {"next_epsilon", next.ok() ? json(next->epsilon) : json()},
-             {"next_snr_of_one", next.ok() ? json(next->snr_of_one) : json()},
-             {"needed_nodes", next.ok() ? json(next->needed_nodes) : json()},
-             {"needed_epsilon", next.ok() ? json(next->needed_epsilon) : json()},
-             {"config_epsilon", opened.store.config.privacy.node_epsilon},
-             {"since_ms", stored.since_ms},
-             {"consent", stored.consent},
-             {"entries", head.sequence},
-             {"head", ToHex(head.hash)},
-             {"delta", flags.budget.delta},
-             {"units", AccountsJson(accounts)}});
+    report::v1::LedgerReport report;
+    report.set_node(ToHex(opened.key->id()));
+    report.set_tier(std::string(privacy::TierName(stored.tier)));
+    report.set_since_ms(stored.since_ms);
+    report.set_consent(stored.consent);
+    report.set_entries(head.sequence);
+    report.set_head(ToHex(head.hash));
+    report.set_delta(flags.budget.delta);
+    if (next.ok()) {
+      report.set_next_epsilon(next->epsilon);
+      report.set_next_snr_of_one(next->snr_of_one);
+      report.set_needed_nodes(next->needed_nodes);
+      report.set_needed_epsilon(next->needed_epsilon);
+    }
+    report.set_config_epsilon(opened.store.config.privacy.node_epsilon);
+    WriteAccounts(accounts, report.mutable_units());
+    context.out << ToJsonLine(report);
     return absl::OkStatus();
   }
   context.out << FormatFields(
@@ -448,29 +448,27 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
 
 void AddPrivacyVerbs(VerbTable& verbs) {
   auto check = std::make_shared<VerifyFlags>();
-  CLI::App& verify =
-      verbs.Add("privacy verify", kPrivacyGroup, "Check a node's exported privacy ledger",
-                [check](CommandContext& context) { return VerifyFile(context, *check); });
-  verify.add_option("file", check->file, "File of `ruvd privacy export`")->required();
-  verify.add_option("--key", check->key,
-                    "Node that the ledger must belong to: its id or public key in hexadecimal, or "
-                    "a node.key file");
-  verify.add_option("--counter", check->counter,
-                    "The node's privacy-counter file, which the sum of the entries must match");
+  Verb verify = verbs.Add("privacy verify", kPrivacyGroup, "Check a node's exported privacy ledger",
+                          [check](CommandContext& context) { return VerifyFile(context, *check); });
+  verify.Option("file", check->file, "File of `ruvd privacy export`").Required();
+  verify.Option("--key", check->key,
+                "Node that the ledger must belong to: its id or public key in hexadecimal, or "
+                "a node.key file");
+  verify.Option("--counter", check->counter,
+                "The node's privacy-counter file, which the sum of the entries must match");
   check->budget.AddTo(verify);
 
   auto out = std::make_shared<LedgerFlags>();
-  CLI::App& save =
+  Verb save =
       verbs.Add("privacy export", kPrivacyGroup, "Write a stopped node's privacy ledger to a file",
                 [out](CommandContext& context) { return ExportToNewFile(context, *out); });
-  save.add_option("--out", out->file, "New file to write")->required();
+  save.Option("--out", out->file, "New file to write").Required();
   out->config.AddTo(save);
 
   auto show = std::make_shared<LedgerFlags>();
-  CLI::App& status =
-      verbs.Add("privacy status", kPrivacyGroup,
-                "Show the sharing tier of a stopped node and what it has spent",
-                [show](CommandContext& context) { return LedgerStatus(context, *show); });
+  Verb status = verbs.Add("privacy status", kPrivacyGroup,
+                          "Show the sharing tier of a stopped node and what it has spent",
+                          [show](CommandContext& context) { return LedgerStatus(context, *show); });
   show->budget.AddTo(status);
   show->config.AddTo(status);
 }

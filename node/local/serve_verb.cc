@@ -103,7 +103,7 @@ absl::Status Version(CommandContext& context) {
 
 void AddServeVerbs(VerbTable& verbs, const StartNode& start_node) {
   auto flags = std::make_shared<ConfigFlags>();
-  CLI::App& serve = verbs.Add(
+  Verb serve = verbs.Add(
       "serve", kServeGroup, "Run a node until SIGTERM or Ctrl-C",
       [flags, start_node](CommandContext& context) { return Serve(context, *flags, start_node); });
   flags->AddTo(serve);

@@ -8,7 +8,6 @@
 
 #include <ctime>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -17,13 +16,12 @@
 #include "base/status.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/report/v1/report.pb.h"
 #include "storage/db/disk_reserve.h"
 #include "storage/patterns/pattern_collections.h"
 
 namespace ruvd::cli {
 namespace {
-
-using nlohmann::json;
 
 std::string_view StateName(storage::DataKeyInfo::State state) {
   switch (state) {
@@ -37,12 +35,6 @@ std::string_view StateName(storage::DataKeyInfo::State state) {
   return "destroyed";
 }
 
-json LossOf(const storage::RecoveryReport& recovery) {
-  return recovery.last_loss
-             ? json{{"at_ms", recovery.last_loss->at_ms}, {"changes", recovery.last_loss->changes}}
-             : json(nullptr);
-}
-
 std::string DescribeLoss(const storage::RecoveryReport& recovery) {
   if (!recovery.last_loss) {
     return "none";
@@ -54,20 +46,17 @@ std::string DescribeLoss(const storage::RecoveryReport& recovery) {
                           : "the high-water mark was damaged, " + when;
 }
 
-json CollectionsJson(const absl::StatusOr<std::vector<storage::PatternCollection>>& collections) {
-  if (!collections.ok()) {
-    return {{"error", MessageOf(collections.status())}};
+void WriteCollections(const std::vector<storage::PatternCollection>& collections,
+                      report::v1::StoreReport* report) {
+  for (const storage::PatternCollection& collection : collections) {
+    report::v1::StoreReport::Collection& message = *report->add_collections();
+    message.set_collection(collection.number);
+    message.set_model_package(ToHex(collection.model_hash));
+    message.set_dimension(collection.dimension);
+    message.set_created_ms(collection.created_ms);
+    message.set_patterns(collection.patterns);
+    message.set_damaged(collection.damaged);
   }
-  json list = json::array();
-  for (const storage::PatternCollection& collection : *collections) {
-    list.push_back({{"collection", collection.number},
-                    {"model_package", ToHex(collection.model_hash)},
-                    {"dimension", collection.dimension},
-                    {"created_ms", collection.created_ms},
-                    {"patterns", collection.patterns},
-                    {"damaged", collection.damaged}});
-  }
-  return list;
 }
 
 void PrintCollections(CommandContext& context,
@@ -83,15 +72,14 @@ void PrintCollections(CommandContext& context,
   }
 }
 
-json KeysJson(const storage::Database& database) {
-  json keys = json::array();
+void WriteKeys(const storage::Database& database, report::v1::StoreReport* report) {
   for (const storage::DataKeyInfo& key : database.DataKeys()) {
-    keys.push_back({{"id", key.id},
-                    {"scope", key.scope},
-                    {"state", StateName(key.state)},
-                    {"created_ms", key.created_ms}});
+    report::v1::StoreReport::DataKey& message = *report->add_data_keys();
+    message.set_id(key.id);
+    message.set_scope(key.scope);
+    message.set_state(std::string(StateName(key.state)));
+    message.set_created_ms(key.created_ms);
   }
-  return keys;
 }
 
 void PrintKeys(CommandContext& context, const storage::Database& database) {
@@ -113,17 +101,26 @@ absl::Status PrintStoreStatus(CommandContext& context, const storage::Database& 
   const uint64_t bytes = BytesOfFolder(database.path());
   const std::string health(storage::HealthName(database.Health()));
   if (context.json) {
-    context.out << ToJsonLine(json{{"path", database.path()},
-                                   {"schema", storage::kSchemaVersion},
-                                   {"health", health},
-                                   {"bytes", bytes},
-                                   {"free_bytes", free},
-                                   {"missing_changes", recovery.missing()},
-                                   {"mark_damaged", recovery.mark_damaged},
-                                   {"closed", recovery.closed},
-                                   {"last_loss", LossOf(recovery)},
-                                   {"collections", CollectionsJson(collections)},
-                                   {"data_keys", KeysJson(database)}});
+    report::v1::StoreReport report;
+    report.set_path(database.path());
+    report.set_schema(storage::kSchemaVersion);
+    report.set_health(health);
+    report.set_bytes(bytes);
+    report.set_free_bytes(free);
+    report.set_missing_changes(recovery.missing());
+    report.set_mark_damaged(recovery.mark_damaged);
+    report.set_closed(recovery.closed);
+    if (recovery.last_loss) {
+      report.mutable_last_loss()->set_at_ms(recovery.last_loss->at_ms);
+      report.mutable_last_loss()->set_changes(recovery.last_loss->changes);
+    }
+    if (collections.ok()) {
+      WriteCollections(*collections, &report);
+    } else {
+      report.set_collections_problem(MessageOf(collections.status()));
+    }
+    WriteKeys(database, &report);
+    context.out << ToJsonLine(report);
     return absl::OkStatus();
   }
   context.out << FormatFields({{"path", database.path()},

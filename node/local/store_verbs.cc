@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/bytes.h"
@@ -30,6 +29,8 @@
 #include "node/terminal/terminal.h"
 #include "privacy/seal/secret_file.h"
 #include "privacy/sodium.h"
+#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/report/v1/report.pb.h"
 #include "storage/consent/consent_book.h"
 #include "storage/db/backup.h"
 #include "storage/db/database.h"
@@ -38,8 +39,6 @@
 
 namespace ruvd::cli {
 namespace {
-
-using nlohmann::json;
 
 constexpr char kStoreGroup[] = "Look after a node";
 constexpr uint32_t kOwnerOnly = 0600;
@@ -74,19 +73,20 @@ absl::Status Status(CommandContext& context, const StoreFlags& flags) {
 void PrintReport(CommandContext& context, const storage::StoreReport& report,
                  const std::vector<std::string>& facts) {
   if (context.json) {
-    json families = json::array();
+    report::v1::StoreCheckReport message;
+    message.set_ok(report.ok());
     for (const storage::StoreReport::Family& family : report.families) {
-      families.push_back({{"name", family.name},
-                          {"rows", family.rows},
-                          {"bytes", family.bytes},
-                          {"erased", family.erased},
-                          {"broken", family.broken}});
+      report::v1::StoreCheckReport::Family& counts = *message.add_families();
+      counts.set_name(std::string(family.name));
+      counts.set_rows(family.rows);
+      counts.set_bytes(family.bytes);
+      counts.set_erased(family.erased);
+      counts.set_broken(family.broken);
     }
-    context.out << ToJsonLine(json{{"ok", report.ok()},
-                                   {"families", families},
-                                   {"facts", facts},
-                                   {"problem_count", report.problem_count},
-                                   {"problems", report.problems}});
+    message.mutable_facts()->Add(facts.begin(), facts.end());
+    message.set_problem_count(report.problem_count);
+    message.mutable_problems()->Add(report.problems.begin(), report.problems.end());
+    context.out << ToJsonLine(message);
     return;
   }
   std::vector<std::vector<std::string>> rows;
@@ -146,7 +146,10 @@ absl::Status Compact(CommandContext& context, const StoreFlags& flags) {
   RETURN_IF_ERROR(Reseal(*store.database));
   RETURN_IF_ERROR(CompactWithoutErased(*store.database));
   const uint64_t after = BytesOfFolder(store.database->path());
-  context.out << (context.json ? ToJsonLine(json{{"bytes_before", before}, {"bytes_after", after}})
+  report::v1::CompactReport report;
+  report.set_bytes_before(before);
+  report.set_bytes_after(after);
+  context.out << (context.json ? ToJsonLine(report)
                                : fmt::format("{} bytes before, {} bytes after\n", before, after));
   return absl::OkStatus();
 }
@@ -159,19 +162,21 @@ uint64_t BytesOf(const storage::BackupManifest& manifest) {
   return bytes;
 }
 
-json ManifestJson(const storage::BackupManifest& manifest) {
-  return json{{"store_id", ToHex(AsBytes(manifest.store_id))},
-              {"schema", manifest.schema},
-              {"created_ms", manifest.created_ms},
-              {"sequence", manifest.sequence},
-              {"boot_counter", manifest.boot_counter},
-              {"files", manifest.files.size()},
-              {"bytes", BytesOf(manifest)}};
+report::v1::BackupReport ReportOf(const storage::BackupManifest& manifest) {
+  report::v1::BackupReport report;
+  report.set_store_id(ToHex(AsBytes(manifest.store_id)));
+  report.set_schema(manifest.schema);
+  report.set_created_ms(manifest.created_ms);
+  report.set_sequence(manifest.sequence);
+  report.set_boot_counter(manifest.boot_counter);
+  report.set_files(manifest.files.size());
+  report.set_bytes(BytesOf(manifest));
+  return report;
 }
 
 void PrintManifest(CommandContext& context, const storage::BackupManifest& manifest) {
   if (context.json) {
-    context.out << ToJsonLine(ManifestJson(manifest));
+    context.out << ToJsonLine(ReportOf(manifest));
     return;
   }
   PrintFields(context, {{"store", ToHex(AsBytes(manifest.store_id))},
@@ -190,7 +195,9 @@ absl::Status CheckRunning(const StoreFlags& flags) {
 absl::Status BackUpRunning(CommandContext& context, const StoreFlags& flags) {
   RETURN_IF_ERROR(CheckRunning(flags));
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto backup, client.BackUpStore(flags.name));
+  admin::v1::BackUpStoreRequest request;
+  request.set_name(flags.name);
+  ASSIGN_OR_RETURN(const auto backup, client.Call<admin::v1::BackUpStoreResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(backup);
     return absl::OkStatus();
@@ -243,10 +250,10 @@ absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
     return report.status();
   }
   if (context.json) {
-    json restored = ManifestJson(report->manifest);
-    restored["node_boot_counter"] = report->boot_counter;
-    restored["ledger_rows_carried"] = report->ledger_rows_carried;
-    restored["ledger_entries"] = report->ledger_entries;
+    report::v1::BackupReport restored = ReportOf(report->manifest);
+    restored.set_node_boot_counter(report->boot_counter);
+    restored.set_ledger_rows_carried(report->ledger_rows_carried);
+    restored.set_ledger_entries(report->ledger_entries);
     context.out << ToJsonLine(restored);
     return absl::OkStatus();
   }
@@ -371,9 +378,10 @@ absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
   const auto keys = std::ranges::count_if(all, [](const storage::DataKeyInfo& key) {
     return key.state != storage::DataKeyInfo::State::kDestroyed;
   });
-  context.out << (context.json ? ToJsonLine(json{{"data_keys", keys},
-                                                 {"kept_key", flags.keep_old_key.value_or("")}})
-                               : fmt::format("it wraps {} data keys\n", keys));
+  report::v1::RotateReport report;
+  report.set_data_keys(static_cast<uint32_t>(keys));
+  report.set_kept_key(flags.keep_old_key.value_or(""));
+  context.out << (context.json ? ToJsonLine(report) : fmt::format("it wraps {} data keys\n", keys));
   return data_keys;
 }
 
@@ -412,7 +420,9 @@ absl::Status EraseOnNode(CommandContext& context, const StoreFlags& flags) {
   }
   RETURN_IF_ERROR(CheckRunning(flags));
   client::NodeClient client(context.server, context.credentials);
-  return client.EraseUser(flags.user).status();
+  admin::v1::EraseUserRequest request;
+  request.set_user_id(flags.user);
+  return client.Call<admin::v1::EraseUserResponse>(request).status();
 }
 
 absl::Status Erase(CommandContext& context, const StoreFlags& flags) {
@@ -420,10 +430,14 @@ absl::Status Erase(CommandContext& context, const StoreFlags& flags) {
     return UsageError("name what to erase: --user ID or --collection N");
   }
   RETURN_IF_ERROR(flags.running ? EraseOnNode(context, flags) : EraseInStore(context, flags));
-  const json erased =
-      flags.collection ? json{{"collection", *flags.collection}} : json{{"erased", flags.user}};
   if (context.json) {
-    context.out << ToJsonLine(erased);
+    report::v1::EraseReport report;
+    if (flags.collection) {
+      report.set_collection(*flags.collection);
+    } else {
+      report.set_user(flags.user);
+    }
+    context.out << ToJsonLine(report);
     return absl::OkStatus();
   }
   const std::string what = flags.collection ? fmt::format("collection {}", *flags.collection)
@@ -444,57 +458,56 @@ void AddStoreVerbs(VerbTable& verbs) {
   using Action = absl::Status (*)(CommandContext&, const StoreFlags&);
   const auto add = [&verbs](std::string_view path, std::string help, Action action) {
     auto flags = std::make_shared<StoreFlags>();
-    CLI::App& verb =
+    Verb verb =
         verbs.Add(path, kStoreGroup, std::move(help),
                   [flags, action](CommandContext& context) { return action(context, *flags); });
     flags->config.AddTo(verb);
-    return std::pair<CLI::App&, StoreFlags&>(verb, *flags);
+    return std::pair<Verb, StoreFlags&>(verb, *flags);
   };
   add("store status", "Show health, size and data keys of a stopped node's store", Status);
   add("store verify", "Open every sealed value and check all rows", Verify);
   add("store compact", "Remove deleted and erased data from the files", Compact);
   auto [backup, backup_flags] = add("store backup", "Copy the store into a new folder", Backup);
-  backup.add_option("--out", backup_flags.folder, "Folder to create; for a stopped node");
-  backup.add_flag(
-      "--running", backup_flags.running,
-      "Let the node at --server write it to its DATA_DIR/backups while it keeps serving");
-  backup.add_option("--name", backup_flags.name, "With --running: name of the folder to create");
+  backup.Option("--out", backup_flags.folder, "Folder to create; for a stopped node");
+  backup.Switch("--running", backup_flags.running,
+                "Let the node at --server write it to its DATA_DIR/backups while it keeps serving");
+  backup.Option("--name", backup_flags.name, "With --running: name of the folder to create");
   auto [restore, restore_flags] = add("store restore", "Replace the store with a backup", Restore);
-  restore.add_option("--from", restore_flags.backup.folder, "Folder of the backup")->required();
-  CLI::Option* const verify = restore.add_flag("--verify", restore_flags.verify_only,
-                                               "Only check the backup; restore nothing");
+  restore.Option("--from", restore_flags.backup.folder, "Folder of the backup").Required();
+  const Flag verify = restore.Switch("--verify", restore_flags.verify_only,
+                                     "Only check the backup; restore nothing");
   restore
-      .add_flag("--accept-older-ledger", restore_flags.accept_older_ledger,
-                "If the present store cannot show what was spent since the backup, use the "
-                "backup's privacy ledger; later spending is then forgotten")
-      ->excludes(verify);
-  CLI::Option* const key_file =
-      restore.add_option("--backup-key", restore_flags.backup.key_file,
-                         "Seal key file that the backup needs, if it differs from the present one");
+      .Switch("--accept-older-ledger", restore_flags.accept_older_ledger,
+              "If the present store cannot show what was spent since the backup, use the "
+              "backup's privacy ledger; later spending is then forgotten")
+      .Excludes(verify);
+  const Flag key_file =
+      restore.Option("--backup-key", restore_flags.backup.key_file,
+                     "Seal key file that the backup needs, if it differs from the present one");
   restore
-      .add_option(
+      .Option(
           "--backup-passphrase-file", restore_flags.backup.passphrase_file,
           "File whose first line is the backup's passphrase, if it differs from the present one")
-      ->excludes(key_file);
+      .Excludes(key_file);
   auto [rotate, rotate_flags] =
       add("store rotate", "Replace the node's seal key; earlier backups need the old key", Rotate);
-  rotate.add_flag("--data-keys", rotate_flags.data_keys,
-                  "Replace the data keys too, which seals all data again");
-  rotate.add_option(
+  rotate.Switch("--data-keys", rotate_flags.data_keys,
+                "Replace the data keys too, which seals all data again");
+  rotate.Option(
       "--new-passphrase-file", rotate_flags.new_passphrase_file,
       "File whose first line becomes the passphrase; default: the same passphrase with a new salt");
-  rotate.add_option("--keep-old-key", rotate_flags.keep_old_key,
-                    "New file (mode 0600) to keep the old key in, for earlier backups");
+  rotate.Option("--keep-old-key", rotate_flags.keep_old_key,
+                "New file (mode 0600) to keep the old key in, for earlier backups");
   auto [erase, erase_flags] =
       add("store erase",
           "Destroy the key of a user or of a collection; the data that it sealed is lost", Erase);
-  CLI::Option* const user = erase.add_option("--user", erase_flags.user, "Id of the user to erase");
+  const Flag user = erase.Option("--user", erase_flags.user, "Id of the user to erase");
   erase
-      .add_option("--collection", erase_flags.collection,
-                  "Number of the collection of patterns to erase; see `ruvd store status`")
-      ->excludes(user);
-  erase.add_flag("--running", erase_flags.running,
-                 "Erase on the node at --server, which keeps serving");
+      .Option("--collection", erase_flags.collection,
+              "Number of the collection of patterns to erase; see `ruvd store status`")
+      .Excludes(user);
+  erase.Switch("--running", erase_flags.running,
+               "Erase on the node at --server, which keeps serving");
 }
 
 }  // namespace ruvd::cli

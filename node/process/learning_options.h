@@ -21,7 +21,7 @@ learning::DeepOptions DeepOptionsOf(const config::NodeConfig& config,
                                     learning::DeepOptions tuned);
 
 // Returns the options of rounds of updates from the sections `federation` and `learning`. The
-// caller fills in layout, texts and file.
+// caller fills in layout, texts and state.
 sharing::FederatedModelOptions FederatedOptionsOf(const config::NodeConfig& config);
 
 }  // namespace ruvd::node

@@ -3,7 +3,9 @@
 
 #include "node/process/node.h"
 
+#include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/service_type.h>
 
 #include <algorithm>
 #include <chrono>
@@ -37,6 +39,10 @@ NodeImpl::NodeImpl(config::NodeConfig config, NodeTuning tuning)
       tuning_(std::move(tuning)),
       runner_(InferenceThreads(config_.inference.threads)),
       started_(clock_.Now()) {}
+
+NodeImpl::~NodeImpl() {
+  StopNow();
+}
 
 absl::Status NodeImpl::Start() {
   RETURN_IF_ERROR(inference::CheckKernelsVariable());

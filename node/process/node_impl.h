@@ -3,9 +3,6 @@
 
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-#include <grpcpp/impl/service_type.h>
-
 #include <atomic>
 #include <memory>
 #include <string>
@@ -24,7 +21,6 @@
 #include "node/admission/link_tls.h"
 #include "node/admission/revocation_file.h"
 #include "node/api/link.h"
-#include "node/api/node_status.h"
 #include "node/api/pattern_feed.h"
 #include "node/learning/deep_memory.h"
 #include "node/learning/general_text.h"
@@ -54,6 +50,7 @@
 #include "node/sharing/federation.h"
 #include "node/sharing/update_layout.h"
 #include "node/transport/api_tokens.h"
+#include "node/transport/grpc_types.h"
 #include "storage/changes/answer_store.h"
 #include "storage/changes/change_store.h"
 #include "storage/consent/consent_book.h"
@@ -79,7 +76,7 @@ namespace ruvd::node {
 class NodeImpl final : public Node {
  public:
   NodeImpl(config::NodeConfig config, NodeTuning tuning);
-  ~NodeImpl() override { StopNow(); }
+  ~NodeImpl() override;
 
   absl::Status Start();
 
@@ -134,7 +131,7 @@ class NodeImpl final : public Node {
   void LookAtCertificateAgain();
   // Returns plain credentials, or TLS with tokens, according to the configuration.
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ApiCredentials();
-  void FillStatus(api::NodeStatus* status) const;
+  void FillStatus(admin::v1::GetStatusResponse* status) const;
   // Stops servers, actors and threads in any state. Idempotent.
   void StopNow();
 

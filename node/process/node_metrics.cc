@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "ruvd/admin/v1/admin.pb.h"
+
 namespace ruvd::node {
 namespace {
 
@@ -58,7 +60,7 @@ void AddThrottleMetrics(const learning::LearningThrottle& throttle, metrics::Met
 }
 
 void AddReleaseMetrics(const sharing::DpRelease& release, metrics::Metrics* metrics) {
-  using Read = double (*)(const sharing::DpReleaseView&);
+  using Read = double (*)(const admin::v1::ReleaseStatus&);
   const auto add = [&release, metrics](std::string name, std::string help, bool counter,
                                        Read read) {
     metrics->AddReader(std::move(name), std::move(help), "", counter, [&release, read] {
@@ -67,20 +69,20 @@ void AddReleaseMetrics(const sharing::DpRelease& release, metrics::Metrics* metr
   };
   add("ruvd_privacy_epsilon_spent",
       "Node-level epsilon that noised updates and shares cost, at privacy.delta", false,
-      [](const auto& view) { return view.spent_epsilon; });
+      [](const auto& view) { return view.spent_epsilon(); });
   add("ruvd_privacy_epsilon_budget", "Budget of node-level epsilon for noised updates and shares",
-      false, [](const auto& view) { return view.budget_epsilon; });
+      false, [](const auto& view) { return view.budget_epsilon(); });
   add("ruvd_privacy_release_epsilon", "Epsilon of the next noised update, or share of a masked sum",
-      false, [](const auto& view) { return view.epsilon; });
+      false, [](const auto& view) { return view.epsilon(); });
   add("ruvd_privacy_release_snr",
       "Predicted signal of the next noised update, or masked sum, over its noise", false,
-      [](const auto& view) { return view.snr; });
+      [](const auto& view) { return view.predicted_snr(); });
   add("ruvd_privacy_releases_total",
       "Noised updates and shares that were charged since the store was made", true,
-      [](const auto& view) { return static_cast<double>(view.releases); });
+      [](const auto& view) { return static_cast<double>(view.releases()); });
   add("ruvd_privacy_refusals_total",
       "Refusals of noised updates or shares; a repeated refusal counts once", true,
-      [](const auto& view) { return static_cast<double>(view.refused); });
+      [](const auto& view) { return static_cast<double>(view.refusals()); });
 }
 
 }  // namespace

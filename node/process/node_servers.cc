@@ -4,6 +4,8 @@
 // The node's gRPC servers and its status.
 
 #include <fmt/chrono.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/service_type.h>
 
 #include <chrono>
 #include <filesystem>
@@ -30,6 +32,7 @@
 #include "node/serving/late_embedding.h"
 #include "node/transport/tls.h"
 #include "node/version.h"
+#include "ruvd/admin/v1/admin.pb.h"
 #include "storage/counters/store_life.h"
 
 namespace ruvd::node {
@@ -221,7 +224,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.stopping = [this] { return stopping_.load(); };
   dependencies.federation = federation_.get();
   dependencies.consents = consents_.get();
-  dependencies.fill_status = [this](api::NodeStatus* status) { FillStatus(status); };
+  dependencies.fill_status = [this](admin::v1::GetStatusResponse* status) { FillStatus(status); };
   for (auto make : {api::MakeInferenceService, api::MakeLearningService, api::MakePatternService,
                     api::MakeWitnessService, api::MakeAdminService, api::MakeAdapterService}) {
     services_.push_back(make(dependencies));
@@ -236,31 +239,32 @@ absl::Status NodeImpl::StartServers() {
   return absl::OkStatus();
 }
 
-void NodeImpl::FillStatus(api::NodeStatus* status) const {
-  status->node_id = id();
-  status->name = config_.node.name;
-  status->version = kVersion;
-  status->state = stopping_.load() ? "draining" : "serving";
-  status->model_name = model_->config().name;
-  status->model_hash = ToHex(model_->hash());
-  status->model_package = ToHex(package_.id);
-  status->embedding_dimension = patterns_->dimension();
+void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
+  status->set_node_id(id());
+  status->set_name(config_.node.name);
+  status->set_version(kVersion);
+  status->set_state(stopping_.load() ? "draining" : "serving");
+  status->set_model_name(model_->config().name);
+  status->set_model_hash(ToHex(model_->hash()));
+  status->set_model_package(ToHex(package_.id));
+  status->set_embedding_dimension(patterns_->dimension());
   const storage::PatternStoreStats patterns = patterns_->Stats();
-  status->patterns = patterns.patterns;
-  status->patterns_capacity = patterns.capacity;
-  status->patterns_pending = patterns.pending;
-  status->patterns_problem = patterns.checkpoint.problem;
-  status->trajectories = trajectories_->size();
-  status->sessions = sessions_->size();
+  status->set_patterns(patterns.patterns);
+  status->set_patterns_capacity(patterns.capacity);
+  status->set_patterns_pending(patterns.pending);
+  status->set_patterns_problem(patterns.checkpoint.problem);
+  status->set_pattern_watches(pattern_feed_->size());
+  status->set_trajectories(trajectories_->size());
+  status->set_sessions(sessions_->size());
   const storage::WitnessLogCounts witness = witness_->counts();
-  status->witness_stored = witness.stored;
-  status->witness_queued = witness.queued;
-  status->witness_refused = witness.refused + witness.unfit;
-  status->witness_crowded_out = witness.crowded_out;
-  status->dead_letters = DeadLetterTotal(*actors_);
-  status->storage_health = std::string(storage::HealthName(database_->Health()));
-  status->uptime_seconds = std::chrono::duration<double>(clock_.Now() - started_).count();
-  status->requests_running = inference_->running();
+  status->set_witness_stored(witness.stored);
+  status->set_witness_queued(witness.queued);
+  status->set_witness_refused(witness.refused + witness.unfit);
+  status->set_witness_crowded_out(witness.crowded_out);
+  status->set_dead_letters(DeadLetterTotal(*actors_));
+  status->set_storage_health(std::string(storage::HealthName(database_->Health())));
+  status->set_uptime_seconds(std::chrono::duration<double>(clock_.Now() - started_).count());
+  status->set_requests_running(inference_->running());
 }
 
 }  // namespace ruvd::node

@@ -30,6 +30,7 @@ void AddAllVerbs(cli::VerbTable& verbs, const cli::StartNode& start_node) {
   cli::AddPreviewVerb(verbs);
   cli::AddStoreVerbs(verbs);
   cli::AddClusterVerbs(verbs);
+  cli::AddRoundVerb(verbs);
   cli::AddModelVerbs(verbs);
   cli::AddQuantizeVerb(verbs);
   cli::AddEvaluateVerb(verbs);

@@ -62,7 +62,7 @@ class ServedRequest {
   bool AdaptersMayAct() const { return !adapters_.uses.empty() || watched_; }
   // Returns all adapters that served a step, those in use first.
   std::vector<AdapterUse> AllUses() const;
-  // Returns the product of the extensions' factors; null if there are none.
+  // Returns the product of the extensions' factors; null if no extension has a factor.
   const AdapterSource::PatternFactor& pattern_factor() const { return factor_; }
 
   // --- What an extension may change ---

@@ -15,8 +15,10 @@
 #include "base/status.h"
 #include "inference/adapter/bank.h"
 #include "node/log/log.h"
+#include "node/sharing/refusal.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
+#include "ruvd/admin/v1/admin.pb.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -202,35 +204,37 @@ absl::StatusOr<NoisedPatterns> DpCentroids::Release(const privacy::ConsentRegist
     refusal_ = noised.status();
   }
   if (noised.ok()) {
-    const DpCentroidsView view = View();
+    const admin::v1::CentroidStatus view = View();
     LogInfo(
         "released {} noised centroid(s): epsilon {:.3f} at delta {:.1e} for each lesson; {:.3f} of "
         "{:.3f} spent, including noised updates",
-        noised->patterns.size(), view.epsilon, view.delta, view.spent_epsilon, view.budget_epsilon);
+        noised->patterns.size(), view.epsilon(), view.delta(), view.spent_epsilon(),
+        view.budget_epsilon());
   }
   return noised;
 }
 
-DpCentroidsView DpCentroids::View() const {
-  DpCentroidsView view{.enabled = options_.enabled,
-                       .delta = options_.delta,
-                       .examples = options_.examples,
-                       .most = limits::kCentroidCells,
-                       .budget_epsilon = options_.budget.epsilon};
+admin::v1::CentroidStatus DpCentroids::View() const {
+  admin::v1::CentroidStatus view;
+  view.set_enabled(options_.enabled);
+  view.set_delta(options_.delta);
+  view.set_examples(options_.examples);
+  view.set_most(limits::kCentroidCells);
+  view.set_budget_epsilon(options_.budget.epsilon);
   if (usable_.ok()) {
-    view.epsilon = charge_.epsilon;
-    view.noise_multiplier = charge_.sigma;
-    view.snr = privacy::dp::SnrOf(terms_);
+    view.set_epsilon(charge_.epsilon);
+    view.set_noise_multiplier(charge_.sigma);
+    view.set_predicted_snr(privacy::dp::SnrOf(terms_));
     const federation::SharedPattern any = NoisedPatternOf(
         {.direction = std::vector<float>(options_.dimension)}, options_.self, options_.examples, 1);
-    view.payload_bytes = federation::EncodeSharedPattern(any).size();
+    view.set_payload_bytes(federation::EncodeSharedPattern(any).size());
   }
-  view.spent_epsilon = privacy::EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0);
+  view.set_spent_epsilon(privacy::EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0));
   const MutexLock lock(mutex_);
-  view.releases = releases_;
-  view.last_ms = last_ms_;
-  view.next_ms = NextMillis();
-  view.refusal = refusal_;
+  view.set_releases(releases_);
+  view.set_last_ms(last_ms_);
+  view.set_next_ms(NextMillis());
+  WriteRefusal(refusal_, &view);
   return view;
 }
 

@@ -23,6 +23,10 @@
 #include "privacy/release/centroid_release.h"
 #include "storage/ledger/privacy_ledger_store.h"
 
+namespace ruvd::admin::v1 {
+class CentroidStatus;
+}  // namespace ruvd::admin::v1
+
 namespace ruvd::sharing {
 
 struct DpCentroidsOptions {
@@ -44,26 +48,6 @@ struct DpCentroidsOptions {
   std::function<absl::StatusOr<learning::CentroidLessons>(int64_t now_ms)> lessons;
   privacy::dp::RandomBytes random;
   const Clock* clock = nullptr;
-};
-
-// The next release of centroids and the last ones, as the operator sees them.
-struct DpCentroidsView {
-  bool enabled = false;
-  double epsilon = 0;  // charge of the next release for one lesson
-  double delta = 0;
-  double noise_multiplier = 0;  // 0: no release can be made
-  uint32_t examples = 0;        // a centroid covers more lessons than this
-  size_t most = 0;              // most centroids of one release
-  size_t payload_bytes = 0;     // of each centroid
-  double snr = 0;               // predicted for the smallest centroid that may leave
-  // Epsilon of one lesson, spent by centroids and by the noised updates that may contain the
-  // lesson.
-  double spent_epsilon = 0;
-  double budget_epsilon = 0;
-  uint64_t releases = 0;  // charged since the store was made
-  int64_t last_ms = 0;    // Unix time of the last charge; 0: never
-  int64_t next_ms = 0;    // earliest time of the next release; 0: at any time
-  absl::Status refusal;   // why the last release was refused; OK: it was made, or none was tried
 };
 
 // The result of one release: patterns without cores, and the contributors whose lessons are in any
@@ -106,7 +90,8 @@ class DpCentroids {
   // Returns the lessons that would be in the next release, or an error of the store.
   absl::StatusOr<learning::CentroidLessons> NextLessons() const;
 
-  DpCentroidsView View() const;
+  // Returns the next release, the last ones and the spent budget, as the operator sees them.
+  admin::v1::CentroidStatus View() const;
 
  private:
   explicit DpCentroids(DpCentroidsOptions options);

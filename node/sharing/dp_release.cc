@@ -13,10 +13,12 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/log/log.h"
+#include "node/sharing/refusal.h"
 #include "node/sharing/shared_items.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
 #include "privacy/release/release_payload.h"
+#include "ruvd/admin/v1/admin.pb.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -194,14 +196,14 @@ double DpRelease::EpsilonThat(
 
 void DpRelease::WriteNeeds(const privacy::dp::SnrQuestion& question,
                            const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices,
-                           DpReleaseView* view) const {
+                           admin::v1::ReleaseStatus* view) const {
   const absl::StatusOr<privacy::dp::SnrNeeds> needs = privacy::dp::NeedsOfSnr(question);
-  if (view->snr >= limits::kMinReleaseSnr || !needs.ok()) {
+  if (view->predicted_snr() >= limits::kMinReleaseSnr || !needs.ok()) {
     return;
   }
-  view->needed_epsilon = EpsilonThat(suffices);
-  view->needed_contributors = std::ceil(needs->contributors);
-  view->needed_values = needs->dimension;
+  view->set_needed_epsilon(EpsilonThat(suffices));
+  view->set_needed_contributors(std::ceil(needs->contributors));
+  view->set_needed_values(needs->dimension);
 }
 
 absl::Status DpRelease::Check() const {
@@ -240,12 +242,12 @@ absl::StatusOr<federation::AdapterUpdate> DpRelease::Release(
   ASSIGN_OR_RETURN(const privacy::ReleasePayload payload,
                    privacy::ReleasePayload::Parse(AsBytes(prepared->bytes)));
   NoteSent(prepared->reservation);
-  const DpReleaseView view = View(privacy::ConsentTier::kDp);
+  const admin::v1::ReleaseStatus view = View(privacy::ConsentTier::kDp);
   LogInfo(
       "released an update of {} values: epsilon {:.3f} at delta {:.1e} (node level), predicted SNR "
       "{:.2f} over {} node(s); epsilon {:.3f} of {:.3f} spent",
       payload.units.size(), prepared->forecast.charge.epsilon, options_.delta,
-      prepared->forecast.snr, view.contributors, view.spent_epsilon, view.budget_epsilon);
+      prepared->forecast.snr, view.contributors(), view.spent_epsilon(), view.budget_epsilon());
   return UpdateOfBanks(options_.layout, ValuesOf(payload, options_.layout), /*examples=*/0);
 }
 
@@ -299,7 +301,7 @@ absl::Status DpRelease::RefusalNow(privacy::ConsentTier tier) const {
   }
 }
 
-DpReleaseView DpRelease::View() const {
+admin::v1::ReleaseStatus DpRelease::View() const {
   privacy::ConsentTier tier;
   {
     const MutexLock lock(mutex_);
@@ -308,43 +310,45 @@ DpReleaseView DpRelease::View() const {
   return View(tier);
 }
 
-DpReleaseView DpRelease::View(privacy::ConsentTier tier) const {
-  DpReleaseView view{.scope = options_.scope,
-                     .clip_norm = options_.clip_norm,
-                     .delta = options_.delta,
-                     .values = options_.layout.values(),
-                     .contributors = contributors(),
-                     .budget_epsilon = options_.budget.epsilon};
+admin::v1::ReleaseStatus DpRelease::View(privacy::ConsentTier tier) const {
+  admin::v1::ReleaseStatus view;
+  view.set_scope(options_.scope);
+  view.set_clip_norm(options_.clip_norm);
+  view.set_delta(options_.delta);
+  view.set_values(options_.layout.values());
+  view.set_contributors(contributors());
+  view.set_budget_epsilon(options_.budget.epsilon);
   if (usable_.ok() && tier == privacy::ConsentTier::kMasked) {
     WriteMasked(&view);
   } else if (usable_.ok()) {
-    view.noise_multiplier = grid_.NoiseMultiplier();
-    view.epsilon = privacy::EpsilonOfUnits(cost_, options_.delta).value_or(0);
-    view.snr = privacy::dp::PredictSnr(Question()).value_or(0);
+    view.set_noise_multiplier(grid_.NoiseMultiplier());
+    view.set_epsilon(privacy::EpsilonOfUnits(cost_, options_.delta).value_or(0));
+    view.set_predicted_snr(privacy::dp::PredictSnr(Question()).value_or(0));
     const auto suffices = [question = Question()](const privacy::dp::NoiseGrid& grid) mutable {
       question.noise_multiplier = grid.NoiseMultiplier();
       return privacy::dp::RequireSnr(question).ok();
     };
     WriteNeeds(Question(), suffices, &view);
   }
-  view.spent_epsilon = privacy::EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0);
+  view.set_spent_epsilon(privacy::EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0));
   if (options_.ledger != nullptr) {
-    view.releases = options_.ledger->totals(privacy::PrivacyUnit::kNode).reservations;
-  } else {
-    view.unknown = options_.unavailable;
+    view.set_releases(options_.ledger->totals(privacy::PrivacyUnit::kNode).reservations);
+  } else if (!options_.unavailable.ok()) {
+    view.set_unknown(MessageOf(options_.unavailable));
+    view.set_unknown_reason(ReasonOf(options_.unavailable));
   }
-  const absl::Status refusal_now = RefusalNow(tier);
-  const MutexLock lock(mutex_);
-  view.sums = sums_;
-  view.refused = refused_;
-  view.last_ms = last_ms_;
-  view.next_ms =
-      last_ms_ == 0
-          ? 0
-          : last_ms_ +
-                std::chrono::duration_cast<std::chrono::milliseconds>(options_.interval).count();
-  view.refusal = tried_ ? refusal_ : refusal_now;
+  WriteTries(RefusalNow(tier), &view);
   return view;
+}
+
+void DpRelease::WriteTries(const absl::Status& refusal_now, admin::v1::ReleaseStatus* view) const {
+  const auto interval = std::chrono::duration_cast<std::chrono::milliseconds>(options_.interval);
+  const MutexLock lock(mutex_);
+  view->set_sums(sums_);
+  view->set_refusals(refused_);
+  view->set_last_ms(last_ms_);
+  view->set_next_ms(last_ms_ == 0 ? 0 : last_ms_ + interval.count());
+  WriteRefusal(tried_ ? refusal_ : refusal_now, view);
 }
 
 DpRelease::Layout DpRelease::LayoutOfPayload() const {

@@ -30,6 +30,10 @@
 #include "privacy/release/update_release.h"
 #include "storage/ledger/privacy_ledger_store.h"
 
+namespace ruvd::admin::v1 {
+class ReleaseStatus;
+}  // namespace ruvd::admin::v1
+
 namespace ruvd::sharing {
 
 struct DpReleaseOptions {
@@ -47,36 +51,6 @@ struct DpReleaseOptions {
   absl::Status unavailable;
   privacy::dp::RandomBytes random;
   const Clock* clock = nullptr;
-};
-
-// The next release, the last ones, and the spent budget, as the operator sees them.
-struct DpReleaseView {
-  std::string scope;
-  double clip_norm = 0;
-  double delta = 0;
-  double epsilon = 0;           // charge of the next release
-  double noise_multiplier = 0;  // of the next release; 0: no release can be made
-  size_t values = 0;
-  size_t contributors =
-      0;           // nodes that the prediction assumes; under `masked` the members of one sum
-  double snr = 0;  // predicted for the mean of their releases, or for their masked sum
-  // If the predicted signal is too weak: the values each of which alone would make it sufficient. 0
-  // means that the signal suffices, or that no value would help.
-  double needed_epsilon = 0;  // epsilon to configure for one release
-  double needed_contributors = 0;
-  size_t needed_values = 0;
-  double spent_epsilon = 0;
-  double budget_epsilon = 0;
-  uint64_t releases = 0;  // charged since the store was made
-  bool sums = false;      // at least one of them was a share of a masked sum
-  absl::Status unknown;   // why the spent budget is unknown; OK: it is known
-  uint64_t refused =
-      0;  // number of refusals since the start of the node, repeated ones counted once
-  int64_t last_ms = 0;  // Unix time of the last charge; 0: never
-  int64_t next_ms = 0;  // earliest time of the next release; 0: at any time
-  // Why the last release under the tier was refused. Before the first try: why a release would be
-  // refused now.
-  absl::Status refusal;
 };
 
 // Returns the values of an update by bank, for clipping in place.
@@ -144,9 +118,10 @@ class DpRelease {
   // Sets the operator's tier. View() describes the next release under kMasked if that is the tier,
   // and otherwise under kDp, the initial tier. Refusals under another tier are forgotten.
   void SetTier(privacy::ConsentTier tier);
-  DpReleaseView View() const;
+  // Returns the next release, the last ones and the spent budget, as the operator sees them.
+  admin::v1::ReleaseStatus View() const;
   // Returns the view as if `tier` were the operator's tier.
-  DpReleaseView View(privacy::ConsentTier tier) const;
+  admin::v1::ReleaseStatus View(privacy::ConsentTier tier) const;
 
   // The payload of the next release: the bytes before its values, and the number of bytes that
   // follow. The latter are the values, with the number of the bank before the values of each bank
@@ -168,11 +143,13 @@ class DpRelease {
   // whether the noise of a grid is small enough; if it is, a grid of fewer units suffices too.
   void WriteNeeds(const privacy::dp::SnrQuestion& question,
                   const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices,
-                  DpReleaseView* view) const;
+                  admin::v1::ReleaseStatus* view) const;
   // Returns the smallest configured epsilon of one release whose grid suffices; 0 if there is no
   // such epsilon.
   double EpsilonThat(const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices) const;
-  void WriteMasked(DpReleaseView* view) const;
+  // Writes what the last tries did; `refusal_now` counts before the first one.
+  void WriteTries(const absl::Status& refusal_now, admin::v1::ReleaseStatus* view) const;
+  void WriteMasked(admin::v1::ReleaseStatus* view) const;
   // Returns why a release under `tier` would be refused now, for the time before the first try. For
   // a tier without noise the only possible reason is an unreadable ledger.
   absl::Status RefusalNow(privacy::ConsentTier tier) const;

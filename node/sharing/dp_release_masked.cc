@@ -14,6 +14,7 @@
 #include "node/sharing/dp_release.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
+#include "ruvd/admin/v1/admin.pb.h"
 
 namespace ruvd::sharing {
 
@@ -75,12 +76,12 @@ absl::StatusOr<privacy::masking::MaskInput> DpRelease::ReleaseMasked(
   NoteTry(before, prepared.status(), /*share=*/true);
   RETURN_IF_ERROR(prepared.status());
   NoteSent(prepared->input.reservation);
-  const DpReleaseView view = View(privacy::ConsentTier::kMasked);
+  const admin::v1::ReleaseStatus view = View(privacy::ConsentTier::kMasked);
   LogInfo(
       "sending a share of {} values to the masked sum of {} nodes: epsilon {:.3f} at delta {:.1e} "
       "(node level), predicted SNR {:.2f} of the sum; epsilon {:.3f} of {:.3f} spent",
       prepared->input.units.size(), set.members.size(), prepared->forecast.charge.epsilon,
-      options_.delta, prepared->forecast.snr, view.spent_epsilon, view.budget_epsilon);
+      options_.delta, prepared->forecast.snr, view.spent_epsilon(), view.budget_epsilon());
   return std::move(prepared->input);
 }
 
@@ -92,21 +93,21 @@ size_t DpRelease::MembersOfSum() const {
   return std::clamp(contributors(), limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
 }
 
-void DpRelease::WriteMasked(DpReleaseView* view) const {
-  view->contributors = MembersOfSum();
-  const absl::StatusOr<privacy::dp::NoiseShares> shares = SharesOf(grid_, view->contributors);
+void DpRelease::WriteMasked(admin::v1::ReleaseStatus* view) const {
+  const size_t members = MembersOfSum();
+  view->set_contributors(members);
+  const absl::StatusOr<privacy::dp::NoiseShares> shares = SharesOf(grid_, members);
   if (!shares.ok()) {
     return;
   }
-  view->noise_multiplier = shares->noise_multiplier;
-  view->epsilon = privacy::dp::EpsilonOfRho(shares->rho, options_.delta).value_or(0);
-  view->snr = privacy::dp::PredictSnr(QuestionOfSum(*shares)).value_or(0);
-  const size_t members = view->contributors;
+  view->set_noise_multiplier(shares->noise_multiplier);
+  view->set_epsilon(privacy::dp::EpsilonOfRho(shares->rho, options_.delta).value_or(0));
+  view->set_predicted_snr(privacy::dp::PredictSnr(QuestionOfSum(*shares)).value_or(0));
   WriteNeeds(
       QuestionOfSum(*shares),
       [this, members](const privacy::dp::NoiseGrid& grid) { return SumSuffices(grid, members); },
       view);
-  if (view->needed_contributors == 0) {
+  if (view->needed_contributors() == 0) {
     return;
   }
   // A share of the noise is a whole number of units, so more members do not always reduce the noise
@@ -115,7 +116,8 @@ void DpRelease::WriteMasked(DpReleaseView* view) const {
   while (needed <= limits::kMaxCliqueMembers && !SumSuffices(grid_, needed)) {
     ++needed;
   }
-  view->needed_contributors = needed <= limits::kMaxCliqueMembers ? static_cast<double>(needed) : 0;
+  view->set_needed_contributors(needed <= limits::kMaxCliqueMembers ? static_cast<double>(needed)
+                                                                    : 0);
 }
 
 }  // namespace ruvd::sharing

@@ -15,13 +15,11 @@
 #include "absl/status/statusor.h"
 #include "federation/events/actions.h"
 #include "federation/link/link_channel.h"
-#include "node/sharing/dp_centroids.h"
-#include "node/sharing/dp_release.h"
 #include "node/sharing/federated_model.h"
-#include "node/sharing/masked_view.h"
 #include "privacy/consent/consent.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/revocation_list.h"
+#include "ruvd/admin/v1/admin.pb.h"
 #include "storage/patterns/pattern_store.h"
 
 namespace ruvd::sharing {
@@ -48,21 +46,13 @@ struct FederationView {
   uint64_t bytes_shared = 0;  // in the node's whole life
   bool plain_left = false;    // items without noise left this node, or may have left it, under this
                               // or an earlier consent
-  std::optional<DpReleaseView> release;  // nullopt: the node does not federate
+  std::optional<admin::v1::ReleaseStatus> release;  // nullopt: the node does not federate
   // The last round of updates; nullopt if there was no round since the start of the node.
   std::optional<FederatedOutcome> last_round;
   std::vector<float> boundaries;  // boundaries of the banks of that round
-  std::optional<DpCentroidsView> centroids;
-  int64_t certificate_expires_ms = 0;  // 0: the node does not federate
-  std::optional<MaskedView> masked;    // nullopt: the node does not federate
-};
-
-struct ConsentAnswer {
-  privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
-  int64_t since_ms = 0;
-  uint32_t items_offered = 0;
-  uint32_t items_taken_back = 0;
-  uint32_t peers = 0;  // linked peers that are told now; other peers learn it later
+  std::optional<admin::v1::CentroidStatus> centroids;
+  int64_t certificate_expires_ms = 0;             // 0: the node does not federate
+  std::optional<admin::v1::MaskedStatus> masked;  // nullopt: the node does not federate
 };
 
 // What was withdrawn because consents of users or sessions changed.
@@ -70,37 +60,6 @@ struct ConsentsAnswer {
   uint32_t updates = 0;
   uint32_t patterns = 0;
   uint32_t peers = 0;  // linked peers that are told now; other peers learn it later
-};
-
-// A preview of the noised centroids that would leave.
-struct CentroidPreview {
-  absl::Status refusal;  // why there would be no release; OK: there would be one, which may be
-                         // empty because of the noise
-  size_t lessons = 0;  // lessons whose embeddings it would cover; this number never leaves the node
-  size_t contributors = 0;
-  size_t left_out = 0;  // lessons of users who did not agree
-  DpCentroidsView release;
-};
-
-// A preview of what would leave the node next under a tier. Nothing is charged, noised or offered.
-struct ReleasePreview {
-  privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
-  // Why nothing would leave now. OK: something would leave.
-  absl::Status refusal;
-  size_t patterns = 0;  // patterns whose cores the update averages
-  size_t left_out =
-      0;  // patterns with a core that are kept back because a contributor did not agree
-  size_t contributors = 0;  // users and sessions whose lessons are in it
-  // Under `public`: the payload of the update, then the payloads of the first patterns.
-  std::vector<std::string> payloads;
-  size_t more_payloads = 0;  // payloads that are not shown
-  // Under `dp`: the payload up to its values, which do not exist before they are charged. Under
-  // `masked`: the payload of a share, in which this node chooses only the masked values.
-  DpRelease::Layout layout;
-  double norm = 0;  // norm of the update before clipping; never leaves the node
-  DpReleaseView release;
-  // Under `dp`: noised centroids, which do not exist before they are charged either.
-  std::optional<CentroidPreview> centroids;
 };
 
 // The node's part in the cluster: it feeds frames and time to the gossip core (which does no I/O),
@@ -138,14 +97,18 @@ class FederationActor {
   // Returns the state for the operator; DEADLINE_EXCEEDED or ACTOR_STOPPED if the actor does not
   // answer.
   virtual void View(std::function<void(absl::StatusOr<FederationView>)> done) = 0;
-  // Stores a signed consent record, then offers what it allows. kPrivate withdraws everything.
-  virtual void SetConsent(privacy::ConsentTier tier,
-                          std::function<void(absl::StatusOr<ConsentAnswer>)> done) = 0;
+  // Stores a signed consent record, then offers what it allows. kPrivate withdraws everything. The
+  // answer has all fields but the text about what cannot be taken back.
+  virtual void SetConsent(
+      privacy::ConsentTier tier,
+      std::function<void(absl::StatusOr<admin::v1::SetConsentResponse>)> done) = 0;
   // Handles changed consents of users or sessions: withdraws what may no longer leave and tells
   // peers.
   virtual void OnConsentsChanged(std::function<void(absl::StatusOr<ConsentsAnswer>)> done) = 0;
-  virtual void Preview(privacy::ConsentTier tier,
-                       std::function<void(absl::StatusOr<ReleasePreview>)> done) = 0;
+  // Returns what would leave the node next under a tier. Nothing is charged, noised or offered.
+  virtual void Preview(
+      privacy::ConsentTier tier,
+      std::function<void(absl::StatusOr<admin::v1::PreviewReleaseResponse>)> done) = 0;
 };
 
 }  // namespace ruvd::sharing

@@ -18,6 +18,7 @@
 #include "federation/reasons.h"
 #include "node/log/log.h"
 #include "node/sharing/own_patterns.h"
+#include "node/sharing/refusal.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 #include "privacy/sodium.h"
@@ -89,7 +90,7 @@ MaskedSharing::MaskedSharing(MaskedSharingOptions options) : options_(std::move(
   }
   if (!status.ok()) {
     LogWarning("masked rounds are not followed: {} [{}]", MessageOf(status), ReasonOf(status));
-    view_.waits = status;
+    waits_ = status;
   }
   Load();
 }
@@ -202,7 +203,7 @@ void MaskedSharing::Follow(Turn& turn) {
 // patterns.
 void MaskedSharing::Announce(Turn& turn) {
   if (turn.core.consent() != privacy::ConsentTier::kMasked) {
-    view_.waits = Waits("the operator's tier is not masked");
+    waits_ = Waits("the operator's tier is not masked");
     return;
   }
   if (!rounds_->MayAnnounce(turn.now) || turn.now.wall_ms < next_look_ms_) {
@@ -219,11 +220,11 @@ void MaskedSharing::Announce(Turn& turn) {
 
 bool MaskedSharing::TakesPart(size_t members, Turn& turn) {
   bool refusal = false;
-  view_.waits = MayTakePart(members, turn, &refusal);
-  if (refusal || view_.waits.ok()) {
-    options_.release->Refuse(view_.waits);
+  waits_ = MayTakePart(members, turn, &refusal);
+  if (refusal || waits_.ok()) {
+    options_.release->Refuse(waits_);
   }
-  return view_.waits.ok();
+  return waits_.ok();
 }
 
 absl::Status MaskedSharing::MayTakePart(size_t members, Turn& turn, bool* refusal) const {
@@ -331,12 +332,13 @@ void MaskedSharing::End(federation::MaskedRoundEnded ended, Turn& turn) {
     return;
   }
   own_round_ = ended.gave ? round : own_round_;
-  view_.last_round = round;
-  view_.last_group = ended.group;
-  view_.last_attempt = status.ok() ? ended.outcome->attempt : limits::kMaxMaskAttempts - 1;
-  view_.last_members = status.ok() ? ended.outcome->weight() : 0;
-  view_.last_own = status.ok() && ended.outcome->set.Find(options_.self) != nullptr;
-  view_.last = status;
+  view_.set_last_round(round);
+  view_.set_last_group(static_cast<uint32_t>(ended.group));
+  view_.set_last_attempt(status.ok() ? ended.outcome->attempt + 1u
+                                     : uint32_t{limits::kMaxMaskAttempts});
+  view_.set_last_members(status.ok() ? static_cast<uint32_t>(ended.outcome->weight()) : 0);
+  view_.set_last_own(status.ok() && ended.outcome->set.Find(options_.self) != nullptr);
+  WriteRefusal(status, &view_);
 }
 
 void MaskedSharing::Take(const federation::MaskedOutcome& outcome, federation::Instant now) {
@@ -362,16 +364,17 @@ void MaskedSharing::Take(const federation::MaskedOutcome& outcome, federation::I
   }
 }
 
-MaskedView MaskedSharing::View() const {
-  MaskedView view = view_;
+admin::v1::MaskedStatus MaskedSharing::View() const {
+  admin::v1::MaskedStatus view = view_;
   if (rounds_) {
-    view.round = rounds_->round();
-    view.next_ms = rounds_->StartOf(view.round + 1);
+    view.set_round(rounds_->round());
+    view.set_next_ms(rounds_->StartOf(view.round() + 1));
   }
-  if (view.waits.ok()) {
-    view.waits = no_group_;  // this node would take part, but other members are missing
-  }
-  view.sums = means_.all().size();
+  // Without a group this node would take part, but other members are missing.
+  const absl::Status& waits = waits_.ok() ? no_group_ : waits_;
+  view.set_waits(waits.ok() ? "" : MessageOf(waits));
+  view.set_waits_reason(waits.ok() ? "" : ReasonOf(waits));
+  view.set_sums(means_.all().size());
   return view;
 }
 

@@ -17,9 +17,9 @@
 #include "federation/masked/masked_rounds.h"
 #include "node/sharing/dp_release.h"
 #include "node/sharing/masked_means.h"
-#include "node/sharing/masked_view.h"
 #include "node/sharing/shared_items.h"
 #include "node/sharing/update_layout.h"
+#include "ruvd/admin/v1/admin.pb.h"
 #include "storage/consent/consent_book.h"
 
 namespace ruvd::sharing {
@@ -69,7 +69,8 @@ class MaskedSharing {
   // member.
   std::optional<privacy::NodeId> TakeExpelled() { return std::exchange(expelled_, std::nullopt); }
   const MaskedMeanList& means() const { return means_.all(); }
-  MaskedView View() const;
+  // Returns the masked rounds as the operator sees them.
+  admin::v1::MaskedStatus View() const;
 
  private:
   // The state of one call.
@@ -109,7 +110,8 @@ class MaskedSharing {
   uint64_t own_round_ = 0;  // the last finished round in which this node gave a key
   absl::Status no_group_;   // why the present round has no group for this node; OK: it has one, or
                             // no round began
-  MaskedView view_;
+  absl::Status waits_;      // why this node takes part in no round; OK: it does or announced it
+  admin::v1::MaskedStatus view_;  // its fields about the last round
 };
 
 }  // namespace ruvd::sharing

@@ -14,22 +14,23 @@
 #include "federation/masked/messages.h"
 #include "federation/patterns/shared_pattern.h"
 #include "node/limits.h"
+#include "node/sharing/refusal.h"
 #include "privacy/reasons.h"
 
 namespace ruvd::sharing {
 namespace {
 
 absl::Status AddPlainPayloads(const PreviewQuestion& question, const OwnCores& own,
-                              ReleasePreview* preview) {
+                              admin::v1::PreviewReleaseResponse* preview) {
   if (!own.update.banks.empty()) {
-    preview->payloads.push_back(federation::EncodeAdapterUpdate(own.update));
+    preview->add_payloads(federation::EncodeAdapterUpdate(own.update));
   }
   return question.own->ForEachToLeave(
       question.now, [preview](const federation::SharedPattern& pattern) {
-        if (preview->payloads.size() < limits::kMaxPreviewPayloads) {
-          preview->payloads.push_back(federation::EncodeSharedPattern(pattern));
+        if (static_cast<size_t>(preview->payloads_size()) < limits::kMaxPreviewPayloads) {
+          preview->add_payloads(federation::EncodeSharedPattern(pattern));
         } else {
-          ++preview->more_payloads;
+          preview->set_more_payloads(preview->more_payloads() + 1);
         }
       });
 }
@@ -46,7 +47,7 @@ absl::Status Refusal(const PreviewQuestion& question, const OwnCores& own) {
   }
   if (question.tier == privacy::ConsentTier::kMasked) {
     RETURN_IF_ERROR(
-        question.release->CheckMasked(question.release->View(question.tier).contributors));
+        question.release->CheckMasked(question.release->View(question.tier).contributors()));
   }
   if (own.update.banks.empty() && own.left_out > 0) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
@@ -60,29 +61,31 @@ absl::Status Refusal(const PreviewQuestion& question, const OwnCores& own) {
                                   : absl::OkStatus();
 }
 
-absl::StatusOr<CentroidPreview> PreviewCentroids(const PreviewQuestion& question) {
-  CentroidPreview preview{.refusal = question.allowed, .release = question.centroids->View()};
-  preview.refusal.Update(question.centroids->Check());
-  if (!preview.refusal.ok()) {
-    return preview;
+absl::Status PreviewCentroids(const PreviewQuestion& question,
+                              admin::v1::CentroidPreview* preview) {
+  *preview->mutable_release() = question.centroids->View();
+  absl::Status refusal = question.allowed;
+  refusal.Update(question.centroids->Check());
+  if (refusal.ok()) {
+    ASSIGN_OR_RETURN(const learning::CentroidLessons lessons, question.centroids->NextLessons());
+    preview->set_lessons(lessons.embeddings.size());
+    preview->set_contributors(lessons.contributors.size());
+    preview->set_left_out(lessons.left_out);
+    if (preview->lessons() < preview->release().examples()) {
+      refusal = Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
+                      "there are {} lesson(s), but one centroid needs {}; "
+                      "collect more feedback, or ask more users for consent",
+                      preview->lessons(), preview->release().examples());
+    }
   }
-  ASSIGN_OR_RETURN(const learning::CentroidLessons lessons, question.centroids->NextLessons());
-  preview.lessons = lessons.embeddings.size();
-  preview.contributors = lessons.contributors.size();
-  preview.left_out = lessons.left_out;
-  if (preview.lessons < preview.release.examples) {
-    preview.refusal = Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
-                            "there are {} lesson(s), but one centroid needs {}; "
-                            "collect more feedback, or ask more users for consent",
-                            preview.lessons, preview.release.examples);
-  }
-  return preview;
+  WriteRefusal(refusal, preview);
+  return absl::OkStatus();
 }
 
 // A share names its round, sender, member set and layout, which are public; everything else is
 // masked.
 DpRelease::Layout LayoutOfShare(const DpRelease& release) {
-  const size_t values = release.View(privacy::ConsentTier::kMasked).values;
+  const size_t values = release.View(privacy::ConsentTier::kMasked).values();
   const std::string share =
       federation::EncodeMaskShare({.update = {.values = std::vector<uint32_t>(values)}});
   return {.head = "", .value_bytes = share.size()};
@@ -90,23 +93,29 @@ DpRelease::Layout LayoutOfShare(const DpRelease& release) {
 
 }  // namespace
 
-absl::StatusOr<ReleasePreview> PreviewNext(const PreviewQuestion& question) {
-  const bool masked = question.tier == privacy::ConsentTier::kMasked;
-  ReleasePreview preview{
-      .tier = question.tier,
-      .layout = masked ? LayoutOfShare(*question.release) : question.release->LayoutOfPayload(),
-      .release = question.release->View(question.tier)};
+absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewNext(const PreviewQuestion& question) {
+  admin::v1::PreviewReleaseResponse preview;
+  preview.set_tier(static_cast<pattern::v1::SharingTier>(question.tier));
+  *preview.mutable_release() = question.release->View(question.tier);
   OwnCores own;
   if (question.tier != privacy::ConsentTier::kPrivate) {
     ASSIGN_OR_RETURN(own, question.own->NextDelta(question.tier, question.now));
   }
-  preview.refusal = Refusal(question, own);
-  preview.patterns = own.patterns.size();
-  preview.left_out = own.left_out;
-  preview.contributors = own.contributors.size();
-  preview.norm = federation::NormOf(own.update);
+  WriteRefusal(Refusal(question, own), &preview);
+  preview.set_patterns(own.patterns.size());
+  preview.set_left_out(own.left_out);
+  preview.set_contributors(own.contributors.size());
+  if (question.tier == privacy::ConsentTier::kDp ||
+      question.tier == privacy::ConsentTier::kMasked) {
+    const bool masked = question.tier == privacy::ConsentTier::kMasked;
+    DpRelease::Layout layout =
+        masked ? LayoutOfShare(*question.release) : question.release->LayoutOfPayload();
+    preview.set_head(std::move(layout.head));
+    preview.set_value_bytes(layout.value_bytes);
+    preview.set_norm(federation::NormOf(own.update));
+  }
   if (question.tier == privacy::ConsentTier::kDp && question.centroids != nullptr) {
-    ASSIGN_OR_RETURN(preview.centroids, PreviewCentroids(question));
+    RETURN_IF_ERROR(PreviewCentroids(question, preview.mutable_centroids()));
   }
   if (question.tier == privacy::ConsentTier::kPublic && question.allowed.ok()) {
     RETURN_IF_ERROR(AddPlainPayloads(question, own, &preview));

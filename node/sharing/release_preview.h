@@ -6,9 +6,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "federation/instant.h"
+#include "node/sharing/dp_centroids.h"
 #include "node/sharing/dp_release.h"
-#include "node/sharing/federation.h"
 #include "node/sharing/own_patterns.h"
+#include "ruvd/admin/v1/admin.pb.h"
 
 namespace ruvd::sharing {
 
@@ -25,6 +26,6 @@ struct PreviewQuestion {
 // nothing. Under `dp` it cannot show the values: drawing noise to show it would be another release
 // of the same update and would cost epsilon. Under `masked` it shows the size of a share in bytes.
 // Returns errors of the store.
-absl::StatusOr<ReleasePreview> PreviewNext(const PreviewQuestion& question);
+absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewNext(const PreviewQuestion& question);
 
 }  // namespace ruvd::sharing

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "base/closest.h"
@@ -171,8 +172,8 @@ std::string CommandContext::Variable(std::string_view name) const {
   return found == environment.end() ? "" : found->second;
 }
 
-CLI::App& VerbTable::Add(std::string_view path, std::string_view group, std::string help,
-                         Action action) {
+Verb VerbTable::Add(std::string_view path, std::string_view group, std::string help,
+                    Action action) {
   CLI::App* parent = &root_;
   if (const size_t blank = path.find(' '); blank != std::string_view::npos) {
     const std::string noun(path.substr(0, blank));
@@ -194,7 +195,7 @@ CLI::App& VerbTable::Add(std::string_view path, std::string_view group, std::str
     verb->group(std::string(group));
   }
   verb->callback([this, action = std::move(action)] { chosen_ = action; });
-  return *verb;
+  return Verb(*verb);
 }
 
 absl::Status VerbTable::Run() {

@@ -3,7 +3,6 @@
 
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -17,6 +16,7 @@
 #include "base/clock.h"
 #include "node/client/client_credentials.h"
 #include "node/terminal/limits.h"
+#include "node/terminal/verb.h"
 
 namespace ruvd::cli {
 
@@ -51,7 +51,7 @@ class VerbTable {
 
   // Adds a verb, and the noun before it if that is missing. The caller adds flags to the result and
   // binds them to variables that `action` shares. `group` is a heading of `ruvd --help`.
-  CLI::App& Add(std::string_view path, std::string_view group, std::string help, Action action);
+  Verb Add(std::string_view path, std::string_view group, std::string help, Action action);
   // Runs the verb that was parsed. USAGE if no verb was parsed.
   absl::Status Run();
 

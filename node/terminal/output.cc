@@ -3,25 +3,62 @@
 
 #include "node/terminal/output.h"
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/json_util.h>
 
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <vector>
 
 #include "base/status.h"
+#include "base/utf8.h"
 
 namespace ruvd::cli {
+namespace {
 
-std::string ToJsonLine(const google::protobuf::Message& message) {
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+void MakeTextsValid(Message* message);
+
+void MakeFieldValid(const FieldDescriptor& field, Message* message) {
+  const Reflection& reflection = *message->GetReflection();
+  const int size = field.is_repeated() ? reflection.FieldSize(*message, &field) : 1;
+  const bool text = field.type() == FieldDescriptor::TYPE_STRING;
+  for (int i = 0; i < size; ++i) {
+    if (text && field.is_repeated()) {
+      reflection.SetRepeatedString(message, &field, i,
+                                   ValidUtf8(reflection.GetRepeatedString(*message, &field, i)));
+    } else if (text) {
+      reflection.SetString(message, &field, ValidUtf8(reflection.GetString(*message, &field)));
+    } else if (field.message_type() != nullptr) {
+      MakeTextsValid(field.is_repeated() ? reflection.MutableRepeatedMessage(message, &field, i)
+                                         : reflection.MutableMessage(message, &field));
+    }
+  }
+}
+
+// Protobuf drops bytes that are not UTF-8 and complains on standard error.
+void MakeTextsValid(Message* message) {
+  std::vector<const FieldDescriptor*> fields;
+  message->GetReflection()->ListFields(*message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    MakeFieldValid(*field, message);
+  }
+}
+
+}  // namespace
+
+std::string ToJsonLine(const Message& message) {
+  const std::unique_ptr<Message> valid(message.New());
+  valid->CopyFrom(message);
+  MakeTextsValid(valid.get());
   google::protobuf::util::JsonPrintOptions options;
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;
   std::string json;
-  RUVD_CHECK(google::protobuf::util::MessageToJsonString(message, &json, options).ok());
+  RUVD_CHECK(google::protobuf::util::MessageToJsonString(*valid, &json, options).ok());
   return json + "\n";
-}
-
-std::string ToJsonLine(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace ruvd::cli

@@ -5,17 +5,13 @@
 
 #include <google/protobuf/message.h>
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace ruvd::cli {
 
-// Returns a response as one line of JSON with the field names of the .proto files, including zero
-// values. This is the stable output of `--format json`.
+// Returns a message as one line of JSON with the field names of the .proto files, including zero
+// values. This is the only JSON output of verbs, and stable. Bytes in texts that are not UTF-8, as
+// paths may contain, are replaced by U+FFFD.
 std::string ToJsonLine(const google::protobuf::Message& message);
-
-// Returns JSON as one line. Bytes that are not UTF-8, as paths may contain, are replaced, because
-// the library would otherwise throw and end the process.
-std::string ToJsonLine(const nlohmann::json& json);
 
 }  // namespace ruvd::cli

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 #include "node/tools/verbs.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -72,16 +72,17 @@ absl::Status Merge(CommandContext& context, MergeFlags& flags) {
     rank = std::max(rank, change.rank);
   }
   const std::string label = fmt::format("{}@{}", merged->name, merged->version);
-  context.out << (context.json
-                      ? ToJsonLine(nlohmann::json{{"out", flags.out},
-                                                  {"adapter", label},
-                                                  {"kind", inference::KindName(merged->kind)},
-                                                  {"rank", rank},
-                                                  {"targets", merged->targets.size()}})
-                      : fmt::format("{}: {} of kind {}, rank {}, {} targets\n",
-                                    PrintableLine(flags.out), PrintableLine(label),
-                                    inference::KindName(merged->kind), rank,
-                                    merged->targets.size()));
+  report::v1::MergeReport report;
+  report.set_out(flags.out);
+  report.set_adapter(label);
+  report.set_kind(std::string(inference::KindName(merged->kind)));
+  report.set_rank(static_cast<uint32_t>(rank));
+  report.set_targets(static_cast<uint32_t>(merged->targets.size()));
+  context.out << (context.json ? ToJsonLine(report)
+                               : fmt::format("{}: {} of kind {}, rank {}, {} targets\n",
+                                             PrintableLine(flags.out), PrintableLine(label),
+                                             inference::KindName(merged->kind), rank,
+                                             merged->targets.size()));
   return absl::OkStatus();
 }
 
@@ -90,33 +91,30 @@ absl::Status Merge(CommandContext& context, MergeFlags& flags) {
 void AddAdapterMergeVerb(VerbTable& verbs) {
   auto flags = std::make_shared<MergeFlags>();
   inference::MergeOptions& options = flags->options;
-  CLI::App& verb = verbs.Add("adapter merge", "Adapters", "Merge plain LoRA files into one",
-                             [flags](CommandContext& context) { return Merge(context, *flags); });
-  verb.add_option("file", flags->files, "Plain GGUF LoRA files, each FILE or FILE=WEIGHT")
-      ->required();
-  verb.add_option("--model", flags->model, "GGUF file of their base model")->required();
-  verb.add_option("--out", flags->out, "File to write")->required();
-  verb.add_option(
-          "--method", flags->method,
-          "Method: sum (exact), ties or dare (entry by entry), or slerp (between two files)")
-      ->check(CLI::IsMember({"sum", "ties", "dare", "slerp"}))
-      ->capture_default_str();
-  verb.add_option("--rank", options.rank,
-                  "Highest rank of the result; 0 means the rank of the exact result, or the "
-                  "highest rank of the inputs")
-      ->check(CLI::Range(0, 256))
-      ->capture_default_str();
-  verb.add_option("--density", options.density, "ties, dare: share of entries that are kept")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  verb.add_option("--position", options.position,
-                  "slerp: position from 0 (the first file) to 1 (the second file)")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  verb.add_option("--seed", options.seed, "dare: random seed for the dropped entries")
-      ->capture_default_str();
-  verb.add_option("--name", flags->name, "Name of the result; default: the name of the file");
-  verb.add_option("--as-version", flags->version, "Version of the result")->capture_default_str();
+  Verb verb = verbs.Add("adapter merge", "Adapters", "Merge plain LoRA files into one",
+                        [flags](CommandContext& context) { return Merge(context, *flags); });
+  verb.Option("file", flags->files, "Plain GGUF LoRA files, each FILE or FILE=WEIGHT").Required();
+  verb.Option("--model", flags->model, "GGUF file of their base model").Required();
+  verb.Option("--out", flags->out, "File to write").Required();
+  verb.Option("--method", flags->method,
+              "Method: sum (exact), ties or dare (entry by entry), or slerp (between two files)")
+      .OneOf({"sum", "ties", "dare", "slerp"})
+      .ShowDefault();
+  verb.Option("--rank", options.rank,
+              "Highest rank of the result; 0 means the rank of the exact result, or the "
+              "highest rank of the inputs")
+      .InRange(0, 256)
+      .ShowDefault();
+  verb.Option("--density", options.density, "ties, dare: share of entries that are kept")
+      .InRange(0.0, 1.0)
+      .ShowDefault();
+  verb.Option("--position", options.position,
+              "slerp: position from 0 (the first file) to 1 (the second file)")
+      .InRange(0.0, 1.0)
+      .ShowDefault();
+  verb.Option("--seed", options.seed, "dare: random seed for the dropped entries").ShowDefault();
+  verb.Option("--name", flags->name, "Name of the result; default: the name of the file");
+  verb.Option("--as-version", flags->version, "Version of the result").ShowDefault();
 }
 
 }  // namespace ruvd::cli

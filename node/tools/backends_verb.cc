@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 #include "node/tools/verbs.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -23,25 +23,27 @@ std::string YesOrNo(bool yes) {
 }
 
 void PrintJson(CommandContext& context) {
-  nlohmann::json out;
+  report::v1::BackendsReport report;
   for (const inference::Backend* backend : inference::Backends()) {
     const inference::BackendInfo info = backend->Info();
-    out["backends"].push_back({{"name", info.name},
-                               {"device", info.device},
-                               {"threads", info.threads},
-                               {"memory_bytes", info.memory_bytes},
-                               {"available", info.available},
-                               {"used", backend == &inference::DefaultBackend()},
-                               {"reason", info.reason}});
+    report::v1::BackendsReport::Backend& message = *report.add_backends();
+    message.set_name(info.name);
+    message.set_device(info.device);
+    message.set_threads(static_cast<uint32_t>(info.threads));
+    message.set_memory_bytes(info.memory_bytes);
+    message.set_available(info.available);
+    message.set_used(backend == &inference::DefaultBackend());
+    message.set_reason(info.reason);
   }
   for (const inference::KernelCandidate& kernels : inference::KernelCandidates()) {
-    out["kernels"].push_back({{"name", kernels.name},
-                              {"available", kernels.available},
-                              {"used", kernels.name == inference::Kernels().name},
-                              {"reason", kernels.reason}});
+    report::v1::BackendsReport::Kernels& message = *report.add_kernels();
+    message.set_name(std::string(kernels.name));
+    message.set_available(kernels.available);
+    message.set_used(kernels.name == inference::Kernels().name);
+    message.set_reason(std::string(kernels.reason));
   }
-  out["float_kernels"] = inference::Kernels().target;
-  context.out << ToJsonLine(out);
+  report.set_float_kernels(std::string(inference::Kernels().target));
+  context.out << ToJsonLine(report);
 }
 
 absl::Status ListBackends(CommandContext& context) {

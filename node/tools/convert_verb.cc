@@ -10,7 +10,6 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -32,6 +31,7 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 #include "node/tools/verbs.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -163,17 +163,19 @@ void Print(CommandContext& context, const ConvertFlags& flags,
                       static_cast<uint64_t>(flags.options.batch) *
                       static_cast<uint64_t>(flags.options.length);
   if (context.json) {
-    context.out << ToJsonLine(nlohmann::json{{"out", flags.out},
-                                             {"bytes", written.bytes},
-                                             {"steps", flags.options.steps},
-                                             {"tokens", learnt},
-                                             {"mask_token", conversion.mask()},
-                                             {"block_length", flags.options.block_length},
-                                             {"trained", conversion.parameters()},
-                                             {"held_out_crops", conversion.held_out_crops()},
-                                             {"nelbo_before", before},
-                                             {"nelbo_after", after},
-                                             {"nelbo_written", written.nelbo}});
+    report::v1::ConvertReport report;
+    report.set_out(flags.out);
+    report.set_bytes(written.bytes);
+    report.set_steps(static_cast<uint32_t>(flags.options.steps));
+    report.set_tokens(learnt);
+    report.set_mask_token(static_cast<uint32_t>(conversion.mask()));
+    report.set_block_length(static_cast<uint32_t>(flags.options.block_length));
+    report.set_trained(static_cast<uint64_t>(conversion.parameters()));
+    report.set_held_out_crops(static_cast<uint32_t>(conversion.held_out_crops()));
+    report.set_nelbo_before(before);
+    report.set_nelbo_after(after);
+    report.set_nelbo_written(written.nelbo);
+    context.out << ToJsonLine(report);
     return;
   }
   context.out << fmt::format(
@@ -222,77 +224,75 @@ absl::Status Convert(CommandContext& context, ConvertFlags& flags) {
   return absl::OkStatus();
 }
 
-void AddTrainingFlags(CLI::App& verb, ConvertFlags& flags) {
+void AddTrainingFlags(Verb verb, ConvertFlags& flags) {
   inference::ConversionOptions& options = flags.options;
-  verb.add_option("--rank", options.rank, "Rank of the low-rank changes of all linear layers")
-      ->check(CLI::Range(1, limits::kMaxAdapterRank))
-      ->capture_default_str();
-  verb.add_option("--block", options.block_length, "Tokens per block")
-      ->check(CLI::Range(2, 1 << 12))
-      ->capture_default_str();
-  verb.add_option("--steps", options.steps, "Updates")
-      ->check(CLI::Range(1, limits::kMaxTrainingSteps))
-      ->capture_default_str();
-  verb.add_option("--batch", options.batch, "Crops per step")
-      ->check(CLI::Range(1, limits::kMaxTrainingBatch))
-      ->capture_default_str();
-  verb.add_option("--length", options.length,
-                  "Tokens per crop, at most the context length of the base model")
-      ->check(CLI::Range(2, 1 << 16))
-      ->capture_default_str();
-  verb.add_option("--learning-rate", options.learning_rate,
-                  "Highest learning rate of AdamW; it is reached after a warm-up and then decays")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  verb.add_option("--anneal", options.anneal,
-                  "Share of the steps over which the block length grows from one token; 0 is off")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  verb.add_option("--seed", options.seed, "Random seed for crops, masks and initial values")
-      ->capture_default_str();
-  verb.add_option("--valid-crops", options.held_out, "Most crops that the NELBO is measured on")
-      ->check(CLI::Range(1, limits::kMaxHeldOutSamples))
-      ->capture_default_str();
-  verb.add_option("--evaluate-every", options.evaluate_every,
-                  "Steps between two measurements; 0 measures only before the first step and after "
-                  "the last")
-      ->check(CLI::Range(0, limits::kMaxTrainingSteps))
-      ->capture_default_str();
+  verb.Option("--rank", options.rank, "Rank of the low-rank changes of all linear layers")
+      .InRange(1, limits::kMaxAdapterRank)
+      .ShowDefault();
+  verb.Option("--block", options.block_length, "Tokens per block")
+      .InRange(2, 1 << 12)
+      .ShowDefault();
+  verb.Option("--steps", options.steps, "Updates")
+      .InRange(1, limits::kMaxTrainingSteps)
+      .ShowDefault();
+  verb.Option("--batch", options.batch, "Crops per step")
+      .InRange(1, limits::kMaxTrainingBatch)
+      .ShowDefault();
+  verb.Option("--length", options.length,
+              "Tokens per crop, at most the context length of the base model")
+      .InRange(2, 1 << 16)
+      .ShowDefault();
+  verb.Option("--learning-rate", options.learning_rate,
+              "Highest learning rate of AdamW; it is reached after a warm-up and then decays")
+      .Positive()
+      .ShowDefault();
+  verb.Option("--anneal", options.anneal,
+              "Share of the steps over which the block length grows from one token; 0 is off")
+      .InRange(0.0, 1.0)
+      .ShowDefault();
+  verb.Option("--seed", options.seed, "Random seed for crops, masks and initial values")
+      .ShowDefault();
+  verb.Option("--valid-crops", options.held_out, "Most crops that the NELBO is measured on")
+      .InRange(1, limits::kMaxHeldOutSamples)
+      .ShowDefault();
+  verb.Option("--evaluate-every", options.evaluate_every,
+              "Steps between two measurements; 0 measures only before the first step and after "
+              "the last")
+      .InRange(0, limits::kMaxTrainingSteps)
+      .ShowDefault();
 }
 
 }  // namespace
 
 void AddConvertVerb(VerbTable& verbs) {
   auto flags = std::make_shared<ConvertFlags>();
-  CLI::App& verb = verbs.Add("learn convert", "Learning",
-                             "Turn an autoregressive model into a block-diffusion model",
-                             [flags](CommandContext& context) { return Convert(context, *flags); });
-  verb.add_option("--base", flags->base, "GGUF file of an autoregressive model (qwen2)")
-      ->required();
-  verb.add_option("--text", flags->texts, "Training text: text or .jsonl, plain or .zst")
-      ->required();
-  verb.add_option("--out", flags->out, "GGUF file to write")->required();
-  verb.add_option("--valid", flags->valid,
-                  "Text on which the NELBO is measured; default: the last twentieth of --text");
+  Verb verb = verbs.Add("learn convert", "Learning",
+                        "Turn an autoregressive model into a block-diffusion model",
+                        [flags](CommandContext& context) { return Convert(context, *flags); });
+  verb.Option("--base", flags->base, "GGUF file of an autoregressive model (qwen2)").Required();
+  verb.Option("--text", flags->texts, "Training text: text or .jsonl, plain or .zst").Required();
+  verb.Option("--out", flags->out, "GGUF file to write").Required();
+  verb.Option("--valid", flags->valid,
+              "Text on which the NELBO is measured; default: the last twentieth of --text");
   AddTrainingFlags(verb, *flags);
-  verb.add_option("--mask-token", flags->options.mask_token,
-                  "Mask token, as id or text, which no text may contain; default: the mask token "
-                  "or an unused token of the model");
-  verb.add_option("--type", flags->type,
-                  "Tensor formats of --out, one of " + inference::QuantizationSchemeNames() +
-                      "; default: the formats of the base model");
-  verb.add_option("--checkpoint", flags->checkpoint,
-                  "Checkpoint file, from which a stopped run continues; default: OUT.checkpoint");
-  verb.add_option("--checkpoint-every", flags->checkpoint_every, "Steps between checkpoints")
-      ->check(CLI::Range(1, limits::kMaxTrainingSteps))
-      ->capture_default_str();
-  verb.add_option("--memory", flags->memory_mib,
-                  "Memory for activations in MiB; less memory takes more time")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  verb.add_option("--threads", flags->threads, "Compute threads; 0 means one per core")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  verb.Option("--mask-token", flags->options.mask_token,
+              "Mask token, as id or text, which no text may contain; default: the mask token "
+              "or an unused token of the model");
+  verb.Option("--type", flags->type,
+              "Tensor formats of --out, one of " + inference::QuantizationSchemeNames() +
+                  "; default: the formats of the base model");
+  verb.Option("--checkpoint", flags->checkpoint,
+              "Checkpoint file, from which a stopped run continues; default: OUT.checkpoint");
+  verb.Option("--checkpoint-every", flags->checkpoint_every, "Steps between checkpoints")
+      .InRange(1, limits::kMaxTrainingSteps)
+      .ShowDefault();
+  verb.Option("--memory", flags->memory_mib,
+              "Memory for activations in MiB; less memory takes more time")
+      .InRange(1, 1 << 20)
+      .ShowDefault();
+  verb.Option("--threads", flags->threads, "Compute threads; 0 means one per core")
+      .InRange(0, 1024)
+      .ShowDefault();
 }
 
 }  // namespace ruvd::cli

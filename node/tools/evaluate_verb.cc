@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/parallel.h"
@@ -19,6 +18,7 @@
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/tools/verbs.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -52,14 +52,16 @@ inference::EvaluateProgress Progress(CommandContext& context) {
 void Print(CommandContext& context, const EvaluateFlags& flags,
            const inference::EvaluateResult& result) {
   if (context.json) {
-    context.out << ToJsonLine(nlohmann::json{{"mode", flags.mode},
-                                             {"nats_per_token", result.nats_per_token},
-                                             {"standard_error", result.standard_error},
-                                             {"mask_error", result.mask_error},
-                                             {"bits_per_byte", result.bits_per_byte},
-                                             {"sequences", result.sequences},
-                                             {"nats_by_t", result.nats_by_t},
-                                             {"tokens_by_t", result.tokens_by_t}});
+    report::v1::EvaluateReport report;
+    report.set_mode(flags.mode);
+    report.set_nats_per_token(result.nats_per_token);
+    report.set_standard_error(result.standard_error);
+    report.set_mask_error(result.mask_error);
+    report.set_bits_per_byte(result.bits_per_byte);
+    report.set_sequences(static_cast<uint32_t>(result.sequences));
+    report.mutable_nats_by_t()->Add(result.nats_by_t.begin(), result.nats_by_t.end());
+    report.mutable_tokens_by_t()->Add(result.tokens_by_t.begin(), result.tokens_by_t.end());
+    context.out << ToJsonLine(report);
     return;
   }
   context.out << fmt::format("{}: {:.4f} nats/token = {:.4f} bits/byte over {} crops\n", flags.mode,
@@ -99,29 +101,28 @@ absl::Status Evaluate(CommandContext& context, EvaluateFlags& flags) {
 void AddEvaluateVerb(VerbTable& verbs) {
   auto flags = std::make_shared<EvaluateFlags>();
   inference::EvaluateOptions& options = flags->options;
-  CLI::App& verb =
-      verbs.Add("model evaluate", "Models", "Measure the loss of a model on a text",
-                [flags](CommandContext& context) { return Evaluate(context, *flags); });
-  verb.add_option("--model", flags->model, "GGUF file of the model")->required();
-  verb.add_option("--text", flags->text, "File to measure on: text or .jsonl, plain or .zst")
-      ->required();
-  verb.add_option("--mode", flags->mode,
-                  "Mode: mdlm (masked diffusion), block (block diffusion) or ar (autoregressive)")
-      ->check(CLI::IsMember({"mdlm", "block", "ar"}))
-      ->capture_default_str();
-  verb.add_option("--sequences", options.sequences, "Most crops of the text")
-      ->check(CLI::Range(1, 1 << 16))
-      ->capture_default_str();
-  verb.add_option("--length", options.sequence_length, "Tokens per crop")
-      ->check(CLI::Range(2, 1 << 20))
-      ->capture_default_str();
-  verb.add_option("--samples", options.samples, "Mask draws per crop")
-      ->check(CLI::Range(1, 1 << 16))
-      ->capture_default_str();
-  verb.add_option("--seed", options.seed, "Random seed of the masks")->capture_default_str();
-  verb.add_option("--threads", flags->threads, "Compute threads; 0 means one per core")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  Verb verb = verbs.Add("model evaluate", "Models", "Measure the loss of a model on a text",
+                        [flags](CommandContext& context) { return Evaluate(context, *flags); });
+  verb.Option("--model", flags->model, "GGUF file of the model").Required();
+  verb.Option("--text", flags->text, "File to measure on: text or .jsonl, plain or .zst")
+      .Required();
+  verb.Option("--mode", flags->mode,
+              "Mode: mdlm (masked diffusion), block (block diffusion) or ar (autoregressive)")
+      .OneOf({"mdlm", "block", "ar"})
+      .ShowDefault();
+  verb.Option("--sequences", options.sequences, "Most crops of the text")
+      .InRange(1, 1 << 16)
+      .ShowDefault();
+  verb.Option("--length", options.sequence_length, "Tokens per crop")
+      .InRange(2, 1 << 20)
+      .ShowDefault();
+  verb.Option("--samples", options.samples, "Mask draws per crop")
+      .InRange(1, 1 << 16)
+      .ShowDefault();
+  verb.Option("--seed", options.seed, "Random seed of the masks").ShowDefault();
+  verb.Option("--threads", flags->threads, "Compute threads; 0 means one per core")
+      .InRange(0, 1024)
+      .ShowDefault();
 }
 
 }  // namespace ruvd::cli

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <utility>
@@ -28,6 +27,7 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 #include "node/tools/verbs.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -129,16 +129,17 @@ absl::StatusOr<inference::FrameSet> MakeFrame(CommandContext& context, const Fra
 absl::Status Run(CommandContext& context, const FrameFlags& flags) {
   ASSIGN_OR_RETURN(const inference::FrameSet frame, MakeFrame(context, flags));
   RETURN_IF_ERROR(inference::SaveFrameSet(frame, flags.out));
-  context.out << (context.json
-                      ? ToJsonLine(nlohmann::json{{"out", flags.out},
-                                                  {"id", ToHex(frame.id)},
-                                                  {"kind", inference::FrameKindName(frame.kind)},
-                                                  {"rank", flags.rank},
-                                                  {"modules", frame.modules.size()}})
-                      : fmt::format("{}: frame {} of kind {}, rank {}, {} modules\n",
-                                    PrintableLine(flags.out), ToHex(frame.id),
-                                    inference::FrameKindName(frame.kind), flags.rank,
-                                    frame.modules.size()));
+  report::v1::FrameReport report;
+  report.set_out(flags.out);
+  report.set_id(ToHex(frame.id));
+  report.set_kind(std::string(inference::FrameKindName(frame.kind)));
+  report.set_rank(static_cast<uint32_t>(flags.rank));
+  report.set_modules(static_cast<uint32_t>(frame.modules.size()));
+  context.out << (context.json ? ToJsonLine(report)
+                               : fmt::format("{}: frame {} of kind {}, rank {}, {} modules\n",
+                                             PrintableLine(flags.out), ToHex(frame.id),
+                                             inference::FrameKindName(frame.kind), flags.rank,
+                                             frame.modules.size()));
   return absl::OkStatus();
 }
 
@@ -146,43 +147,40 @@ absl::Status Run(CommandContext& context, const FrameFlags& flags) {
 
 void AddFrameVerb(VerbTable& verbs) {
   auto flags = std::make_shared<FrameFlags>();
-  CLI::App& verb =
-      verbs.Add("model frame", "Models",
-                "Compute the frame: the outer factors that the adapters of a cluster share",
-                [flags](CommandContext& context) { return Run(context, *flags); });
-  verb.add_option("--model", flags->model, "GGUF file of the model")->required();
-  verb.add_option("--out", flags->out, "GGUF file to write")->required();
-  verb.add_option("--text", flags->texts, "cov, grad: public text; text or .jsonl, plain or .zst");
-  verb.add_option("--kind", flags->kind,
-                  "Source of the vectors: cov (covariance of inputs and output gradients), grad, "
-                  "svd (of the weights) or random")
-      ->check(CLI::IsMember({"cov", "grad", "svd", "random"}))
-      ->capture_default_str();
-  verb.add_option("--rank", flags->rank, "Rank of the frame: number of vectors on each side")
-      ->check(CLI::Range(1, limits::kMaxAdapterRank))
-      ->capture_default_str();
-  verb.add_option("--modules", flags->modules, "Linear layers in the frame: qv, attention or all")
-      ->check(CLI::IsMember({"qv", "attention", "all"}))
-      ->capture_default_str();
-  verb.add_option("--sequences", flags->sequences, "cov, grad: most crops of the text")
-      ->check(CLI::Range(1, 1 << 16))
-      ->capture_default_str();
-  verb.add_option("--length", flags->length, "cov, grad: tokens per crop")
-      ->check(CLI::Range(2, 1 << 16))
-      ->capture_default_str();
-  verb.add_option("--batch", flags->batch, "cov, grad: crops per batch")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  verb.add_option("--memory", flags->memory_mib,
-                  "cov, grad: memory for sums in MiB; with more memory, more layers share one pass "
-                  "over the text")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  verb.add_option("--seed", flags->seed, "Random seed of the masks, or of a random frame")
-      ->capture_default_str();
-  verb.add_option("--threads", flags->threads, "Compute threads; 0 means one per core")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  Verb verb = verbs.Add("model frame", "Models",
+                        "Compute the frame: the outer factors that the adapters of a cluster share",
+                        [flags](CommandContext& context) { return Run(context, *flags); });
+  verb.Option("--model", flags->model, "GGUF file of the model").Required();
+  verb.Option("--out", flags->out, "GGUF file to write").Required();
+  verb.Option("--text", flags->texts, "cov, grad: public text; text or .jsonl, plain or .zst");
+  verb.Option("--kind", flags->kind,
+              "Source of the vectors: cov (covariance of inputs and output gradients), grad, "
+              "svd (of the weights) or random")
+      .OneOf({"cov", "grad", "svd", "random"})
+      .ShowDefault();
+  verb.Option("--rank", flags->rank, "Rank of the frame: number of vectors on each side")
+      .InRange(1, limits::kMaxAdapterRank)
+      .ShowDefault();
+  verb.Option("--modules", flags->modules, "Linear layers in the frame: qv, attention or all")
+      .OneOf({"qv", "attention", "all"})
+      .ShowDefault();
+  verb.Option("--sequences", flags->sequences, "cov, grad: most crops of the text")
+      .InRange(1, 1 << 16)
+      .ShowDefault();
+  verb.Option("--length", flags->length, "cov, grad: tokens per crop")
+      .InRange(2, 1 << 16)
+      .ShowDefault();
+  verb.Option("--batch", flags->batch, "cov, grad: crops per batch").InRange(1, 256).ShowDefault();
+  verb.Option("--memory", flags->memory_mib,
+              "cov, grad: memory for sums in MiB; with more memory, more layers share one pass "
+              "over the text")
+      .InRange(1, 1 << 20)
+      .ShowDefault();
+  verb.Option("--seed", flags->seed, "Random seed of the masks, or of a random frame")
+      .ShowDefault();
+  verb.Option("--threads", flags->threads, "Compute threads; 0 means one per core")
+      .InRange(0, 1024)
+      .ShowDefault();
 }
 
 }  // namespace ruvd::cli

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/status.h"
@@ -18,6 +17,7 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 #include "node/tools/verbs.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -42,8 +42,11 @@ absl::Status Import(CommandContext& context, const ImportFlags& flags) {
   ASSIGN_OR_RETURN(const inference::ImportResult result,
                    inference::ImportModel(flags.folder, options, flags.out));
   if (context.json) {
-    context.out << ToJsonLine(nlohmann::json{
-        {"tensors", result.tensors}, {"parameters", result.parameters}, {"bytes", result.bytes}});
+    report::v1::ModelImportReport report;
+    report.set_tensors(static_cast<uint32_t>(result.tensors));
+    report.set_parameters(result.parameters);
+    report.set_bytes(result.bytes);
+    context.out << ToJsonLine(report);
   } else {
     context.out << fmt::format("{}: {} tensors, {} parameters, {} bytes\n", flags.out,
                                result.tensors, result.parameters, result.bytes);
@@ -102,19 +105,23 @@ std::string ShapeText(const inference::TensorInfo& tensor) {
 void PrintInspectedJson(CommandContext& context, const inference::GgufReader& file,
                         const InspectFlags& flags,
                         const std::map<std::string, std::string>& fields) {
-  nlohmann::json out = fields;
+  report::v1::InspectReport report;
+  report.mutable_fields()->insert(fields.begin(), fields.end());
   for (const std::string& key : flags.keys ? file.Keys() : std::vector<std::string>()) {
-    out["keys"][Printable(key)] = Printable(inference::gguf::ValueText(*file.RawValue(key)));
+    (*report.mutable_keys())[Printable(key)] =
+        Printable(inference::gguf::ValueText(*file.RawValue(key)));
   }
   for (const inference::TensorInfo& tensor : file.tensors()) {
     if (flags.tensors) {
-      out["tensors"].push_back({{"name", Printable(tensor.name)},
-                                {"format", inference::TensorTypeName(tensor.type)},
-                                {"shape", std::span(tensor.shape).first(tensor.dimensions)},
-                                {"bytes", tensor.bytes}});
+      report::v1::InspectReport::Tensor& message = *report.add_tensors();
+      message.set_name(Printable(tensor.name));
+      message.set_format(std::string(inference::TensorTypeName(tensor.type)));
+      const auto shape = std::span(tensor.shape).first(tensor.dimensions);
+      message.mutable_shape()->Add(shape.begin(), shape.end());
+      message.set_bytes(tensor.bytes);
     }
   }
-  context.out << ToJsonLine(out);
+  context.out << ToJsonLine(report);
 }
 
 void PrintInspected(CommandContext& context, const inference::GgufReader& file,
@@ -164,22 +171,21 @@ absl::Status Inspect(CommandContext& context, const InspectFlags& flags) {
 
 void AddImport(VerbTable& verbs) {
   auto flags = std::make_shared<ImportFlags>();
-  CLI::App& verb =
-      verbs.Add("model import", kModelGroup, "Convert a Hugging Face model folder to GGUF",
-                [flags](CommandContext& context) { return Import(context, *flags); });
-  verb.add_option("folder", flags->folder,
-                  "Folder with config.json, tokenizer.json and model.safetensors or its index")
-      ->required();
-  verb.add_option("--out", flags->out, "GGUF file to write")->required();
-  verb.add_option("--type", flags->type,
-                  "Tensor formats, one of " + inference::QuantizationSchemeNames())
-      ->required();
-  verb.add_option("--arch", flags->architecture,
-                  "Architecture, instead of the one that config.json names: dream or llada "
-                  "(diffusion), qwen2 or llama (autoregressive)")
-      ->check(CLI::IsMember({"dream", "llada", "llama", "qwen2", "qwen3"}));
-  verb.add_option("--name", flags->name,
-                  "Name of the model (general.name); default: the name of the folder");
+  Verb verb = verbs.Add("model import", kModelGroup, "Convert a Hugging Face model folder to GGUF",
+                        [flags](CommandContext& context) { return Import(context, *flags); });
+  verb.Option("folder", flags->folder,
+              "Folder with config.json, tokenizer.json and model.safetensors or its index")
+      .Required();
+  verb.Option("--out", flags->out, "GGUF file to write").Required();
+  verb.Option("--type", flags->type,
+              "Tensor formats, one of " + inference::QuantizationSchemeNames())
+      .Required();
+  verb.Option("--arch", flags->architecture,
+              "Architecture, instead of the one that config.json names: dream or llada "
+              "(diffusion), qwen2 or llama (autoregressive)")
+      .OneOf({"dream", "llada", "llama", "qwen2", "qwen3"});
+  verb.Option("--name", flags->name,
+              "Name of the model (general.name); default: the name of the folder");
 }
 
 }  // namespace
@@ -187,12 +193,11 @@ void AddImport(VerbTable& verbs) {
 void AddModelVerbs(VerbTable& verbs) {
   AddImport(verbs);
   auto flags = std::make_shared<InspectFlags>();
-  CLI::App& inspect =
-      verbs.Add("model inspect", kModelGroup, "Show the contents of a GGUF file",
-                [flags](CommandContext& context) { return Inspect(context, *flags); });
-  inspect.add_option("file", flags->path, "GGUF file")->required();
-  inspect.add_flag("--tensors", flags->tensors, "List the tensors");
-  inspect.add_flag("--keys", flags->keys, "List the metadata");
+  Verb inspect = verbs.Add("model inspect", kModelGroup, "Show the contents of a GGUF file",
+                           [flags](CommandContext& context) { return Inspect(context, *flags); });
+  inspect.Option("file", flags->path, "GGUF file").Required();
+  inspect.Switch("--tensors", flags->tensors, "List the tensors");
+  inspect.Switch("--keys", flags->keys, "List the metadata");
 }
 
 }  // namespace ruvd::cli

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -21,6 +20,7 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 #include "node/tools/verbs.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -93,31 +93,30 @@ inference::QuantizeProgress Progress(CommandContext& context) {
 
 void PrintJson(CommandContext& context, const std::vector<inference::TensorPlan>& plan,
                bool dry_run, uint64_t file_bytes) {
-  nlohmann::json tensors = nlohmann::json::array();
+  report::v1::QuantizeReport report;
   for (const inference::TensorPlan& tensor : plan) {
-    nlohmann::json entry = {{"name", Printable(tensor.source->name)},
-                            {"from", TensorTypeName(tensor.source->type)},
-                            {"to", TensorTypeName(tensor.type)},
-                            {"bytes", tensor.bytes}};
+    report::v1::QuantizeReport::Tensor& message = *report.add_tensors();
+    message.set_name(Printable(tensor.source->name));
+    message.set_from(std::string(TensorTypeName(tensor.source->type)));
+    message.set_to(std::string(TensorTypeName(tensor.type)));
+    message.set_bytes(tensor.bytes);
     if (tensor.instead_of) {
-      entry["instead_of"] = TensorTypeName(*tensor.instead_of);
+      message.set_instead_of(std::string(TensorTypeName(*tensor.instead_of)));
     }
     if (!dry_run) {
-      entry["relative_rms"] = tensor.error.RelativeRms();
+      message.set_relative_rms(tensor.error.RelativeRms());
     }
-    tensors.push_back(std::move(entry));
   }
   const Totals totals = TotalsOf(plan);
-  nlohmann::json out = {{"tensors", std::move(tensors)},
-                        {"parameters", totals.values},
-                        {"from_bytes", totals.from_bytes},
-                        {"to_bytes", totals.to_bytes},
-                        {"dry_run", dry_run}};
+  report.set_parameters(totals.values);
+  report.set_from_bytes(totals.from_bytes);
+  report.set_to_bytes(totals.to_bytes);
+  report.set_dry_run(dry_run);
   if (!dry_run) {
-    out["file_bytes"] = file_bytes;
-    out["relative_rms"] = totals.error.RelativeRms();
+    report.set_file_bytes(file_bytes);
+    report.set_relative_rms(totals.error.RelativeRms());
   }
-  context.out << ToJsonLine(out);
+  context.out << ToJsonLine(report);
 }
 
 void PrintTable(CommandContext& context, const std::vector<inference::TensorPlan>& plan,
@@ -174,29 +173,28 @@ absl::Status Quantize(CommandContext& context, const QuantizeFlags& flags) {
 
 void AddQuantizeVerb(VerbTable& verbs) {
   auto flags = std::make_shared<QuantizeFlags>();
-  CLI::App& verb =
+  Verb verb =
       verbs.Add("model quantize", "Models", "Convert the tensors of a model to other formats",
                 [flags](CommandContext& context) { return Quantize(context, *flags); });
-  verb.add_option("--in", flags->in, "GGUF file to read")->required();
-  verb.add_option("--out", flags->out, "GGUF file to write")->required();
-  verb.add_option("--type", flags->type,
-                  "Tensor formats, one of " + inference::QuantizationSchemeNames())
-      ->required();
-  verb.add_option("--output-type", flags->output_type,
-                  "Format of output.weight; default: q6_k for types below q8_0, as in llama.cpp");
-  verb.add_option("--embedding-type", flags->embedding_type,
-                  "Format of token_embd.weight; default: --type, or the format of output.weight if "
-                  "the two are one tensor");
-  verb.add_option(
-          "--keep", flags->keep,
-          "Do not convert tensors with this name, in which * matches any text; may be repeated")
-      ->allow_extra_args(false);
-  verb.add_option("--threads", flags->threads, "Compute threads; 0 means one per core")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
-  verb.add_flag("--allow-requantize", flags->allow_requantize,
-                "Convert tensors that are quantised already, which adds to their error");
-  verb.add_flag("--dry-run", flags->dry_run, "Show formats and sizes only; write nothing");
+  verb.Option("--in", flags->in, "GGUF file to read").Required();
+  verb.Option("--out", flags->out, "GGUF file to write").Required();
+  verb.Option("--type", flags->type,
+              "Tensor formats, one of " + inference::QuantizationSchemeNames())
+      .Required();
+  verb.Option("--output-type", flags->output_type,
+              "Format of output.weight; default: q6_k for types below q8_0, as in llama.cpp");
+  verb.Option("--embedding-type", flags->embedding_type,
+              "Format of token_embd.weight; default: --type, or the format of output.weight if "
+              "the two are one tensor");
+  verb.Option("--keep", flags->keep,
+              "Do not convert tensors with this name, in which * matches any text; may be repeated")
+      .OneValueEach();
+  verb.Option("--threads", flags->threads, "Compute threads; 0 means one per core")
+      .InRange(0, 1024)
+      .ShowDefault();
+  verb.Switch("--allow-requantize", flags->allow_requantize,
+              "Convert tensors that are quantised already, which adds to their error");
+  verb.Switch("--dry-run", flags->dry_run, "Show formats and sizes only; write nothing");
 }
 
 }  // namespace ruvd::cli

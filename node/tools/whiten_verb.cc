@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <thread>
@@ -21,7 +20,9 @@
 #include "inference/retrieval/whitening.h"
 #include "inference/transformer/transformer.h"
 #include "node/terminal/command.h"
+#include "node/terminal/output.h"
 #include "node/tools/verbs.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -81,8 +82,11 @@ absl::Status Whiten(CommandContext& context, const WhitenFlags& flags) {
   const std::string out = flags.out.empty() ? inference::WhiteningPath(flags.model) : flags.out;
   RETURN_IF_ERROR(whitening.WriteTo(out));
   if (context.json) {
-    context.out << nlohmann::json{{"out", out}, {"passages", passages}, {"width", width}}.dump()
-                << "\n";
+    report::v1::WhitenReport report;
+    report.set_out(out);
+    report.set_passages(passages);
+    report.set_width(static_cast<uint32_t>(width));
+    context.out << ToJsonLine(report);
   } else {
     context.out << fmt::format("{}: embeddings of {} values, statistics of {} passages\n", out,
                                width, passages);
@@ -94,28 +98,26 @@ absl::Status Whiten(CommandContext& context, const WhitenFlags& flags) {
 
 void AddWhitenVerb(VerbTable& verbs) {
   auto flags = std::make_shared<WhitenFlags>();
-  CLI::App& verb = verbs.Add("model whiten", "Models",
-                             "Compute the statistics that make a model's embeddings comparable",
-                             [flags](CommandContext& context) { return Whiten(context, *flags); });
-  verb.add_option("--model", flags->model, "GGUF file of the model")->required();
-  verb.add_option("--text", flags->text, "Ordinary text: text or .jsonl, plain or .zst")
-      ->required();
-  verb.add_option("--out", flags->out,
-                  "File to write; default: MODEL.whitening.gguf, which nodes load");
-  verb.add_option("--passages", flags->passages, "Most passages of the text")
-      ->check(CLI::Range(2, 1'000'000))
-      ->capture_default_str();
-  verb.add_option("--tokens", flags->tokens,
-                  "Tokens per passage; choose about the length of prompts")
-      ->check(CLI::Range(1, 512))
-      ->capture_default_str();
-  verb.add_option("--shrinkage", flags->shrinkage,
-                  "Share of the mean variance that is added in all directions")
-      ->check(CLI::Range(0.0001, 1.0))
-      ->capture_default_str();
-  verb.add_option("--threads", flags->threads, "Compute threads; 0 means one per core")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  Verb verb = verbs.Add("model whiten", "Models",
+                        "Compute the statistics that make a model's embeddings comparable",
+                        [flags](CommandContext& context) { return Whiten(context, *flags); });
+  verb.Option("--model", flags->model, "GGUF file of the model").Required();
+  verb.Option("--text", flags->text, "Ordinary text: text or .jsonl, plain or .zst").Required();
+  verb.Option("--out", flags->out,
+              "File to write; default: MODEL.whitening.gguf, which nodes load");
+  verb.Option("--passages", flags->passages, "Most passages of the text")
+      .InRange(2, 1'000'000)
+      .ShowDefault();
+  verb.Option("--tokens", flags->tokens, "Tokens per passage; choose about the length of prompts")
+      .InRange(1, 512)
+      .ShowDefault();
+  verb.Option("--shrinkage", flags->shrinkage,
+              "Share of the mean variance that is added in all directions")
+      .InRange(0.0001, 1.0)
+      .ShowDefault();
+  verb.Option("--threads", flags->threads, "Compute threads; 0 means one per core")
+      .InRange(0, 1024)
+      .ShowDefault();
 }
 
 }  // namespace ruvd::cli

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <grpc/grpc_security_constants.h>
+#include <grpcpp/grpcpp.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>

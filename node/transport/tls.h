@@ -3,8 +3,6 @@
 
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,10 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
-
-namespace grpc::experimental {
-class CertificateProviderInterface;
-}  // namespace grpc::experimental
+#include "node/transport/grpc_types.h"
 
 namespace ruvd::transport {
 

@@ -52,6 +52,9 @@ TEST(Architecture, EverySourceHasItsLicence) {
 TEST(Architecture, EveryHeaderIsIncludedOnce) {
   EXPECT_THAT(CheckPragmaOnce(Tree()), IsEmpty());
 }
+TEST(Architecture, HeadersIncludeNoSlowLibrary) {
+  EXPECT_THAT(CheckSlowHeaders(Tree()), IsEmpty());
+}
 TEST(Architecture, EveryNameHasOneDefinition) {
   EXPECT_THAT(CheckOneDefinition(Tree()), IsEmpty());
 }
@@ -143,6 +146,22 @@ TEST(RulePureParts, DetectsInputAndOutput) {
   EXPECT_EQ(CheckPureParts(One("node/sharing/a.cc", "#include \"base/file.h\"\n")).size(), 1u);
   EXPECT_EQ(CheckPureParts(One("node/sharing/a.cc", "#include <mutex>\n")).size(), 1u);
   EXPECT_THAT(CheckPureParts(One("inference/gguf/a.cc", "#include \"base/file.h\"\n")), IsEmpty());
+}
+
+TEST(RuleSlowHeaders, DetectsThemInHeadersOfRoomsOnly) {
+  EXPECT_THAT(CheckSlowHeaders(One("node/cli/a.h", "#include <CLI/CLI.hpp>\n")),
+              ElementsAre(HasSubstr("node/cli/a.h: a header may not have #include <CLI/CLI.hpp>")));
+  for (const char* include :
+       {"<grpcpp/grpcpp.h>", "<nlohmann/json.hpp>", "\"ruvd/admin/v1/admin.grpc.pb.h\""}) {
+    EXPECT_EQ(
+        CheckSlowHeaders(One("node/api/a.h", std::string("#include ") + include + "\n")).size(), 1u)
+        << include;
+  }
+  EXPECT_THAT(CheckSlowHeaders({{"node/api/a.cc", "#include <grpcpp/grpcpp.h>\n"},
+                                {"node/api/b.h", "#include \"ruvd/admin/v1/admin.pb.h\"\n"},
+                                {"inference/c.h", "#include <nlohmann/json_fwd.hpp>\n"},
+                                {"tests/node/d.h", "#include <grpcpp/grpcpp.h>\n"}}),
+              IsEmpty());
 }
 
 TEST(RuleCycles, DetectsACycleAndNamesIt) {

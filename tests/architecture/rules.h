@@ -329,6 +329,26 @@ inline Complaints CheckPragmaOnce(const Files& files) {
   return complaints;
 }
 
+// A header of a room names these libraries by forward declarations only
+// (node/transport/grpc_types.h, node/terminal/verb.h, <nlohmann/json_fwd.hpp>), because their
+// headers add seconds to every source.
+inline Complaints CheckSlowHeaders(const Files& files) {
+  static const std::regex kSlow(
+      R"re(#\s*include\s*[<"](grpcpp/.*|CLI/.*|nlohmann/json\.hpp|.*\.grpc\.pb\.h)[>"])re");
+  Complaints complaints;
+  for (const SourceFile& file : files) {
+    if (!file.HasExtension(".h") || !InARoom(file)) {
+      continue;
+    }
+    for (const std::string& line : file.Lines()) {
+      if (std::regex_search(line, kSlow)) {
+        complaints.push_back(file.path + ": a header may not have " + line);
+      }
+    }
+  }
+  return complaints;
+}
+
 // Two definitions of one name in one namespace break the one-definition rule as soon as both are
 // linked into a program, and no compiler sees this: the linker keeps one of them for both.
 inline Complaints CheckOneDefinition(const Files& files) {

@@ -4,6 +4,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/local/tour/link_probe.h"
+#include "ruvd/admin/v1/admin.pb.h"
 #include "tests/e2e/cluster_fixture.h"
 
 namespace ruvd::cli {
@@ -15,7 +16,7 @@ TEST_F(Sharing, NothingLeavesWithoutConsent) {
   StartCluster(2);
   AwaitMembers(0, 2);
   ASSERT_FALSE(Teach(0, TourLessons()[0]).empty());
-  const auto status = client(1).GetStatus();
+  const auto status = client(1).Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
   ASSERT_TRUE(status.ok()) << status.status();
   EXPECT_EQ(status->patterns(), 0U);
   EXPECT_TRUE(status->accepted_items().empty());
@@ -56,7 +57,8 @@ TEST_F(Sharing, ForgedAndReplayedEnvelopesAreCounted) {
   const auto expect_refusal = [&](const char* reason, const absl::Status& sent) {
     ASSERT_TRUE(sent.ok()) << sent;
     const auto counted = WaitUntil(reason, kEventually, [&]() -> absl::StatusOr<bool> {
-      ASSIGN_OR_RETURN(const auto status, client(0).GetStatus());
+      ASSIGN_OR_RETURN(const auto status,
+                       client(0).Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
       return status.refused_envelopes().contains(reason);
     });
     EXPECT_TRUE(counted.ok()) << counted.status();

@@ -196,6 +196,9 @@ TEST(GossipCore, ServesItemsAndSaysWhatItLacks) {
   Consent(node, privacy::ConsentTier::kPublic);
   TestPeer peer(node, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
+  Frame graft;
+  graft.mutable_graft();
+  peer.Send(graft);
   Answers offered;
   offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
   ASSERT_NE(offered.Find(Frame::kPush), nullptr);

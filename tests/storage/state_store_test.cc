@@ -45,6 +45,12 @@ class StateStoreTest : public StoreTest {
     StoreTest::SetUp();
     Open();
   }
+  // Closes the store first, because its background work would change the folder that is removed.
+  void TearDown() override {
+    state_.reset();
+    database_.reset();
+    StoreTest::TearDown();
+  }
   void Open() {
     database_.reset();
     database_ = OpenStore();
@@ -225,7 +231,9 @@ TEST_F(StateStoreTest, ACheckKnowsWhichMessageBelongsToAName) {
   ASSERT_TRUE(state_->Put(state::DeepCheckpoint(), Checkpoint(1)).ok());
   EXPECT_TRUE(state_->Check(name_).ok());
   EXPECT_TRUE(absl::IsNotFound(state_->Check("masked-means")));
-  ASSERT_TRUE(state_->Put(StateName<v1::DeepCheckpoint>{"masked-means"}, Checkpoint(1)).ok());
+  v1::GlobalAdapter other;
+  other.set_model_hash("not a message");  // where a MaskedMeans has messages
+  ASSERT_TRUE(state_->Put(StateName<v1::GlobalAdapter>{"masked-means"}, other).ok());
   EXPECT_EQ(ReasonOf(state_->Check("masked-means")), reasons::kStoreCorrupt);
   ASSERT_TRUE(state_->Put(StateName<v1::DeepCheckpoint>{"unheard-of"}, Checkpoint(1)).ok());
   EXPECT_THAT(MessageOf(state_->Check("unheard-of")), HasSubstr("unheard-of"));

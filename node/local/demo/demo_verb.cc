@@ -9,7 +9,6 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/reasons.h"
@@ -19,7 +18,9 @@
 #include "node/local/limits.h"
 #include "node/local/verbs.h"
 #include "node/terminal/command.h"
+#include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -67,23 +68,21 @@ absl::Status WriteState(const DemoCluster& cluster, const std::string& path) {
   if (path.empty()) {
     return absl::OkStatus();
   }
-  nlohmann::json nodes = nlohmann::json::array();
+  report::v1::DemoState state;
+  state.set_folder(cluster.folder());
   for (const DemoNode& node : cluster.nodes()) {
-    nodes.push_back({{"name", node.name},
-                     {"pid", node.process->pid()},
-                     {"api", node.api},
-                     {"federation", node.federation},
-                     {"metrics", node.metrics},
-                     {"id", node.id},
-                     {"data_dir", node.data_dir},
-                     {"config", node.config_file},
-                     {"log", node.log_file}});
+    report::v1::DemoState::Node& message = *state.add_nodes();
+    message.set_name(node.name);
+    message.set_pid(node.process->pid());
+    message.set_api(node.api);
+    message.set_federation(node.federation);
+    message.set_metrics(node.metrics);
+    message.set_id(node.id);
+    message.set_data_dir(node.data_dir);
+    message.set_config(node.config_file);
+    message.set_log(node.log_file);
   }
-  const nlohmann::json state = {{"folder", cluster.folder()}, {"nodes", nodes}};
-  // A folder's name need not be UTF-8.
-  const std::string text =
-      state.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  return WriteFileAtomically(path, text, 0600);
+  return WriteFileAtomically(path, ToJsonLine(state), 0600);
 }
 
 // Waits until SIGINT or SIGTERM, which are blocked, arrives. Returns an error if a node ends by
@@ -139,16 +138,16 @@ absl::Status Demo(CommandContext& context, const DemoFlags& flags) {
 
 void AddDemoVerb(VerbTable& verbs) {
   auto flags = std::make_shared<DemoFlags>();
-  CLI::App& verb = verbs.Add("demo", "Start here",
-                             "Run a cluster on this machine in a temporary folder, until Ctrl-C",
-                             [flags](CommandContext& context) { return Demo(context, *flags); });
-  verb.add_option("--nodes", flags->nodes, "Number of nodes")
-      ->check(CLI::Range(1, limits::kMaxDemoNodes))
-      ->capture_default_str();
-  verb.add_option("--model", flags->model,
-                  "GGUF file of the model; default: the model that came with ruvd");
-  verb.add_option("--state-file", flags->state_file,
-                  "File to write addresses, process ids and folders to, as JSON");
+  Verb verb = verbs.Add("demo", "Start here",
+                        "Run a cluster on this machine in a temporary folder, until Ctrl-C",
+                        [flags](CommandContext& context) { return Demo(context, *flags); });
+  verb.Option("--nodes", flags->nodes, "Number of nodes")
+      .InRange(1, limits::kMaxDemoNodes)
+      .ShowDefault();
+  verb.Option("--model", flags->model,
+              "GGUF file of the model; default: the model that came with ruvd");
+  verb.Option("--state-file", flags->state_file,
+              "File to write addresses, process ids and folders to, as JSON");
 }
 
 }  // namespace ruvd::cli

@@ -16,6 +16,8 @@
 #include "node/local/tour/link_probe.h"
 #include "node/local/tour/tour.h"
 #include "node/terminal/limits.h"
+#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/inference/v1/inference.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -58,7 +60,8 @@ absl::StatusOr<std::string> CrashAndReturn(Tour& tour) {
 }
 
 absl::StatusOr<std::map<std::string, uint64_t>> Refused(client::NodeClient& client) {
-  ASSIGN_OR_RETURN(const auto status, client.GetStatus());
+  ASSIGN_OR_RETURN(const auto status,
+                   client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
   return std::map<std::string, uint64_t>(status.refused_envelopes().begin(),
                                          status.refused_envelopes().end());
 }

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "node/local/tour/tour.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/learning/v1/learning.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -50,7 +51,8 @@ absl::StatusOr<std::string> RateIt(Tour& tour) {
   learning::v1::SubmitFeedbackRequest request;
   request.set_response_id(tour.response_id);
   request.set_rating(0.2F);
-  ASSIGN_OR_RETURN(const auto response, tour.a().SubmitFeedback(request));
+  ASSIGN_OR_RETURN(const auto response,
+                   tour.a().Call<learning::v1::SubmitFeedbackResponse>(request));
   return fmt::format("0.2; a answers: {}", Printable(response.explanation()));
 }
 

@@ -8,6 +8,8 @@
 
 #include "base/status.h"
 #include "node/local/tour/tour.h"
+#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/pattern/v1/pattern.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -17,12 +19,14 @@ constexpr std::chrono::seconds kArrival(180);
 constexpr char kDeltaKind[] = "adapter_delta";
 
 absl::StatusOr<std::string> NothingLeft(Tour& tour) {
-  ASSIGN_OR_RETURN(const auto consent, tour.a().GetConsent());
+  ASSIGN_OR_RETURN(const auto consent,
+                   tour.a().Call<admin::v1::GetConsentResponse>(admin::v1::GetConsentRequest()));
   if (consent.bytes_shared() != 0) {
     return Unexpected(fmt::format("{} bytes left a without consent", consent.bytes_shared()));
   }
   for (client::NodeClient* client : {&tour.b(), &tour.c()}) {
-    ASSIGN_OR_RETURN(const auto status, client->GetStatus());
+    ASSIGN_OR_RETURN(const auto status,
+                     client->Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
     if (status.patterns() != 0 || !status.accepted_items().empty()) {
       return Unexpected(
           fmt::format("{} has {} patterns before consent", status.name(), status.patterns()));
@@ -34,14 +38,18 @@ absl::StatusOr<std::string> NothingLeft(Tour& tour) {
 absl::StatusOr<std::string> Linked(Tour& tour) {
   ASSIGN_OR_RETURN(const double seconds,
                    WaitUntil("three members alive", kArrival, [&]() -> absl::StatusOr<bool> {
-                     ASSIGN_OR_RETURN(const auto status, tour.a().GetStatus());
+                     ASSIGN_OR_RETURN(const auto status,
+                                      tour.a().Call<admin::v1::GetStatusResponse>(
+                                          admin::v1::GetStatusRequest()));
                      return status.members_alive() >= 3;
                    }));
   return fmt::format("a sees 3 members alive after {:.1f} s", seconds);
 }
 
 absl::StatusOr<std::string> Consent(Tour& tour) {
-  ASSIGN_OR_RETURN(const auto response, tour.a().SetConsent(pattern::v1::SHARING_TIER_PUBLIC));
+  admin::v1::SetConsentRequest request;
+  request.set_tier(pattern::v1::SHARING_TIER_PUBLIC);
+  ASSIGN_OR_RETURN(const auto response, tour.a().Call<admin::v1::SetConsentResponse>(request));
   return fmt::format("a offers {} items", response.items_offered());
 }
 
@@ -67,7 +75,8 @@ absl::StatusOr<std::string> PatternArrives(Tour& tour) {
 }
 
 absl::StatusOr<bool> HasDelta(client::NodeClient& client, admin::v1::GetStatusResponse* status) {
-  ASSIGN_OR_RETURN(*status, client.GetStatus());
+  ASSIGN_OR_RETURN(*status,
+                   client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
   const auto found = status->accepted_items().find(kDeltaKind);
   return found != status->accepted_items().end() && found->second > 0;
 }
@@ -93,7 +102,9 @@ absl::StatusOr<std::string> DeltaServed(Tour& tour) {
     ASSIGN_OR_RETURN(const double seconds,
                      WaitUntil("the federated adapter serving on " + tour.node(i).name, kArrival,
                                [&]() -> absl::StatusOr<bool> {
-                                 ASSIGN_OR_RETURN(status, tour.clients[i]->GetStatus());
+                                 ASSIGN_OR_RETURN(
+                                     status, tour.clients[i]->Call<admin::v1::GetStatusResponse>(
+                                                 admin::v1::GetStatusRequest()));
                                  return status.federated_adapter_version() > 0;
                                }));
     report += fmt::format("{}{} +{:.2f} s (version {})", report.empty() ? "" : ", ",

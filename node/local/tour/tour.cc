@@ -10,6 +10,8 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "ruvd/inference/v1/inference.pb.h"
+#include "ruvd/learning/v1/learning.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -55,7 +57,7 @@ absl::StatusOr<double> HeldOutLoss(client::NodeClient& client, std::string_view 
   request.set_seed(kHeldOutSeed);
   request.set_samples(kHeldOutSamples);
   request.mutable_adapters()->set_disabled(!with_adapters);
-  ASSIGN_OR_RETURN(const auto response, client.Score(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<inference::v1::ScoreResponse>(request));
   return response.nats_per_token();
 }
 
@@ -84,7 +86,7 @@ absl::StatusOr<learning::v1::SubmitFeedbackResponse> Correct(client::NodeClient&
   learning::v1::SubmitFeedbackRequest request;
   request.set_response_id(response_id);
   request.set_edited_text(std::string(correction));
-  return client.SubmitFeedback(request);
+  return client.Call<learning::v1::SubmitFeedbackResponse>(request);
 }
 
 absl::StatusOr<double> WaitUntil(std::string_view what, std::chrono::seconds timeout,

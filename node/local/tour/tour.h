@@ -15,6 +15,8 @@
 #include "absl/status/statusor.h"
 #include "node/client/client.h"
 #include "node/local/demo/cluster.h"
+#include "ruvd/inference/v1/inference.pb.h"
+#include "ruvd/learning/v1/learning.pb.h"
 
 namespace ruvd::cli {
 

@@ -81,10 +81,9 @@ absl::Status RunTour(CommandContext& context, const std::string& model_flag) {
 
 void AddTourVerb(VerbTable& verbs) {
   auto model = std::make_shared<std::string>();
-  CLI::App& verb = verbs.Add("tour", "Start here", "Check every promise of the demo, step by step",
-                             [model](CommandContext& context) { return RunTour(context, *model); });
-  verb.add_option("--model", *model,
-                  "GGUF file of the model; default: the model that came with ruvd");
+  Verb verb = verbs.Add("tour", "Start here", "Check every promise of the demo, step by step",
+                        [model](CommandContext& context) { return RunTour(context, *model); });
+  verb.Option("--model", *model, "GGUF file of the model; default: the model that came with ruvd");
 }
 
 }  // namespace ruvd::cli

@@ -53,16 +53,18 @@ class StoppedFederation final : public sharing::FederationActor {
   void View(std::function<void(absl::StatusOr<sharing::FederationView>)> done) override {
     done(Stopped());
   }
-  void SetConsent(privacy::ConsentTier,
-                  std::function<void(absl::StatusOr<sharing::ConsentAnswer>)> done) override {
+  void SetConsent(
+      privacy::ConsentTier,
+      std::function<void(absl::StatusOr<admin::v1::SetConsentResponse>)> done) override {
     done(Stopped());
   }
   void OnConsentsChanged(
       std::function<void(absl::StatusOr<sharing::ConsentsAnswer>)> done) override {
     done(Stopped());
   }
-  void Preview(privacy::ConsentTier,
-               std::function<void(absl::StatusOr<sharing::ReleasePreview>)> done) override {
+  void Preview(
+      privacy::ConsentTier,
+      std::function<void(absl::StatusOr<admin::v1::PreviewReleaseResponse>)> done) override {
     done(Stopped());
   }
 
@@ -99,7 +101,7 @@ class AdminServiceTest : public DatabaseTest {
     dependencies.backups = &backup_pool_;
     dependencies.stopping = [this] { return stopping_.load(); };
     dependencies.federation = &federation_;
-    dependencies.fill_status = [](api::NodeStatus* status) { status->patterns = 7; };
+    dependencies.fill_status = [](GetStatusResponse* status) { status->set_patterns(7); };
     service_ = api::MakeAdminService(dependencies);
     server_ = api::StartServer("127.0.0.1:0", 1 << 20, {service_.get()}).value();
     stub_ = AdminService::NewStub(

@@ -16,6 +16,7 @@
 #include "base/sim_executor.h"
 #include "base/status.h"
 #include "node/actors/federation_actor.h"
+#include "ruvd/admin/v1/admin.pb.h"
 #include "tests/federation/fixture.h"
 #include "tests/node/federated_model_fixture.h"
 
@@ -184,20 +185,21 @@ TEST_F(GossipActorTest, AMemberThatWasExpelledBeforeARestartIsTakenOutAfterIt) {
 TEST_F(GossipActorTest, TheReleaseKnowsTheOperatorsTierAlsoAfterARestart) {
   Open();
   Start();
-  ASSERT_NE(release_->View(privacy::ConsentTier::kMasked).epsilon,
-            release_->View(privacy::ConsentTier::kDp).epsilon);
-  EXPECT_EQ(release_->View().epsilon, release_->View(privacy::ConsentTier::kDp).epsilon);
-  absl::StatusOr<sharing::ConsentAnswer> granted = absl::UnknownError("no answer");
-  federation_->SetConsent(
-      privacy::ConsentTier::kMasked,
-      [&granted](absl::StatusOr<sharing::ConsentAnswer> answer) { granted = std::move(answer); });
+  ASSERT_NE(release_->View(privacy::ConsentTier::kMasked).epsilon(),
+            release_->View(privacy::ConsentTier::kDp).epsilon());
+  EXPECT_EQ(release_->View().epsilon(), release_->View(privacy::ConsentTier::kDp).epsilon());
+  absl::StatusOr<admin::v1::SetConsentResponse> granted = absl::UnknownError("no answer");
+  federation_->SetConsent(privacy::ConsentTier::kMasked,
+                          [&granted](absl::StatusOr<admin::v1::SetConsentResponse> answer) {
+                            granted = std::move(answer);
+                          });
   executor_.RunFor(std::chrono::seconds(1));
   ASSERT_TRUE(granted.ok()) << granted.status();
-  const double of_share = release_->View(privacy::ConsentTier::kMasked).epsilon;
-  EXPECT_EQ(release_->View().epsilon, of_share);
+  const double of_share = release_->View(privacy::ConsentTier::kMasked).epsilon();
+  EXPECT_EQ(release_->View().epsilon(), of_share);
   release_->SetTier(privacy::ConsentTier::kPrivate);  // like a release that is made again
   Start();
-  EXPECT_EQ(release_->View().epsilon, of_share);
+  EXPECT_EQ(release_->View().epsilon(), of_share);
 }
 
 }  // namespace

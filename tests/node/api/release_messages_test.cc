@@ -22,7 +22,10 @@ using testing::Not;
 sharing::FederationView ViewOfReleases(privacy::ConsentTier tier) {
   sharing::FederationView view;
   view.tier = tier;
-  view.release = sharing::DpReleaseView{.delta = 1e-6, .spent_epsilon = 1.5, .releases = 2};
+  view.release.emplace();
+  view.release->set_delta(1e-6);
+  view.release->set_spent_epsilon(1.5);
+  view.release->set_releases(2);
   return view;
 }
 
@@ -37,10 +40,12 @@ TEST(ResidualOfTest, CountsCentroidsWithTheUpdatesOfTheirLessons) {
   EXPECT_EQ(residual.delta, 1e-6);
   EXPECT_TRUE(residual.plain);
   EXPECT_FALSE(residual.sums);
-  view.centroids = sharing::DpCentroidsView{.enabled = true, .spent_epsilon = 9};
+  view.centroids.emplace();
+  view.centroids->set_enabled(true);
+  view.centroids->set_spent_epsilon(9);
   view.plain_left = false;
   EXPECT_EQ(ResidualOf(view).epsilon, 1.5) << "none left";
-  view.centroids->releases = 3;
+  view.centroids->set_releases(3);
   residual = ResidualOf(view);
   EXPECT_EQ(residual.releases, 5u);
   EXPECT_EQ(residual.epsilon, 9) << "that of updates is in it";
@@ -56,19 +61,19 @@ TEST(ResidualOfTest, SaysThatMaskedSumsStayAsTheyAreWhereOneWasPaidFor) {
   EXPECT_THAT(ResidualText(view),
               AllOf(HasSubstr("2 noised release(s)"), Not(HasSubstr("masked sum"))));
   view = ViewOfReleases(privacy::ConsentTier::kPrivate);
-  view.release->sums = true;
+  view.release->set_sums(true);
   EXPECT_THAT(ResidualText(view), AllOf(HasSubstr("2 noised release(s)"), HasSubstr("masked sum"),
                                         HasSubstr("stays as it is")));
   sharing::FederationView none = view;
-  none.release->releases = 0;
+  none.release->set_releases(0);
   EXPECT_THAT(ResidualText(none), HasSubstr("Nothing was released"));
 }
 
 // Regression test: "Nothing was released" was said about a ledger that could not be read.
 TEST(ResidualOfTest, ALedgerThatIsBrokenIsNoEmptyOne) {
   sharing::FederationView view = ViewOfReleases(privacy::ConsentTier::kPrivate);
-  view.release->releases = 0;
-  view.release->unknown = absl::DataLossError("the ledger is broken");
+  view.release->set_releases(0);
+  view.release->set_unknown("the ledger is broken");
   EXPECT_THAT(ResidualText(view),
               AllOf(HasSubstr("is not known"), HasSubstr("the ledger is broken"),
                     Not(HasSubstr("Nothing was")), Not(HasSubstr("Plain items"))));
@@ -79,23 +84,20 @@ TEST(ResidualOfTest, ALedgerThatIsBrokenIsNoEmptyOne) {
 TEST(CentroidFieldsTest, AreThereWhereCentroidsAreOnOrHaveLeft) {
   admin::v1::CentroidStatus status;
   EXPECT_THAT(cli::CentroidFields(status), IsEmpty());
-  sharing::DpCentroidsView view{.enabled = true,
-                                .epsilon = 4,
-                                .delta = 1e-6,
-                                .examples = 50,
-                                .spent_epsilon = 5,
-                                .budget_epsilon = 20,
-                                .releases = 2};
-  WriteCentroidStatus(view, &status);
+  status.set_enabled(true);
+  status.set_epsilon(4);
+  status.set_delta(1e-6);
+  status.set_examples(50);
+  status.set_spent_epsilon(5);
+  status.set_budget_epsilon(20);
+  status.set_releases(2);
   auto fields = cli::CentroidFields(status);
   ASSERT_EQ(fields.size(), 3u);
   EXPECT_THAT(fields[0].second, AllOf(HasSubstr("epsilon 4.000"), HasSubstr("more than 50")));
   EXPECT_THAT(fields[1].second, HasSubstr("epsilon 5.000 of 20.000 in 2 release(s)"));
   EXPECT_EQ(fields[2].second, "no");
-  view.enabled = false;
-  view.refusal = absl::UnavailableError("no");
-  status.Clear();
-  WriteCentroidStatus(view, &status);
+  status.set_enabled(false);
+  status.set_refusal("no");
   fields = cli::CentroidFields(status);
   ASSERT_EQ(fields.size(), 3u);
   EXPECT_THAT(fields[0].second, HasSubstr("off"));

@@ -3,6 +3,7 @@
 
 #include "node/api/rpc_status.h"
 
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include "base/reasons.h"

@@ -88,15 +88,15 @@ TEST_F(CliPrivacyTest, AnExportedLedgerSaysWhatTheStoreSays) {
   EXPECT_EQ(file["ok"], true);
   EXPECT_EQ(file["node"], Id());
   EXPECT_EQ(file["node_compared"], false);
-  EXPECT_EQ(file["entries"], 7);
+  EXPECT_EQ(file["entries"], "7");
   EXPECT_EQ(file["units"][0]["unit"], "node");
-  EXPECT_EQ(file["units"][0]["releases"], 2);
-  EXPECT_EQ(file["units"][0]["unreleased"], 1);
-  EXPECT_EQ(file["units"][0]["rho_q32"], 2 * kHalfRho);
+  EXPECT_EQ(file["units"][0]["releases"], "2");
+  EXPECT_EQ(file["units"][0]["unreleased"], "1");
+  EXPECT_EQ(file["units"][0]["rho_q32"], std::to_string(2 * kHalfRho));
   // The value is that of rho 1/2 at delta 1e-5 in the reference table of the accountants.
   EXPECT_NEAR(file["units"][1]["epsilon"].get<double>(), 4.728387, 1e-4);
   const json store = RunJson({"privacy", "status", "--delta", "1e-5"});
-  EXPECT_EQ(store["entries"], 7);
+  EXPECT_EQ(store["entries"], "7");
   EXPECT_EQ(store["head"], file["head"]);
   EXPECT_EQ(store["units"], file["units"]);
 }
@@ -191,16 +191,16 @@ TEST_F(CliPrivacyTest, ExportReplacesNothingAndSpendsNothing) {
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("exists already"), HasSubstr("--out")));
   EXPECT_EQ(ReadFile(file_, 1 << 20).value(), first);
   EXPECT_EQ(ReadFile(node::PrivacyCounterFileOf(config_), 64).value(), counter);
-  EXPECT_EQ(RunJson({"privacy", "status"})["entries"], 2);
+  EXPECT_EQ(RunJson({"privacy", "status"})["entries"], "2");
 }
 
 // An export must not hide a charge that the counter has and the chain lacks.
 TEST_F(CliPrivacyTest, WhatOnlyTheCounterKnowsIsTold) {
   Spend(1);
   fs::remove(node::PrivacyCounterFileOf(config_));
-  EXPECT_EQ(RunJson({"privacy", "status"})["units"][0]["rho_q32"], 2 * kHalfRho);
+  EXPECT_EQ(RunJson({"privacy", "status"})["units"][0]["rho_q32"], std::to_string(2 * kHalfRho));
   const json exported = RunJson({"privacy", "export", "--out", file_});
-  EXPECT_EQ(exported["missing_rho_q32"]["node"], kHalfRho);
+  EXPECT_EQ(exported["missing_rho_q32"]["node"], std::to_string(kHalfRho));
   EXPECT_FALSE(exported["missing_rho_q32"].contains("example"));
   EXPECT_THAT(err_.str(), HasSubstr("rho 0.5 of node-level privacy is not in the file"));
   EXPECT_FALSE(fs::exists(node::PrivacyCounterFileOf(config_)));
@@ -210,7 +210,7 @@ TEST_F(CliPrivacyTest, StatusSaysTierBudgetAndWhatIsLeft) {
   Spend(1);
   json status = RunJson({"privacy", "status", "--node-epsilon", "8"});
   EXPECT_EQ(status["tier"], "private");
-  EXPECT_EQ(status["since_ms"], 0);
+  EXPECT_EQ(status["since_ms"], "0");
   EXPECT_EQ(status["units"][0]["budget_epsilon"], 8);
   const double left = status["units"][0]["left_epsilon"];
   EXPECT_GT(left, 0);
@@ -222,7 +222,7 @@ TEST_F(CliPrivacyTest, StatusSaysTierBudgetAndWhatIsLeft) {
                   .ok());
   status = RunJson({"privacy", "status"});
   EXPECT_EQ(status["tier"], "dp");
-  EXPECT_EQ(status["since_ms"], 5000);
+  EXPECT_EQ(status["since_ms"], "5000");
   const privacy::NodeKey other = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
   ASSERT_TRUE(storage::ConsentStore(*Open())
                   .Set(privacy::ConsentRecord::Sign(privacy::ConsentTier::kDp, 6000, other))
@@ -245,7 +245,7 @@ TEST_F(CliPrivacyTest, StatusSaysWhatANoisedUpdateNeeds) {
 
 TEST_F(CliPrivacyTest, AnEmptyLedgerIsFine) {
   Put("a", "1");
-  EXPECT_EQ(RunJson({"privacy", "status"})["entries"], 0);
+  EXPECT_EQ(RunJson({"privacy", "status"})["entries"], "0");
   Export();
   EXPECT_EQ(Verify({"--key", Id(), "--node-epsilon", "0"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("signature of 0 entries"));

@@ -24,6 +24,11 @@ namespace ruvd::cli {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+// Returns a number of 64 bits, which protobuf's JSON holds as a text.
+inline uint64_t Number(const json& text) {
+  return std::stoull(text.get<std::string>());
+}
 using testing::HasSubstr;
 
 // Tests the verbs of `ruvd store` on the folder of a node that does not run.

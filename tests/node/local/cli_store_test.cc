@@ -25,7 +25,7 @@ TEST_F(CliStoreTest, StatusAndVerifyOfAStoreThatIsWell) {
   const json report = RunJson({"store", "verify"});
   EXPECT_EQ(report["ok"], true);
   EXPECT_EQ(report["families"][2]["name"], "meta");
-  EXPECT_EQ(report["families"][2]["rows"], 1);
+  EXPECT_EQ(report["families"][2]["rows"], "1");
   EXPECT_EQ(Run({"store", "status"}), 0);
   EXPECT_THAT(out_.str(), HasSubstr("family/meta"));
   EXPECT_EQ(Run({"store", "verify"}), 0);
@@ -118,15 +118,15 @@ TEST_F(CliStoreTest, VerifyCountsThePatternsAndTheirGraph) {
 TEST_F(CliStoreTest, BacksUpAndRestores) {
   Put("a", "before");
   const std::string backup = (folder_ / "backup").string();
-  EXPECT_GT(RunJson({"store", "backup", "--out", backup})["files"], 3);
+  EXPECT_GT(Number(RunJson({"store", "backup", "--out", backup})["files"]), 3u);
   Put("a", "after");
   EXPECT_EQ(Run({"store", "restore", "--verify", "--from", backup}), 0) << err_.str();
   EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "after");
   const uint64_t life = storage::StoreLife(*Open()).value();
   EXPECT_EQ(storage::StoreLife(*Open()).value(), life);
   const json restored = RunJson({"store", "restore", "--from", backup});
-  EXPECT_GT(restored["node_boot_counter"], 0);
-  EXPECT_EQ(restored["ledger_entries"], 0);
+  EXPECT_GT(Number(restored["node_boot_counter"]), 0u);
+  EXPECT_EQ(restored["ledger_entries"], "0");
   EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "before");
   EXPECT_NE(storage::StoreLife(*Open()).value(), life) << "numbers of changes are given again";
   fs::remove(folder_ / "backup" / "store" / "CURRENT");
@@ -147,7 +147,7 @@ TEST_F(CliStoreTest, ListsAndErasesCollectionsOfPatterns) {
   json collections = RunJson({"store", "status"})["collections"];
   ASSERT_EQ(collections.size(), 2U);
   EXPECT_EQ(collections[0]["model_package"], ToHex(Sha256("former")));
-  EXPECT_EQ(collections[0]["patterns"], 1);
+  EXPECT_EQ(collections[0]["patterns"], "1");
   EXPECT_EQ(Run({"store", "status"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("MODEL PACKAGE"));
   EXPECT_THAT(out_.str(), HasSubstr("collection/1"));
@@ -155,8 +155,8 @@ TEST_F(CliStoreTest, ListsAndErasesCollectionsOfPatterns) {
   EXPECT_EQ(Run({"store", "erase", "--collection", "0"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("collection 0"));
   collections = RunJson({"store", "status"})["collections"];
-  EXPECT_EQ(collections[0]["patterns"], 0);
-  EXPECT_EQ(collections[1]["patterns"], 1);
+  EXPECT_EQ(collections[0]["patterns"], "0");
+  EXPECT_EQ(collections[1]["patterns"], "1");
   EXPECT_EQ(Run({"store", "verify"}), 0) << out_.str();
   EXPECT_NE(Run({"store", "erase", "--collection", "2"}), 0);
   EXPECT_THAT(err_.str(), HasSubstr("NOT_FOUND"));

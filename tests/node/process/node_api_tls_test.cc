@@ -17,6 +17,8 @@
 #include "node/program/program.h"
 #include "node/reasons.h"
 #include "node/transport/tls.h"
+#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/inference/v1/inference.pb.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd::node {
@@ -61,17 +63,22 @@ class NodeApiTlsTest : public NodeTest {
 
 TEST_F(NodeApiTlsTest, ATokenOpensWhatItsRoleAllows) {
   client::NodeClient observer = Client(kObserver);
-  const auto status = observer.GetStatus();
+  const auto status = observer.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
   ASSERT_TRUE(status.ok()) << status.status();
   EXPECT_EQ(status->state(), "serving");
-  EXPECT_EQ(ReasonOf(observer.EraseUser("u").status()), reasons::kRoleMissing);
+  EXPECT_EQ(
+      ReasonOf(observer.Call<admin::v1::EraseUserResponse>(admin::v1::EraseUserRequest()).status()),
+      reasons::kRoleMissing);
   inference::v1::TokenizeRequest request;
   request.set_text("hello");
-  EXPECT_EQ(ReasonOf(observer.Tokenize(request).status()), reasons::kRoleMissing);
+  EXPECT_EQ(ReasonOf(observer.Call<inference::v1::TokenizeResponse>(request).status()),
+            reasons::kRoleMissing);
   client::NodeClient admin = Client(kAdmin);
-  EXPECT_TRUE(admin.Tokenize(request).ok());
+  EXPECT_TRUE(admin.Call<inference::v1::TokenizeResponse>(request).ok());
   client::NodeClient nobody = Client("");
-  EXPECT_EQ(ReasonOf(nobody.GetStatus().status()), reasons::kCallerUnknown);
+  EXPECT_EQ(
+      ReasonOf(nobody.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).status()),
+      reasons::kCallerUnknown);
   EXPECT_TRUE(nobody.Healthy().value());
 }
 
@@ -80,11 +87,14 @@ TEST_F(NodeApiTlsTest, WhoTrustsAnotherCertificateOrSpeaksPlainTextIsToldWhy) {
       transport::MakeSelfSignedCertificate("IP:127.0.0.1").value();
   client::NodeClient misled(node_->api_address(),
                             {.tls = true, .roots = other.certificate, .token = kAdmin});
-  const absl::Status refused = misled.GetStatus().status();
+  const absl::Status refused =
+      misled.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).status();
   EXPECT_EQ(ReasonOf(refused), reasons::kNodeUnreachable);
   EXPECT_THAT(MessageOf(refused), HasSubstr("--tls-ca"));
   client::NodeClient plain(node_->api_address());
-  EXPECT_THAT(MessageOf(plain.GetStatus().status()), HasSubstr("--tls-ca"));
+  EXPECT_THAT(
+      MessageOf(plain.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).status()),
+      HasSubstr("--tls-ca"));
 }
 
 TEST_F(NodeApiTlsTest, TheCommandLineTakesCertificateAndTokenFromFiles) {
@@ -100,14 +110,16 @@ TEST_F(NodeApiTlsTest, TheCommandLineTakesCertificateAndTokenFromFiles) {
 
 TEST_F(NodeApiTlsTest, ATokenThatWasTakenBackIsOverWithoutARestart) {
   client::NodeClient observer = Client(kObserver);
-  ASSERT_TRUE(observer.GetStatus().ok());
+  ASSERT_TRUE(observer.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).ok());
   Write("tokens", "admin " + kAdmin + "\n");
   ASSERT_TRUE(node_->ReloadCredentials().ok());
-  EXPECT_EQ(ReasonOf(observer.GetStatus().status()), reasons::kCallerUnknown);
+  EXPECT_EQ(
+      ReasonOf(observer.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).status()),
+      reasons::kCallerUnknown);
   Write("tokens", "nonsense\n");
   EXPECT_EQ(ReasonOf(node_->ReloadCredentials()), reasons::kConfigInvalid);
   client::NodeClient admin = Client(kAdmin);
-  EXPECT_TRUE(admin.GetStatus().ok());
+  EXPECT_TRUE(admin.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).ok());
 }
 
 TEST_F(NodeApiTlsTest, AKeyOfAnotherCertificateKeepsTheNodeFromStarting) {

@@ -17,6 +17,10 @@
 #include "node/limits.h"
 #include "node/process/node_files.h"
 #include "node/program/program.h"
+#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/inference/v1/inference.pb.h"
+#include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/pattern/v1/pattern.pb.h"
 #include "storage/db/backup.h"
 #include "storage/patterns/pattern_keys.h"
 #include "storage/sessions/session_index.h"
@@ -65,7 +69,7 @@ class NodePatternsTest : public NodeTest {
     client::NodeClient client = Client();
     inference::v1::EmbedRequest embed;
     embed.set_text(kPatternPrompt);
-    const auto answer = client.Embed(embed);
+    const auto answer = client.Call<inference::v1::EmbedResponse>(embed);
     EXPECT_TRUE(answer.ok()) << answer.status();
     UpsertPatternRequest request;
     auto& pattern = *request.mutable_pattern();
@@ -85,7 +89,7 @@ class NodePatternsTest : public NodeTest {
     return EncodeAdapter(adapter);
   }
   std::string Upsert(const UpsertPatternRequest& request) {
-    const auto response = Client().UpsertPattern(request);
+    const auto response = Client().Call<pattern::v1::UpsertPatternResponse>(request);
     EXPECT_TRUE(response.ok()) << response.status();
     return response.ok() ? response->pattern().id() : "";
   }
@@ -181,11 +185,13 @@ TEST_F(NodePatternsTest, AnAdapterOfAnotherModelIsRefused) {
   inference::Adapter foreign = *adapter;
   foreign.model_hash = Sha256("another");
   request.mutable_pattern()->set_adapter(EncodeAdapter(foreign));
-  EXPECT_EQ(ReasonOf(Client().UpsertPattern(request).status()), reasons::kAdapterForOtherModel);
+  EXPECT_EQ(ReasonOf(Client().Call<pattern::v1::UpsertPatternResponse>(request).status()),
+            reasons::kAdapterForOtherModel);
   std::string cut = EncodeAdapter(*adapter);
   cut.resize(cut.size() - 1);
   request.mutable_pattern()->set_adapter(cut);
-  EXPECT_EQ(ReasonOf(Client().UpsertPattern(request).status()), reasons::kAdapterInvalid);
+  EXPECT_EQ(ReasonOf(Client().Call<pattern::v1::UpsertPatternResponse>(request).status()),
+            reasons::kAdapterInvalid);
   EXPECT_EQ(Status().patterns(), 0u);
 }
 
@@ -193,11 +199,13 @@ TEST_F(NodePatternsTest, LargeTextsAreRefusedAlthoughPatternsMayBeLarge) {
   Start();
   inference::v1::EmbedRequest embed;
   embed.set_text(std::string(limits::kMaxTextRequestBytes + 1, 'x'));
-  EXPECT_EQ(ReasonOf(Client().Embed(embed).status()), reasons::kLimitExceeded);
+  EXPECT_EQ(ReasonOf(Client().Call<inference::v1::EmbedResponse>(embed).status()),
+            reasons::kLimitExceeded);
   EXPECT_EQ(ReasonOf(Generate(Request(embed.text(), 4)).status), reasons::kLimitExceeded);
   inference::v1::TokenizeRequest tokenize;
   tokenize.set_text(embed.text());
-  EXPECT_EQ(ReasonOf(Client().Tokenize(tokenize).status()), reasons::kLimitExceeded);
+  EXPECT_EQ(ReasonOf(Client().Call<inference::v1::TokenizeResponse>(tokenize).status()),
+            reasons::kLimitExceeded);
 }
 
 TEST_F(NodePatternsTest, AnExportComesBackAndASecondImportChangesNothing) {
@@ -216,10 +224,10 @@ TEST_F(NodePatternsTest, AnExportComesBackAndASecondImportChangesNothing) {
   EXPECT_THAT(Run({"pattern", "import", file}), HasSubstr("0 new, 0 replaced, 2 unchanged"));
 
   EXPECT_THAT(Run({"pattern", "rm", with_adapter, without}), HasSubstr("deleted " + without));
-  EXPECT_EQ(RunJson({"pattern", "import", file, "--check"})["patterns"], 2);
+  EXPECT_EQ(RunJson({"pattern", "import", file, "--check"})["patterns"], "2");
   EXPECT_EQ(Status().patterns(), 0u);
-  EXPECT_EQ(RunJson({"pattern", "import", file})["created"], 2);
-  EXPECT_EQ(RunJson({"pattern", "import", file})["unchanged"], 2);
+  EXPECT_EQ(RunJson({"pattern", "import", file})["created"], "2");
+  EXPECT_EQ(RunJson({"pattern", "import", file})["unchanged"], "2");
   EXPECT_EQ(Generate(Request(kPatternPrompt, 12)).finished.adapters_used(0).pattern_id(),
             with_adapter);
   EXPECT_EQ(RunJson({"pattern", "show", without})["origin"], std::string(64, 'e'));
@@ -227,7 +235,7 @@ TEST_F(NodePatternsTest, AnExportComesBackAndASecondImportChangesNothing) {
   UpsertPatternRequest newer = Lesson(2);
   newer.mutable_pattern()->set_id(with_adapter);
   Upsert(newer);
-  EXPECT_EQ(RunJson({"pattern", "import", file})["kept"], 1);
+  EXPECT_EQ(RunJson({"pattern", "import", file})["kept"], "1");
   EXPECT_THAT(Run({"pattern", "export", "-", "--task", "stands", "--without-adapters"}),
               AllOf(HasSubstr(without), ::testing::Not(HasSubstr(with_adapter))));
 }
@@ -247,7 +255,7 @@ TEST_F(NodePatternsTest, NothingOfAFileThatIsWrongIsImported) {
     other += piece;
     return absl::OkStatus();
   });
-  const auto status = Client().GetStatus();
+  const auto status = Client().Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
   ASSERT_TRUE(writer
                   .Begin({.model_package = std::string(64, '0'),
                           .model_name = "another",
@@ -267,7 +275,8 @@ TEST_F(NodePatternsTest, NothingOfAFileThatIsWrongIsImported) {
 TEST_F(NodePatternsTest, AnImportGoesOnBehindWhatTheNodeRefuses) {
   Start();
   const std::string file = folder_ / "patterns.jsonl";
-  const auto status = Client().GetStatus().value();
+  const auto status =
+      Client().Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).value();
   std::string bytes;
   cli::PatternFileWriter writer([&bytes](std::string_view piece) {
     bytes += piece;

@@ -11,7 +11,12 @@
 
 #include "node/client/client.h"
 #include "node/program/program.h"
+#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/inference/v1/inference.pb.h"
+#include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/pattern/v1/pattern.pb.h"
 #include "ruvd/witness/v1/witness.grpc.pb.h"
+#include "ruvd/witness/v1/witness.pb.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd::node {
@@ -70,12 +75,16 @@ class NodeUsersTest : public NodeTest {
     request.set_sharing(true);
     request.set_widest(pattern::v1::SHARING_TIER_DP);
     request.set_days(1);
-    EXPECT_TRUE(client::NodeClient(node_->api_address()).SetUserConsent(request).ok());
+    EXPECT_TRUE(client::NodeClient(node_->api_address())
+                    .Call<admin::v1::SetUserConsentResponse>(request)
+                    .ok());
   }
   // Returns the names of users whose lessons may be shared.
   std::set<std::string> Agreeing() {
     std::set<std::string> users;
-    const auto listed = client::NodeClient(node_->api_address()).ListUserConsents();
+    const auto listed =
+        client::NodeClient(node_->api_address())
+            .Call<admin::v1::ListUserConsentsResponse>(admin::v1::ListUserConsentsRequest());
     EXPECT_TRUE(listed.ok()) << listed.status();
     for (const auto& consent : listed->consents()) {
       if (consent.sharing()) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "node/serving/inference.h"
 #include "tests/node/async_call.h"
 #include "tests/node/holding_executor.h"
 #include "tests/node/pattern_service_fixture.h"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <spdlog/details/log_msg.h>
 #include <spdlog/formatter.h>
@@ -24,6 +25,7 @@
 #include "node/local/demo/child_process.h"
 #include "node/local/demo/ports.h"
 #include "node/log/log_setup.h"
+#include "ruvd/inference/v1/inference.pb.h"
 
 namespace ruvd::node {
 namespace {
@@ -202,7 +204,8 @@ TEST(CliRequestTextTest, TheClientRefusesIt) {
   client::NodeClient client("127.0.0.1:1");
   inference::v1::TokenizeRequest request;
   request.set_text("\xFF");
-  EXPECT_EQ(ReasonOf(client.Tokenize(request).status()), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(client.Call<inference::v1::TokenizeResponse>(request).status()),
+            reasons::kInvalidArgument);
   inference::v1::GenerateRequest generate;
   generate.set_prompt("\xFF");
   EXPECT_EQ(ReasonOf(client.Generate(generate, [](const auto&) {})), reasons::kInvalidArgument);

@@ -25,6 +25,7 @@
 #include "node/sharing/peer_patterns.h"
 #include "node/sharing/release_preview.h"
 #include "privacy/reasons.h"
+#include "ruvd/admin/v1/admin.pb.h"
 #include "tests/federation/fixture.h"
 #include "tests/node/consent_fixture.h"
 #include "tests/node/database_fixture.h"
@@ -185,14 +186,14 @@ TEST_F(DpCentroidsTest, AReleaseIsChargedOnceAndNotedAsSent) {
   EXPECT_EQ(Spent().reservations, 1u);
   EXPECT_EQ(Spent().unreleased, 0u);
   EXPECT_EQ(ledger_->totals(privacy::PrivacyUnit::kNode).reservations, 0u);
-  const DpCentroidsView view = centroids_->View();
-  EXPECT_NEAR(view.spent_epsilon, view.epsilon, 1e-6);
-  EXPECT_LE(view.epsilon, 8);
-  EXPECT_GT(view.epsilon, 7);
-  EXPECT_GE(view.snr, 1);
-  EXPECT_EQ(view.releases, 1u);
-  EXPECT_TRUE(view.refusal.ok());
-  EXPECT_EQ(view.payload_bytes, PatternItems()[0].payload->size());
+  const admin::v1::CentroidStatus view = centroids_->View();
+  EXPECT_NEAR(view.spent_epsilon(), view.epsilon(), 1e-6);
+  EXPECT_LE(view.epsilon(), 8);
+  EXPECT_GT(view.epsilon(), 7);
+  EXPECT_GE(view.predicted_snr(), 1);
+  EXPECT_EQ(view.releases(), 1u);
+  EXPECT_TRUE(view.refusal().empty());
+  EXPECT_EQ(view.payload_bytes(), PatternItems()[0].payload->size());
 }
 
 // Every field that leaves is a constant, the time of the release, a cell's name, or noised.
@@ -258,10 +259,10 @@ TEST_F(DpCentroidsTest, MoreNoiseThanSignalIsRefusedWithTheFigureAndCostsNothing
   Open({.epsilon = 1});
   Offer();
   EXPECT_THAT(Offered(), IsEmpty());
-  const absl::Status refused = centroids_->View().refusal;
-  EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
-  EXPECT_THAT(MessageOf(refused), HasSubstr("predicted signal of a centroid of 20 examples is 0."));
-  EXPECT_THAT(MessageOf(refused), HasSubstr("privacy.centroid_epsilon"));
+  const admin::v1::CentroidStatus refused = centroids_->View();
+  EXPECT_EQ(refused.refusal_reason(), reasons::kSignalTooWeak);
+  EXPECT_THAT(refused.refusal(), HasSubstr("predicted signal of a centroid of 20 examples is 0."));
+  EXPECT_THAT(refused.refusal(), HasSubstr("privacy.centroid_epsilon"));
   EXPECT_EQ(asked_, 0) << "nobody looked at the lessons";
   EXPECT_EQ(Spent().reservations, 0u);
 }
@@ -269,7 +270,7 @@ TEST_F(DpCentroidsTest, MoreNoiseThanSignalIsRefusedWithTheFigureAndCostsNothing
 TEST_F(DpCentroidsTest, FewerLessonsThanOneCentroidNeedsWaitWithoutACharge) {
   lessons_.embeddings.resize(kLeast - 1);
   Offer();
-  EXPECT_EQ(ReasonOf(centroids_->View().refusal), reasons::kSignalTooWeak);
+  EXPECT_EQ(centroids_->View().refusal_reason(), reasons::kSignalTooWeak);
   EXPECT_EQ(Spent().reservations, 0u);
   Teach("alice", 0, 100);
   Offer();
@@ -371,7 +372,7 @@ TEST_F(DpCentroidsTest, AWithdrawalHoldsOverARestart) {
 TEST_F(DpCentroidsTest, WithoutConsentAtTheReleaseNothingIsPaid) {
   Say("alice", 0);  // after her lessons were gathered
   Offer();
-  EXPECT_EQ(ReasonOf(centroids_->View().refusal), reasons::kConsentMissing);
+  EXPECT_EQ(centroids_->View().refusal_reason(), reasons::kConsentMissing);
   EXPECT_EQ(Spent().reservations, 0u);
 }
 
@@ -477,20 +478,20 @@ TEST_F(DpCentroidsTest, APreviewSaysWhatWouldLeaveAndChargesNothing) {
                         .release = update.get(),
                         .centroids = centroids_.get(),
                         .now = Now()})
-        .value()
-        .centroids;
+        .value();
   };
-  EXPECT_FALSE(preview(privacy::ConsentTier::kPrivate).has_value());
-  EXPECT_FALSE(preview(privacy::ConsentTier::kPublic).has_value());
+  EXPECT_FALSE(preview(privacy::ConsentTier::kPrivate).has_centroids());
+  EXPECT_FALSE(preview(privacy::ConsentTier::kPublic).has_centroids());
   const auto next = preview(privacy::ConsentTier::kDp);
-  ASSERT_TRUE(next.has_value());
-  EXPECT_TRUE(next->refusal.ok()) << next->refusal;
-  EXPECT_EQ(next->lessons, 100u);
-  EXPECT_EQ(next->contributors, 1u);
+  ASSERT_TRUE(next.has_centroids());
+  EXPECT_EQ(next.centroids().refusal(), "");
+  EXPECT_EQ(next.centroids().lessons(), 100u);
+  EXPECT_EQ(next.centroids().contributors(), 1u);
   lessons_.embeddings.resize(kLeast - 1);
-  EXPECT_EQ(ReasonOf(preview(privacy::ConsentTier::kDp)->refusal), reasons::kSignalTooWeak);
+  EXPECT_EQ(preview(privacy::ConsentTier::kDp).centroids().refusal_reason(),
+            reasons::kSignalTooWeak);
   Open({.enabled = false});
-  EXPECT_THAT(MessageOf(preview(privacy::ConsentTier::kDp)->refusal),
+  EXPECT_THAT(preview(privacy::ConsentTier::kDp).centroids().refusal(),
               HasSubstr("privacy.centroids is off"));
   EXPECT_EQ(Spent().reservations, 0u);
   EXPECT_THAT(Offered(), IsEmpty());

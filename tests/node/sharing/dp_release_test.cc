@@ -15,10 +15,10 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/api/release_messages.h"
 #include "node/cli/release_fields.h"
 #include "privacy/identity/node_key.h"
 #include "privacy/reasons.h"
+#include "ruvd/admin/v1/admin.pb.h"
 #include "storage/consent/consent_book.h"
 #include "tests/federation/fixture.h"
 #include "tests/node/database_fixture.h"
@@ -86,9 +86,7 @@ class DpReleaseTest : public DatabaseTest {
   }
   // Returns the epsilon that the status prints as sufficient; empty if it prints none.
   std::string Advised(privacy::ConsentTier tier) const {
-    admin::v1::ReleaseStatus status;
-    api::WriteRelease(release_->View(tier), &status);
-    const auto fields = cli::ReleaseFields(status);
+    const auto fields = cli::ReleaseFields(release_->View(tier));
     const std::string& line = fields.back().second;
     const std::string before = "epsilon ";
     const size_t begin = line.find(before) + before.size();
@@ -125,28 +123,28 @@ TEST_F(DpReleaseTest, AReleaseIsChargedNoisedAndNotedAsSent) {
   EXPECT_THAT(kinds,
               testing::ElementsAre(privacy::LedgerKind::kReserve, privacy::LedgerKind::kSpend,
                                    privacy::LedgerKind::kRelease));
-  const DpReleaseView view = release_->View();
-  EXPECT_EQ(view.releases, 1u);
-  EXPECT_NEAR(view.spent_epsilon, view.epsilon, 1e-6);
-  EXPECT_LE(view.epsilon, 30);
-  EXPECT_GT(view.epsilon, 25);
-  EXPECT_GE(view.snr, 1);
-  EXPECT_TRUE(view.refusal.ok());
+  const admin::v1::ReleaseStatus view = release_->View();
+  EXPECT_EQ(view.releases(), 1u);
+  EXPECT_NEAR(view.spent_epsilon(), view.epsilon(), 1e-6);
+  EXPECT_LE(view.epsilon(), 30);
+  EXPECT_GT(view.epsilon(), 25);
+  EXPECT_GE(view.predicted_snr(), 1);
+  EXPECT_TRUE(view.refusal().empty());
 }
 
 // Regression test: the gauges showed what a noised update would be even when the operator's tier
 // was masked.
 TEST_F(DpReleaseTest, WhatTheNextOneWouldBeIsSaidOfTheOperatorsTier) {
-  const DpReleaseView update = release_->View(privacy::ConsentTier::kDp);
-  const DpReleaseView share = release_->View(privacy::ConsentTier::kMasked);
-  ASSERT_NE(update.contributors, share.contributors);
-  ASSERT_NE(update.snr, share.snr);
-  EXPECT_EQ(release_->View().snr, update.snr) << "at first";
+  const admin::v1::ReleaseStatus update = release_->View(privacy::ConsentTier::kDp);
+  const admin::v1::ReleaseStatus share = release_->View(privacy::ConsentTier::kMasked);
+  ASSERT_NE(update.contributors(), share.contributors());
+  ASSERT_NE(update.predicted_snr(), share.predicted_snr());
+  EXPECT_EQ(release_->View().predicted_snr(), update.predicted_snr()) << "at first";
   release_->SetTier(privacy::ConsentTier::kMasked);
-  EXPECT_EQ(release_->View().snr, share.snr);
-  EXPECT_EQ(release_->View().contributors, share.contributors);
+  EXPECT_EQ(release_->View().predicted_snr(), share.predicted_snr());
+  EXPECT_EQ(release_->View().contributors(), share.contributors());
   release_->SetTier(privacy::ConsentTier::kPrivate);
-  EXPECT_EQ(release_->View().snr, update.snr);
+  EXPECT_EQ(release_->View().predicted_snr(), update.predicted_snr());
 }
 
 TEST_F(DpReleaseTest, MoreNoiseThanSignalIsRefusedAndCostsNothing) {
@@ -156,24 +154,24 @@ TEST_F(DpReleaseTest, MoreNoiseThanSignalIsRefusedAndCostsNothing) {
   EXPECT_THAT(MessageOf(refused), HasSubstr("predicted signal is 0."));
   EXPECT_THAT(MessageOf(refused), HasSubstr("allow a larger epsilon"));
   EXPECT_EQ(Spent(), 0u);
-  EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kSignalTooWeak);
-  const DpReleaseView view = release_->View();
-  EXPECT_LT(view.snr, 1);
+  EXPECT_EQ(release_->View().refusal_reason(), reasons::kSignalTooWeak);
+  const admin::v1::ReleaseStatus view = release_->View();
+  EXPECT_LT(view.predicted_snr(), 1);
   // What is reported as sufficient is sufficient, and a little less is not.
-  Open({.epsilon = view.needed_epsilon * 1.01, .node_epsilon = 2 * view.needed_epsilon});
+  Open({.epsilon = view.needed_epsilon() * 1.01, .node_epsilon = 2 * view.needed_epsilon()});
   EXPECT_TRUE(release_->Check().ok()) << release_->Check();
-  EXPECT_EQ(release_->View().needed_epsilon, 0);
-  Open({.epsilon = view.needed_epsilon * 0.9, .node_epsilon = 2 * view.needed_epsilon});
+  EXPECT_EQ(release_->View().needed_epsilon(), 0);
+  Open({.epsilon = view.needed_epsilon() * 0.9, .node_epsilon = 2 * view.needed_epsilon()});
   EXPECT_EQ(ReasonOf(release_->Check()), reasons::kSignalTooWeak);
   Open({.epsilon = 1});
-  release_->SetContributors(static_cast<size_t>(view.needed_contributors));
+  release_->SetContributors(static_cast<size_t>(view.needed_contributors()));
   EXPECT_TRUE(release_->Check().ok()) << release_->Check();
-  release_->SetContributors(static_cast<size_t>(view.needed_contributors) - 1);
+  release_->SetContributors(static_cast<size_t>(view.needed_contributors()) - 1);
   EXPECT_EQ(ReasonOf(release_->Check()), reasons::kSignalTooWeak);
   // With more nodes the mean has less noise.
   release_->SetContributors(1000);
   EXPECT_TRUE(Release().ok());
-  EXPECT_TRUE(release_->View().refusal.ok());
+  EXPECT_EQ(release_->View().refusal(), "");
 }
 
 // Regression test: "epsilon 2.38e+03" was advised, and 2380 was then refused with the same advice.
@@ -211,23 +209,23 @@ TEST_F(DpReleaseTest, ARefusalUnderOneTierIsNotSaidOfTheNext) {
   Open({.epsilon = 1});
   ASSERT_EQ(ReasonOf(Release().status()), reasons::kSignalTooWeak);
   release_->SetTier(privacy::ConsentTier::kMasked);
-  EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kPolicyRefuses);
+  EXPECT_EQ(release_->View().refusal_reason(), reasons::kPolicyRefuses);
   release_->SetTier(privacy::ConsentTier::kPublic);
-  EXPECT_TRUE(release_->View().refusal.ok()) << release_->View().refusal;
-  EXPECT_EQ(release_->View().refused, 1u);
+  EXPECT_EQ(release_->View().refusal(), "") << release_->View().refusal();
+  EXPECT_EQ(release_->View().refusals(), 1u);
 }
 
 // Regression test: "no" was printed until a release was tried, even where it was known that it
 // would be refused.
 TEST_F(DpReleaseTest, WhatWouldBeRefusedIsSaidBeforeItIsTried) {
   Open({.epsilon = 1});
-  EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kSignalTooWeak);
-  EXPECT_EQ(release_->View().refused, 0u) << "nothing was";
+  EXPECT_EQ(release_->View().refusal_reason(), reasons::kSignalTooWeak);
+  EXPECT_EQ(release_->View().refusals(), 0u) << "nothing was";
   release_->SetTier(privacy::ConsentTier::kPrivate);
-  EXPECT_TRUE(release_->View().refusal.ok()) << "nothing would be tried";
+  EXPECT_EQ(release_->View().refusal(), "") << "nothing would be tried";
   release_->SetContributors(1000);
   release_->SetTier(privacy::ConsentTier::kDp);
-  EXPECT_TRUE(release_->View().refusal.ok()) << release_->View().refusal;
+  EXPECT_EQ(release_->View().refusal(), "") << release_->View().refusal();
 }
 
 TEST_F(DpReleaseTest, TheBudgetEndsAndNothingIsEverGivenBack) {
@@ -242,8 +240,8 @@ TEST_F(DpReleaseTest, TheBudgetEndsAndNothingIsEverGivenBack) {
   Open({});  // a restart
   EXPECT_EQ(ReasonOf(Release().status()), reasons::kPrivacyBudgetSpent);
   EXPECT_EQ(Spent(), spent);
-  EXPECT_LE(release_->View().spent_epsilon, 70);
-  EXPECT_EQ(release_->View().releases, static_cast<uint64_t>(made));
+  EXPECT_LE(release_->View().spent_epsilon(), 70);
+  EXPECT_EQ(release_->View().releases(), static_cast<uint64_t>(made));
 }
 
 TEST_F(DpReleaseTest, WithoutABudgetNothingLeaves) {
@@ -313,8 +311,8 @@ TEST_F(DpReleaseTest, ALedgerThatDoesNotOpenStopsReleases) {
   for (const privacy::ConsentTier tier :
        {privacy::ConsentTier::kPrivate, privacy::ConsentTier::kDp}) {
     release->SetTier(tier);
-    EXPECT_TRUE(absl::IsDataLoss(release->View().refusal));
-    EXPECT_TRUE(absl::IsDataLoss(release->View().unknown));
+    EXPECT_NE(release->View().refusal(), "");
+    EXPECT_NE(release->View().unknown(), "");
   }
 }
 

@@ -23,6 +23,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "privacy/reasons.h"
+#include "ruvd/admin/v1/admin.pb.h"
 #include "tests/federation/fixture.h"
 #include "tests/federation/swarm.h"
 #include "tests/node/database_fixture.h"
@@ -259,13 +260,13 @@ TEST_F(MaskedSharingTest, FourNodesGetOneMeanAndPayOnce) {
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(Charges(i), 1u);
     EXPECT_EQ(nodes_[i].changes, 1u);
-    const MaskedView view = nodes_[i].sharing->View();
-    EXPECT_EQ(view.last_members, 4u);
-    EXPECT_EQ(view.last_group, 4u);
-    EXPECT_EQ(view.last_attempt, 0u);
-    EXPECT_TRUE(view.last_own);
-    EXPECT_TRUE(view.last.ok());
-    EXPECT_TRUE(nodes_[i].release->View(privacy::ConsentTier::kMasked).refusal.ok());
+    const admin::v1::MaskedStatus view = nodes_[i].sharing->View();
+    EXPECT_EQ(view.last_members(), 4u);
+    EXPECT_EQ(view.last_group(), 4u);
+    EXPECT_EQ(view.last_attempt(), 1u);
+    EXPECT_TRUE(view.last_own());
+    EXPECT_TRUE(view.refusal().empty());
+    EXPECT_EQ(nodes_[i].release->View(privacy::ConsentTier::kMasked).refusal(), "");
   }
 }
 
@@ -273,15 +274,15 @@ TEST_F(MaskedSharingTest, FourNodesGetOneMeanAndPayOnce) {
 // the sum stays.
 TEST_F(MaskedSharingTest, ThatAShareWasPaidForIsKnownAfterARestart) {
   Start(Masked(4));
-  EXPECT_FALSE(nodes_[0].release->View(privacy::ConsentTier::kDp).sums);
+  EXPECT_FALSE(nodes_[0].release->View(privacy::ConsentTier::kDp).sums());
   RunToRound(2);
   ASSERT_EQ(Charges(0), 1u);
-  EXPECT_TRUE(nodes_[0].release->View(privacy::ConsentTier::kDp).sums);
+  EXPECT_TRUE(nodes_[0].release->View(privacy::ConsentTier::kDp).sums());
   nodes_[0].sharing.reset();
   nodes_[0].release.reset();
   nodes_[0].ledger.reset();
   OpenRelease(0, kPlenty);
-  EXPECT_TRUE(nodes_[0].release->View(privacy::ConsentTier::kDp).sums);
+  EXPECT_TRUE(nodes_[0].release->View(privacy::ConsentTier::kDp).sums());
   nodes_[0].sharing = std::make_unique<MaskedSharing>(OptionsOf(0));
 }
 
@@ -290,8 +291,9 @@ TEST_F(MaskedSharingTest, OnlyAnotherUpdateMakesAnotherSum) {
   Start(Masked(4));
   RunToRound(5);
   EXPECT_EQ(Charges(0), 1u);
-  EXPECT_EQ(nodes_[0].sharing->View().last_round * kPeriodMillis, test::kWallStart + kPeriodMillis);
-  EXPECT_FALSE(nodes_[0].sharing->View().waits.ok());
+  EXPECT_EQ(nodes_[0].sharing->View().last_round() * kPeriodMillis,
+            test::kWallStart + kPeriodMillis);
+  EXPECT_NE(nodes_[0].sharing->View().waits(), "");
   for (Node& node : nodes_) {
     ++node.version;
   }
@@ -307,10 +309,10 @@ TEST_F(MaskedSharingTest, ANodeThatCannotPayGivesNothingAndSaysSoOnce) {
   ExpectMean({0, 1, 2, 4});
   EXPECT_EQ(Count(3, federation::ItemKind::kMaskKey), 0u);
   EXPECT_EQ(Charges(3), 0u);
-  const DpReleaseView view = nodes_[3].release->View(privacy::ConsentTier::kMasked);
-  EXPECT_EQ(view.refused, 1u);
-  EXPECT_EQ(ReasonOf(view.refusal), reasons::kPrivacyBudgetSpent);
-  EXPECT_EQ(ReasonOf(nodes_[3].sharing->View().waits), reasons::kPrivacyBudgetSpent);
+  const admin::v1::ReleaseStatus view = nodes_[3].release->View(privacy::ConsentTier::kMasked);
+  EXPECT_EQ(view.refusals(), 1u);
+  EXPECT_EQ(view.refusal_reason(), reasons::kPrivacyBudgetSpent);
+  EXPECT_EQ(nodes_[3].sharing->View().waits_reason(), reasons::kPrivacyBudgetSpent);
 }
 
 // The earlier sum is charged; the next one would exceed the limit.
@@ -325,7 +327,7 @@ TEST_F(MaskedSharingTest, AtTheLimitANodeIsLeftOutOfTheNextSum) {
   ExpectMean({0, 1, 2, 4});
   ExpectNothingTwice();
   EXPECT_EQ(Charges(3), 1u);
-  EXPECT_EQ(ReasonOf(nodes_[3].release->View(privacy::ConsentTier::kMasked).refusal),
+  EXPECT_EQ(nodes_[3].release->View(privacy::ConsentTier::kMasked).refusal_reason(),
             reasons::kPrivacyBudgetSpent);
 }
 
@@ -343,7 +345,7 @@ TEST_F(MaskedSharingTest, AConsentThatIsTakenBackDuringARoundKeepsTheShareHere) 
   ExpectNothingTwice();
   EXPECT_EQ(Charges(2), 0u);
   EXPECT_EQ(Charges(0), 2u) << "one share for each set";
-  EXPECT_EQ(ReasonOf(nodes_[2].release->View(privacy::ConsentTier::kMasked).refusal),
+  EXPECT_EQ(nodes_[2].release->View(privacy::ConsentTier::kMasked).refusal_reason(),
             reasons::kConsentMissing);
   EXPECT_EQ(nodes_[0].sharing->View().last_attempt, 1u);
 }
@@ -386,9 +388,9 @@ TEST_F(MaskedSharingTest, WhoIsOfAnotherTierFollowsAndGivesNothing) {
   ExpectMean({0, 1, 3, 4});
   EXPECT_EQ(Count(2, federation::ItemKind::kMaskKey), 0u);
   EXPECT_EQ(Charges(2), 0u);
-  const MaskedView view = nodes_[2].sharing->View();
-  EXPECT_EQ(view.last_members, 4u);
-  EXPECT_FALSE(view.last_own);
+  const admin::v1::MaskedStatus view = nodes_[2].sharing->View();
+  EXPECT_EQ(view.last_members(), 4u);
+  EXPECT_FALSE(view.last_own());
 }
 
 TEST_F(MaskedSharingTest, ThreeNodesWaitForAFourth) {
@@ -412,14 +414,14 @@ TEST_F(MaskedSharingTest, NodesThatAreTooFewForASumSaySo) {
   RunToRound(3);
   Step();
   for (size_t i = 0; i < 3; ++i) {
-    EXPECT_THAT(MessageOf(nodes_[i].sharing->View().waits),
+    EXPECT_THAT(nodes_[i].sharing->View().waits(),
                 testing::HasSubstr("needs 4 nodes, but 3 announced"))
         << i;
   }
-  EXPECT_THAT(MessageOf(nodes_[3].sharing->View().waits), testing::HasSubstr("tier is not masked"));
+  EXPECT_THAT(nodes_[3].sharing->View().waits(), testing::HasSubstr("tier is not masked"));
   SetTier(3, privacy::ConsentTier::kMasked);
   RunToRound(5);
-  EXPECT_THAT(MessageOf(nodes_[0].sharing->View().waits), testing::HasSubstr("same patterns"));
+  EXPECT_THAT(nodes_[0].sharing->View().waits(), testing::HasSubstr("same patterns"));
 }
 
 // A node that comes back repeats no message, gets the sum of the others, and has it after the next
@@ -493,12 +495,12 @@ TEST_F(MaskedSharingTest, ASumOfMoreNoiseThanSignalIsRefusedBeforeAnythingIsSaid
   }
   RunToRound(3);
   EXPECT_TRUE(said_.empty());
-  const DpReleaseView view = nodes_[0].release->View(privacy::ConsentTier::kMasked);
-  EXPECT_EQ(ReasonOf(view.refusal), reasons::kSignalTooWeak);
-  EXPECT_LT(view.snr, 1);
-  EXPECT_EQ(view.contributors, 4u);
-  EXPECT_EQ(view.needed_contributors, 0) << "more than a sum has";
-  EXPECT_GT(view.needed_epsilon, 0);
+  const admin::v1::ReleaseStatus view = nodes_[0].release->View(privacy::ConsentTier::kMasked);
+  EXPECT_EQ(view.refusal_reason(), reasons::kSignalTooWeak);
+  EXPECT_LT(view.predicted_snr(), 1);
+  EXPECT_EQ(view.contributors(), 4u);
+  EXPECT_EQ(view.needed_contributors(), 0) << "more than a sum has";
+  EXPECT_GT(view.needed_epsilon(), 0);
 }
 
 }  // namespace

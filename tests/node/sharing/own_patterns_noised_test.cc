@@ -13,6 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "privacy/reasons.h"
+#include "ruvd/admin/v1/admin.pb.h"
 #include "tests/node/consent_fixture.h"
 #include "tests/node/sharing/own_patterns_fixture.h"
 
@@ -149,7 +150,7 @@ TEST_F(OwnPatternsNoisedTest, AWithdrawalTakesTheUpdateBackAndStopsTheNext) {
   OfferDelta();
   EXPECT_THAT(Deltas(), IsEmpty());
   EXPECT_EQ(Charges(), 1u);
-  EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kConsentMissing);
+  EXPECT_EQ(release_->View().refusal_reason(), reasons::kConsentMissing);
   Start(stored);  // the process ended between the withdrawal and the removal
   EXPECT_THAT(Deltas(), IsEmpty());
 }
@@ -227,7 +228,7 @@ TEST_F(OwnPatternsNoisedTest, APatternOfUnknownContributorsDoesNotLeave) {
   OfferDelta();
   EXPECT_THAT(Deltas(), IsEmpty());
   EXPECT_EQ(Charges(), 0u);
-  EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kConsentMissing);
+  EXPECT_EQ(release_->View().refusal_reason(), reasons::kConsentMissing);
 }
 
 TEST_F(OwnPatternsNoisedTest, AnotherTierTakesBackWhatTheFormerOneOffered) {

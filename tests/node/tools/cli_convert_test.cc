@@ -91,7 +91,7 @@ TEST_F(CliConvertTest, WritesABlockDiffusionModelAndSaysWhatItGained) {
   EXPECT_LT(said["nelbo_after"], said["nelbo_before"]);
   EXPECT_NEAR(said["nelbo_written"], said["nelbo_after"], 0.05);
   EXPECT_EQ(said["mask_token"], CausalModelFile::kSpare);
-  EXPECT_EQ(said["tokens"], 320);
+  EXPECT_EQ(said["tokens"], "320");
   EXPECT_THAT(err_.str(),
               AllOf(HasSubstr("step 0 of 10: held-out NELBO"), HasSubstr("step 3 of 10: loss"),
                     HasSubstr("blocks of 4"), HasSubstr("step 10 of 10: held-out NELBO")));

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/client/client.h"
+#include "ruvd/adapter/v1/adapter.pb.h"
+#include "ruvd/admin/v1/admin.grpc.pb.h"
+#include "ruvd/admission/v1/admission.pb.h"
+#include "ruvd/inference/v1/inference.pb.h"
+#include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/witness/v1/witness.pb.h"
+
+namespace ruvd::client {
+namespace {
+
+using admin::v1::GetStatusRequest;
+using admin::v1::GetStatusResponse;
+
+TEST(MethodPathTest, FindsEveryUnaryMethodByItsMessages) {
+  int methods = 0;
+  for (const auto* message :
+       {admin::v1::GetStatusRequest::descriptor(), adapter::v1::GetAdapterRequest::descriptor(),
+        admission::v1::RevokeNodeRequest::descriptor(), inference::v1::EmbedRequest::descriptor(),
+        learning::v1::UndoRequest::descriptor(), pattern::v1::GetPatternRequest::descriptor(),
+        witness::v1::GetEntryRequest::descriptor()}) {
+    for (int i = 0; i < message->file()->service_count(); ++i) {
+      const google::protobuf::ServiceDescriptor& service = *message->file()->service(i);
+      for (int j = 0; j < service.method_count(); ++j) {
+        const google::protobuf::MethodDescriptor& method = *service.method(j);
+        if (!method.client_streaming() && !method.server_streaming()) {
+          EXPECT_EQ(MethodPath(*method.input_type(), *method.output_type()),
+                    fmt::format("/{}/{}", service.full_name(), method.name()));
+          ++methods;
+        }
+      }
+    }
+  }
+  EXPECT_GT(methods, 35);
+}
+
+TEST(MethodPathTest, IsEmptyWhereNoMethodHasBothMessages) {
+  EXPECT_EQ(
+      MethodPath(*GetStatusRequest::descriptor(), *admin::v1::ListMembersResponse::descriptor()),
+      "");
+  EXPECT_EQ(MethodPath(*inference::v1::GenerateRequest::descriptor(),
+                       *inference::v1::GenerateResponse::descriptor()),
+            "")
+      << "a stream is no unary method";
+}
+
+class OneStatus final : public admin::v1::AdminService::Service {
+  grpc::Status GetStatus(grpc::ServerContext*, const GetStatusRequest*,
+                         GetStatusResponse* response) override {
+    response->set_name("alpha");
+    return grpc::Status::OK;
+  }
+  grpc::Status EraseUser(grpc::ServerContext*, const admin::v1::EraseUserRequest* request,
+                         admin::v1::EraseUserResponse*) override {
+    return {grpc::StatusCode::NOT_FOUND, "no user " + request->user_id()};
+  }
+};
+
+TEST(NodeClientTest, CallsTheMethodOfTheRequest) {
+  OneStatus service;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  NodeClient client("127.0.0.1:" + std::to_string(port));
+  const auto status = client.Call<GetStatusResponse>(GetStatusRequest());
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(status->name(), "alpha");
+  admin::v1::EraseUserRequest erase;
+  erase.set_user_id("u");
+  const absl::Status refused = client.Call<admin::v1::EraseUserResponse>(erase).status();
+  EXPECT_TRUE(absl::IsNotFound(refused)) << refused;
+  erase.set_user_id("\xFF");
+  EXPECT_EQ(ReasonOf(client.Call<admin::v1::EraseUserResponse>(erase).status()),
+            reasons::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace ruvd::client
