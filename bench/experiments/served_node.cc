@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<ServedNode>> ServedNode::Start(config::NodeConfig
   config.api.listen = "127.0.0.1:0";
   config.storage.reserve_bytes = 2 << 20;
   config.log.level = "warn";
-  ASSIGN_OR_RETURN(served->node_, node::Node::Start(config, tuning));
+  ASSIGN_OR_RETURN(served->node_, node::Node::StartTuned(config, tuning));
   const auto channel =
       grpc::CreateChannel(served->node_->api_address(), grpc::InsecureChannelCredentials());
   served->inference_ = inference::v1::InferenceService::NewStub(channel);

@@ -178,11 +178,11 @@ void NodeImpl::StopNow() {
 }
 
 absl::StatusOr<std::unique_ptr<Node>> Node::Start(const config::NodeConfig& config) {
-  return Start(config, NodeTuning());
+  return StartTuned(config, NodeTuning());
 }
 
-absl::StatusOr<std::unique_ptr<Node>> Node::Start(const config::NodeConfig& config,
-                                                  const NodeTuning& tuning) {
+absl::StatusOr<std::unique_ptr<Node>> Node::StartTuned(const config::NodeConfig& config,
+                                                       const NodeTuning& tuning) {
   auto node = std::make_unique<NodeImpl>(config, tuning);
   RETURN_IF_ERROR(node->Start());
   return node;

@@ -22,8 +22,8 @@ class Node {
   // running, and the message says what to change.
   static absl::StatusOr<std::unique_ptr<Node>> Start(const config::NodeConfig& config);
   // Does what Start does, with values that operators do not set.
-  static absl::StatusOr<std::unique_ptr<Node>> Start(const config::NodeConfig& config,
-                                                     const NodeTuning& tuning);
+  static absl::StatusOr<std::unique_ptr<Node>> StartTuned(const config::NodeConfig& config,
+                                                          const NodeTuning& tuning);
   virtual ~Node() = default;
 
   // Return the addresses of the services, with the real ports.

@@ -65,7 +65,7 @@ class NodeTest : public ::testing::Test {
   }
 
   void Start() {
-    auto node = node::Node::Start(config_, tuning_);
+    auto node = node::Node::StartTuned(config_, tuning_);
     ASSERT_TRUE(node.ok()) << node.status();
     node_ = *std::move(node);
     channel_ = grpc::CreateChannel(node_->api_address(), grpc::InsecureChannelCredentials());

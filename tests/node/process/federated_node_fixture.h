@@ -59,7 +59,7 @@ class FederatedNodeTest : public NodeTest {
       change(config);
     }
     Admit(config);
-    auto member = Node::Start(config, tuning_);
+    auto member = Node::StartTuned(config, tuning_);
     EXPECT_TRUE(member.ok()) << member.status();
     return member.ok() ? *std::move(member) : nullptr;
   }
